@@ -1,11 +1,17 @@
-"""Conclusions of papers as data, and whether results bear them out."""
+"""Conclusions of papers as data, and whether results bear them out.
+
+Which times decide is one rule for all conclusions.  They are those of a processor, passes
+included, of sweeps that run isolated.  A time within 10 % of the bound that a conclusion draws
+decides nothing; where runs had less than half of a processor, neither does one within a factor of
+two.  And no verdict rests on fewer than half of the data sets of a sweep's file.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,15 +20,21 @@ from pydantic import Field, ValidationError, model_validator
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.pooled_points import mcnemar_points
 from mkldist.analysis.published import Published, our_values
+from mkldist.results.rows import place_of
+from mkldist.results.schema import DATASET_SERIES
 from mkldist.spec.kinds import Model
 from mkldist.spec.load import document_of
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 
-TIMES = frozenset(
-    ("seconds", "cpu_seconds", "wall_seconds", "own_seconds", "pass_seconds", "pass_cpu_seconds")
-)
+PROCESSOR = "processor_seconds"
+"""Processor time of a run, that of its share of the passes included."""
+OF_PROCESSOR = ("cpu_seconds", "pass_cpu_seconds")
+OF_WALL = ("own_seconds", "pass_seconds")
+TIMES = frozenset(("seconds", "wall_seconds", PROCESSOR, *OF_PROCESSOR, *OF_WALL))
 POINTS = "mcnemar_points"
-Verdict = Literal["reproduced", "not reproduced", "not testable"]
+MARGIN = 1.1  # by which a time must differ from the bound that a conclusion draws
+BUSY_MARGIN = 2.0  # the same, of runs that had less than half of a processor
+Verdict = Literal["reproduced", "not reproduced", "not decided", "not testable"]
 
 
 class Conclusion(Model):
@@ -32,7 +44,9 @@ class Conclusion(Model):
     words: str = Field(description="What it says.")
     experiment: str = Field("", description="Name of the sweep that tests it.")
     metric: str = Field(
-        "", description="A variable of one number a run; mcnemar_points: those of Do et al. (2009)."
+        "",
+        description="A variable of one number a run; mcnemar_points: those of Do et al. (2009); "
+        "processor_seconds: processor time, that of passes included.",
     )
     first: str = Field("", description="METHOD or BANK/METHOD.")
     relation: Literal["less", "more", "alike"] = Field(
@@ -57,12 +71,22 @@ class Conclusion(Model):
             raise ValueError(f"found a part of a test; expected {message}")
         return self
 
-    def holds(self, first: float, second: float) -> bool:
-        """Return True if two means relate as the paper says."""
+    def holds(self, first: float, second: float, margin: float = 1.0) -> bool | None:
+        """Return True if two means relate as the paper says; None if they are too near to tell.
+
+        Parameters
+        ----------
+        first, second : float
+            The means.
+        margin : float
+            Factor by which means that are not alike have to differ from the bound.
+        """
         if self.relation == "alike":
             return abs(first - second) <= self.within
-        scaled = self.factor * second
-        return first < scaled if self.relation == "less" else first > scaled
+        bound = self.factor * second
+        if margin > 1.0 and bound / margin < first < bound * margin:
+            return None
+        return first < bound if self.relation == "less" else first > bound
 
 
 class _File(Model):
@@ -79,14 +103,14 @@ class Case:
         Its name; empty for the sum of all.
     first, second : float
         Means over the splits, or points.
-    holds : bool
-        True if they relate as the paper says.
+    holds : bool or None
+        True if they relate as the paper says; None if they are too near to tell.
     """
 
     dataset: str
     first: float
     second: float
-    holds: bool
+    holds: bool | None
 
 
 @dataclass(frozen=True)
@@ -98,7 +122,7 @@ class Judged:
     conclusion : Conclusion
         What the paper says.
     verdict : str
-        ``"reproduced"``, ``"not reproduced"`` or ``"not testable"``.
+        ``"reproduced"``, ``"not reproduced"``, ``"not decided"`` or ``"not testable"``.
     cases : tuple of Case
         Data sets with results of both methods, and their sum where it decides.
     note : str
@@ -128,7 +152,7 @@ def read_conclusions(path: Path) -> tuple[Conclusion, ...]:
         raise spec_error(first, where, _File) from None
 
 
-def judge(conclusion: Conclusion, results: Mapping[str, Results]) -> Judged:
+def judge(conclusion: Conclusion, results: Mapping[str, Results], n_datasets: int = 0) -> Judged:
     """Hold a conclusion to results.
 
     Means over the splits are compared data set by data set, without a test: the papers compare
@@ -140,6 +164,9 @@ def judge(conclusion: Conclusion, results: Mapping[str, Results]) -> Judged:
         What the paper says.
     results : mapping of str to Results
         Results by the name of their sweep.
+    n_datasets : int
+        Number of data sets of the sweep's file, of which results may have a part; 0 if unknown.
+        One of several training sizes counts once.
 
     Raises
     ------
@@ -150,19 +177,30 @@ def judge(conclusion: Conclusion, results: Mapping[str, Results]) -> Judged:
     if reason:
         return Judged(conclusion, "not testable", note=reason)
     own = results[conclusion.experiment]
-    figures = _points if conclusion.metric == POINTS else _means
-    cases = [
-        Case(dataset, first, second, conclusion.holds(first, second))
-        for dataset, (first, second) in figures(conclusion, own).items()
-    ]
+    cases = _cases(conclusion, own)
     if not cases:
         said = f"no data set has results of {conclusion.first} and {conclusion.second}"
         return Judged(conclusion, "not testable", note=said)
-    if conclusion.scope == "total":
-        sums = sum(case.first for case in cases), sum(case.second for case in cases)
-        cases.append(Case("", *sums, conclusion.holds(*sums)))
-    verdict: Verdict = "reproduced" if _decided(conclusion, cases) else "not reproduced"
-    return Judged(conclusion, verdict, tuple(cases), _note(conclusion, own))
+    compared = len({_series(own).get(case.dataset) for case in cases if case.dataset})
+    few = 2 * compared < n_datasets
+    verdict: Verdict = "not decided" if few else _verdict(conclusion, cases)
+    notes = [f"{compared} of {n_datasets} data sets"] * few + _notes(conclusion, own)
+    return Judged(conclusion, verdict, tuple(cases), "; ".join(notes))
+
+
+def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
+    """Return the figures of both methods on each data set, and their sums where these decide."""
+    figures = (_points if conclusion.metric == POINTS else _means)(conclusion, results)
+    if figures and conclusion.scope == "total":
+        first, second = zip(*figures.values(), strict=True)
+        figures[""] = math.fsum(first), math.fsum(second)
+    margin = 1.0
+    if conclusion.metric in TIMES:
+        margin = BUSY_MARGIN if _share(results) < 0.5 else MARGIN
+    return [
+        Case(dataset, first, second, conclusion.holds(first, second, margin))
+        for dataset, (first, second) in figures.items()
+    ]
 
 
 def _reason(conclusion: Conclusion, results: Results | None) -> str:
@@ -178,23 +216,28 @@ def _execution(results: Results) -> str:
     return str(json.loads(str(results.tree.attrs["spec"])).get("execution", ""))
 
 
-def _decided(conclusion: Conclusion, cases: Sequence[Case]) -> bool:
-    """Return True if a conclusion holds on as many data sets as it says."""
+def _verdict(conclusion: Conclusion, cases: Sequence[Case]) -> Verdict:
+    """Return whether a conclusion holds on as many data sets as it says, if these can tell."""
     if conclusion.scope == "total":
-        return cases[-1].holds
-    held = sum(case.holds for case in cases)
-    return held == len(cases) if conclusion.scope == "every" else 2 * held > len(cases)
+        cases = cases[-1:]
+    needed = len(cases) // 2 + 1 if conclusion.scope == "most" else len(cases)
+    held = sum(case.holds is True for case in cases)
+    failed = sum(case.holds is False for case in cases)
+    if held >= needed:
+        return "reproduced"
+    return "not reproduced" if len(cases) - failed < needed else "not decided"
 
 
-def _datasets(results: Results) -> Iterable[str]:
-    return dict.fromkeys(place["dataset"] for place in results.places())
+def _series(results: Results) -> dict[str, str]:
+    """Return the data set of each size of it, by name."""
+    return {place_of(node)["dataset"]: str(node.attrs[DATASET_SERIES]) for node in results.nodes()}
 
 
 def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
     """Return the means of both methods on each data set that has complete runs of both."""
     settings = conclusion.setting, conclusion.second_setting or conclusion.setting
     found = {}
-    for dataset in _datasets(results):
+    for dataset in _series(results):
         means = [
             _mean(results, _row(conclusion, dataset, method, setting))
             for method, setting in zip((conclusion.first, conclusion.second), settings, strict=True)
@@ -213,24 +256,29 @@ def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Pub
 
 
 def _mean(results: Results, row: Published) -> float:
-    values = our_values(results, row)
-    return math.nan if isinstance(values, str) else float(values.mean())
+    names = OF_PROCESSOR if row.metric == PROCESSOR else (row.metric,)
+    found = [our_values(results, replace(row, metric=name)) for name in names]
+    return sum(math.nan if isinstance(values, str) else float(values.mean()) for values in found)
 
 
 def _points(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
     """Return the points of both methods on each data set that has some of both."""
     names = conclusion.first, conclusion.second
     table = mcnemar_points(results, names).reindex(columns=names).dropna()
-    return {str(dataset): (row[names[0]], row[names[1]]) for dataset, row in table.iterrows()}
+    rows = table.itertuples(name=None)
+    return {str(dataset): (float(first), float(second)) for dataset, first, second in rows}
 
 
-def _note(conclusion: Conclusion, results: Results) -> str:
-    """Return which share of a processor timed runs had; empty for other metrics."""
-    if conclusion.metric not in TIMES:
-        return ""
-    nodes = results.nodes()
-    cpu, wall = (
-        sum(float(node[name].sum()) for node in nodes) for name in ("cpu_seconds", "wall_seconds")
+def _notes(conclusion: Conclusion, results: Results) -> list[str]:
+    """Return which share of a processor timed runs had."""
+    share = _share(results) if conclusion.metric in TIMES else math.nan
+    return [] if math.isnan(share) else [f"runs had {share:.0%} of a processor"]
+
+
+def _share(results: Results) -> float:
+    """Return the processor time of all runs by their time, passes included; NaN without any."""
+    processor, wall = (
+        sum(float(node[name].sum()) for node in results.nodes() for name in names)
+        for names in (OF_PROCESSOR, OF_WALL)
     )
-    share = cpu / wall if wall > 0.0 else math.nan
-    return f"runs had {share:.0%} of a processor" if share < 1.0 else ""
+    return processor / wall if wall > 0.0 else math.nan

@@ -100,18 +100,47 @@ def read_published(path: Path) -> list[Published]:
         If it cannot be read, lacks a column, has text where a number should be, or a standard
         deviation below zero.
     """
+    rows = [_row(row, place) for place, row in named_rows(path, COLUMNS)]
+    if not rows:
+        raise DataError(str(path), "no rows", "published numbers, one a row")
+    return rows
+
+
+def named_rows(path: Path, columns: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Read a CSV file with a header; return the place and the fields of each row, by column.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    columns : sequence of str
+        Columns that it has to have, in any order.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If it cannot be read, lacks a column, or a row has another number of fields.
+    """
     where = str(path)
     check_file(path, where, "Give the path relative to the folder in which the command runs")
     with opened_csv(path, where) as (header, lines):
         names = [name.strip().replace("dataset", "data set") for name in header]
-        missing = [name for name in COLUMNS if name not in names]
+        missing = [name for name in columns if name not in names]
         if missing:
             found = f"no column {', '.join(map(repr, missing))}"
-            raise DataError(where, found, f"the columns {', '.join(COLUMNS)}")
-        rows = [_row(names, fields, f"{where}, line {line}") for line, fields in lines if fields]
-    if not rows:
-        raise DataError(where, "no rows", "published numbers, one a row")
-    return rows
+            raise DataError(where, found, f"the columns {', '.join(columns)}")
+        return [
+            (f"{where}, line {line}", _fields(names, fields, f"{where}, line {line}"))
+            for line, fields in lines
+            if fields
+        ]
+
+
+def _fields(names: Sequence[str], fields: Sequence[str], place: str) -> dict[str, str]:
+    if len(fields) != len(names):
+        hint = "Put a text that holds a comma in double quotes"
+        raise DataError(place, f"{len(fields)} fields", f"{len(names)}, as in the header", hint)
+    return dict(zip(names, (field.strip() for field in fields), strict=True))
 
 
 def of_sweep(published: Sequence[Published], sweep: str) -> tuple[list[Published], list[str]]:
@@ -189,12 +218,8 @@ def our_values(results: Results, one: Published) -> Floats | str:
     return known if len(known) else "no complete run"
 
 
-def _row(names: Sequence[str], fields: Sequence[str], place: str) -> Published:
+def _row(row: Mapping[str, str], place: str) -> Published:
     """Return one row of the file."""
-    if len(fields) != len(names):
-        hint = "Put a text that holds a comma in double quotes"
-        raise DataError(place, f"{len(fields)} fields", f"{len(names)}, as in the header", hint)
-    row = dict(zip(names, (field.strip() for field in fields), strict=True))
     _parsed(row["setting"], place)
     return Published(
         experiment=row["experiment"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,10 @@ import click
 
 if TYPE_CHECKING:
     from mkldist.analysis.pairing import Results
+    from mkldist.spec.model import SweepSpec
 
 CONCLUSIONS = "conclusions.toml"
+EXPLANATIONS = "explanations.csv"
 ENDING = ".md"
 
 
@@ -23,7 +25,7 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     words : sequence of str
         Words of the command: results, at most one of each sweep.
     folder : Path
-        A folder of published numbers, CSV files, and ``conclusions.toml``.
+        A folder of published numbers, CSV files, ``conclusions.toml``, and ``explanations.csv``.
     page : Path
         The file to write, in Markdown; a page that this command wrote before is replaced.
 
@@ -35,6 +37,7 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
         If the page's file may not be replaced or written.
     """
     from mkldist.analysis.conclusions import read_conclusions
+    from mkldist.analysis.explanations import read_explanations
     from mkldist.analysis.published import read_published
     from mkldist.durable import write_file, writing
     from mkldist.report.reproduced import reproduced
@@ -43,7 +46,9 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     _check_page(page)
     published = [one for file in files for one in read_published(file)]
     conclusions = read_conclusions(folder / CONCLUSIONS)
-    text = reproduced(_results(words), published, conclusions)
+    explanations = read_explanations(folder / EXPLANATIONS, published)
+    results = _results(words)
+    text = reproduced(results, published, conclusions, _files(results), explanations)
     with writing(page):
         write_file(page, [text.encode()])
     click.echo(f"page: {page}")
@@ -54,11 +59,21 @@ def _numbers(folder: Path) -> list[Path]:
     from mkldist.errors import InputError
 
     files = sorted(folder.glob("*.csv")) if folder.is_dir() else []
+    files = [file for file in files if file.name != EXPLANATIONS]
     if not files:
         found = "no CSV file in it" if folder.is_dir() else "no folder"
         wanted = f"a folder of published numbers, CSV files, and {CONCLUSIONS}"
         raise InputError(f"--published {folder}", found, wanted, "Without -o it is one file")
     return files
+
+
+def _files(results: Iterable[str]) -> dict[str, SweepSpec]:
+    """Return the sweeps of these names that come with mkldist, as their files have them."""
+    from mkldist.spec.load import load_sweep
+    from mkldist.spec.shipped import shipped_sweeps
+
+    shipped = shipped_sweeps()
+    return {name: load_sweep(shipped[name]) for name in results if name in shipped}
 
 
 def _check_page(page: Path) -> None:

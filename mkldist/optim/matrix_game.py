@@ -59,8 +59,8 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     payoff : (J, M) float64
         Payoff of row j against column m.
     active, support : (k,) intp
-        Optimal basis of an earlier game, or empty.  It fits if `payoff` begins with the rows of
-        that game, and mostly if it begins with rows near these.
+        Optimal basis of an earlier game, or empty.  It fits if `payoff` is that game with further
+        rows, or with further columns, and mostly if it is near such a game.
 
     Returns
     -------
@@ -68,13 +68,27 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     """
     scale = _scale(payoff)
     scaled = payoff if scale == 1.0 else payoff / scale
-    found = _dual_simplex(scaled, active, support) if len(active) else None
+    found = _from_basis(scaled, active, support) if len(active) else None
     if found is None:  # no basis, or one that does not fit
         best_reply = np.array([scaled[0].argmin()])
         found = _dual_simplex(scaled, np.zeros(1, dtype=np.intp), best_reply)
     if found is None:
         return _solve_by_general_solver(payoff)
     return found if scale == 1.0 else replace(found, bound=scale * found.bound)
+
+
+def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | None:
+    """Solve a game with more rows than that of the basis, or with more columns; else return None.
+
+    Further columns are further rows of the other player's game, whose payoff is ``-payoff'``.
+    """
+    found = _dual_simplex(payoff, active, support)
+    if found is not None:
+        return found
+    other = _dual_simplex(np.ascontiguousarray(-payoff.T), support, active)
+    if other is None:
+        return None
+    return _certified(payoff, other.rows, other.columns, other.support, other.active)
 
 
 def _scale(payoff: Floats) -> float:
@@ -101,10 +115,12 @@ def _solve_by_general_solver(payoff: Floats) -> GameSolution:
         bounds=[(0, None)] * n_columns + [(None, None)],
         method="highs",
     )
-    none = np.empty(0, dtype=np.intp)
     columns = np.maximum(np.asarray(result.x)[:-1], 0.0)
     rows = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0)
-    return _certified(payoff, columns, rows, none, none)
+    active, support = np.flatnonzero(rows), np.flatnonzero(columns)
+    is_basis = len(active) == len(support)  # not of a degenerate solution
+    none = np.empty(0, dtype=np.intp)
+    return _certified(payoff, columns, rows, *((active, support) if is_basis else (none, none)))
 
 
 def _certified(

@@ -9,14 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkldist.analysis.conclusions import Conclusion, Judged, judge
+from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published import Cell, Published, against_published
 from mkldist.analysis.tables import NOTHING
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState
+from mkldist.spec.changes import changes
+from mkldist.spec.load import load_sweep
+from mkldist.spec.model import SweepSpec
 
 HEADING = "# What is reproduced of the papers"
 NOT_RUN = "not run"
+NOT_EXPLAINED = "not explained"
+RULES = """\
+Means over the splits are compared on each data set, without a test, as in the papers.  Times are
+those of a processor, passes over the bank included, of runs that had the machine to themselves.
+A time within 10 % of the bound that a conclusion draws does not decide (?); where runs had less
+than half of a processor, because other programs ran, neither does one within a factor of two.  No
+verdict rests on fewer than half of the data sets of a sweep's file.\
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,8 @@ class Experiment:
         Its published numbers with ours; none if it was not run.
     n_published : int
         How many numbers are published.
+    changes : tuple of str
+        What ran other than the sweep's file says.
     """
 
     name: str
@@ -40,6 +54,7 @@ class Experiment:
     n_runs: int
     cells: tuple[Cell, ...]
     n_published: int
+    changes: tuple[str, ...] = ()
 
     @property
     def compared(self) -> list[Cell]:
@@ -69,6 +84,7 @@ def experiments(
     results: Mapping[str, Results],
     published: Sequence[Published],
     conclusions: Sequence[Conclusion],
+    files: Mapping[str, SweepSpec],
 ) -> list[Experiment]:
     """Return the experiments that numbers and conclusions name, by name, run or not.
 
@@ -80,25 +96,37 @@ def experiments(
         Numbers of all experiments.
     conclusions : sequence of Conclusion
         Conclusions from all experiments.
+    files : mapping of str to SweepSpec
+        Sweeps by name, as their files have them.
     """
     names = {one.experiment for one in published} | {one.experiment for one in conclusions}
-    return [_experiment(name, results.get(name), published) for name in sorted(names - {""})]
+    return [
+        _experiment(name, results.get(name), published, files.get(name))
+        for name in sorted(names - {""})
+    ]
 
 
-def _experiment(name: str, results: Results | None, published: Sequence[Published]) -> Experiment:
+def _experiment(
+    name: str, results: Results | None, published: Sequence[Published], file: SweepSpec | None
+) -> Experiment:
     own = [one for one in published if one.experiment == name]
     if results is None:
         return Experiment(name, 0, 0, (), len(own))
     states = [node[STATE.name] for node in results.nodes()]
     complete = sum(int((state == RunState.COMPLETE.value).sum()) for state in states)
     n_runs = sum(state.size for state in states)
-    return Experiment(name, complete, n_runs, tuple(against_published(results, own)), len(own))
+    cells = tuple(against_published(results, own))
+    run = load_sweep(json.loads(str(results.tree.attrs["spec"])))
+    changed = changes(file, run) if file else ()
+    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed))
 
 
 def reproduced(
     results: Mapping[str, Results],
     published: Sequence[Published],
     conclusions: Sequence[Conclusion],
+    files: Mapping[str, SweepSpec],
+    explanations: Sequence[Explanation] = (),
 ) -> str:
     """Return the page: experiments, conclusions, and the numbers that lie outside of ±.
 
@@ -106,16 +134,19 @@ def reproduced(
 
     Parameters
     ----------
-    results, published, conclusions
+    results, published, conclusions, files
         As for :func:`experiments`.
+    explanations : sequence of Explanation
+        Why numbers lie outside.
 
     Raises
     ------
     mkldist.errors.DataError
         For a metric of which runs do not have one number each.
     """
-    found = experiments(results, published, conclusions)
-    judged = [judge(conclusion, results) for conclusion in conclusions]
+    found = experiments(results, published, conclusions, files)
+    sizes = {name: len(file.datasets) for name, file in files.items()}
+    judged = [judge(one, results, sizes.get(one.experiment, 0)) for one in conclusions]
     lines = [
         HEADING, "",
         *_origin(results), "",
@@ -124,11 +155,12 @@ def reproduced(
         "deviation of the published mean; where none is published, within our own over the splits.",
         "Only complete runs count.", "",
         *_experiment_rows(found), "",
+        *_parts(found),
         "## Conclusions", "",
-        "Means over the splits are compared on each data set, without a test, as in the papers.",
-        "", *_conclusion_lines(judged),
+        RULES, "",
+        *_conclusion_lines(judged),
         "## Numbers outside of ±", "",
-        *_outside(found), "",
+        *_outside(found, explanations), "",
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -181,6 +213,15 @@ def _experiment_rows(found: Sequence[Experiment]) -> Iterator[str]:
     return _table(heading, rows)
 
 
+def _parts(found: Sequence[Experiment]) -> Iterator[str]:
+    """Yield what ran other than the sweep files say, if anything did."""
+    changed = [one for one in found if one.changes]
+    if changed:
+        yield from ("What ran other than the sweep's file says:", "")
+        yield from (f"- {one.name}: {'; '.join(one.changes)}." for one in changed)
+        yield ""
+
+
 def _share(count: int, of: int) -> str:
     return f"{count} of {of}" if of else NOTHING
 
@@ -208,14 +249,15 @@ def _figures(one: Judged) -> str:
     own = [case for case in one.cases if case.dataset]
     cases = ", ".join(
         f"{case.dataset or 'sum'} {case.first:.4g} and {case.second:.4g}"
-        + " (no)" * (not case.holds)
+        + {True: "", False: " (no)", None: " (?)"}[case.holds]
         for case in one.cases
     )
-    held = f"on {sum(case.holds for case in own)} of {len(own)} data sets"
+    held = f"on {sum(case.holds is True for case in own)} of {len(own)} data sets"
     return f"{head} {held}: {cases}" + f"; {one.note}" * bool(one.note)
 
 
-def _outside(found: Sequence[Experiment]) -> Iterator[str]:
+def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -> Iterator[str]:
+    """Yield the table of the numbers outside, with their explanations."""
     rows = [
         [
             one.name,
@@ -224,12 +266,13 @@ def _outside(found: Sequence[Experiment]) -> Iterator[str]:
             cell.published.metric,
             _mean_sd(cell.published.mean, cell.published.sd),
             _mean_sd(cell.mean, cell.sd),
+            explanation_of(cell.published, explanations) or NOT_EXPLAINED,
         ]
         for one in found
         for cell in one.compared
         if not is_within(cell)
     ]
-    heading = ("experiment", "data set", "method", "metric", "published", "ours")
+    heading = ("experiment", "data set", "method", "metric", "published", "ours", "what was tried")
     return _table(heading, rows)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.conclusions import Conclusion, judge, read_conclusions
+from mkldist.analysis.conclusions import Case, Conclusion, _verdict, judge, read_conclusions
 from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
 from mkldist.errors import SpecError
@@ -99,18 +99,77 @@ def test_what_no_sweep_tests_says_why(results):
     assert (found.verdict, found.note) == ("not testable", "no data")
 
 
-def test_times_of_isolated_runs_come_with_the_share_of_a_processor(results):
+def timed(results, level, uniform, *, share):
+    """Return results that ran isolated, with processor seconds of two methods and their share."""
     own = results["made-up"]
     tree = own.tree.copy()
     spec = json.loads(str(tree.attrs["spec"]))
     tree.attrs["spec"] = json.dumps({**spec, "execution": "isolated"})
     for node in tree.subtree:
         if "wall_seconds" in node:
-            node["wall_seconds"] = node["wall_seconds"] * 0.0 + 2.0
-            node["cpu_seconds"] = node["cpu_seconds"] * 0.0 + 0.5
-    isolated = {"made-up": replace(own, tree=tree)}
-    found = judge(conclusion(metric="wall_seconds", relation="alike"), isolated)
-    assert (found.verdict, found.note) == ("reproduced", "runs had 25% of a processor")
+            seconds = level if node.name == "level" else uniform
+            ones = node["wall_seconds"] * 0.0 + 1.0
+            node["cpu_seconds"], node["pass_cpu_seconds"] = (
+                0.25 * seconds * ones,
+                0.75 * seconds * ones,
+            )
+            node["own_seconds"], node["pass_seconds"] = (
+                0.5 * seconds / share * ones,
+                0.5 * seconds / share * ones,
+            )
+    return {"made-up": replace(own, tree=tree)}
+
+
+@pytest.mark.parametrize(
+    ("level", "uniform", "share", "words", "verdict"),
+    [
+        (1.0, 1.05, 1.0, {}, "not decided"),  # within 10 %
+        (1.0, 1.15, 1.0, {}, "reproduced"),
+        (1.15, 1.0, 1.0, {}, "not reproduced"),
+        (1.0, 1.9, 0.3, {}, "not decided"),  # within a factor of 2, at less than half a processor
+        (1.9, 1.0, 0.3, {}, "not decided"),
+        (1.0, 2.1, 0.3, {}, "reproduced"),
+        (2.1, 1.0, 0.3, {}, "not reproduced"),
+        (1.0, 4.0, 1.0, {"factor": 0.26}, "not decided"),  # the bound is 1.04
+        (1.0, 4.0, 1.0, {"factor": 0.5, "scope": "total"}, "reproduced"),
+        (1.05, 1.0, 1.0, {"relation": "more"}, "not decided"),
+    ],
+)
+def test_times_decide_beyond_a_margin(results, level, uniform, share, words, verdict):
+    own = timed(results, level, uniform, share=share)
+    found = judge(conclusion(metric="processor_seconds", **words), own)
+    assert found.verdict == verdict
+    assert (found.cases[0].first, found.cases[0].second) == pytest.approx((level, uniform))
+    assert found.note == f"runs had {share:.0%} of a processor"
+
+
+def test_errors_decide_without_a_margin(results):
+    assert conclusion().holds(1.0, 1.01)
+    assert conclusion().holds(1.0, 1.01, margin=1.1) is None
+
+
+@pytest.mark.parametrize(
+    ("scope", "holds", "verdict"),
+    [
+        ("every", [True, None], "not decided"),
+        ("every", [True, None, False], "not reproduced"),
+        ("most", [True, True, None], "reproduced"),
+        ("most", [True, False, None], "not decided"),
+        ("most", [True, False, False, None], "not reproduced"),
+        ("total", [False, None, True], "reproduced"),
+        ("total", [True, True, None], "not decided"),
+    ],
+)
+def test_data_sets_that_do_not_decide_leave_a_verdict_open(scope, holds, verdict):
+    cases = [Case(f"d{i}", 1.0, 1.0, held) for i, held in enumerate(holds)]
+    assert _verdict(conclusion(scope=scope), cases) == verdict
+
+
+@pytest.mark.parametrize(("n_datasets", "verdict"), [(6, "reproduced"), (7, "not decided")])
+def test_fewer_than_half_of_the_data_sets_decide_nothing(results, n_datasets, verdict):
+    found = judge(conclusion(scope="most"), results, n_datasets)
+    assert found.verdict == verdict
+    assert found.note == ("" if verdict == "reproduced" else "3 of 7 data sets")
 
 
 @pytest.mark.parametrize(

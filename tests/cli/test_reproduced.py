@@ -45,6 +45,17 @@ def test_a_page_is_written_and_written_again(folder):
     assert (folder / "REPRODUCED.md").read_text() == first
 
 
+def test_explanations_stand_beside_the_numbers_outside(folder):
+    text = NUMBERS + "made-up,heart,level,,test_error,0.9,0.1,Table 2\n"
+    (folder / "published/numbers.csv").write_text(text)
+    (folder / "published/explanations.csv").write_text(
+        "experiment,data set,method,metric,explanation\n"
+        'made-up,*,level,test_error,"C = 1, 10: both 0.15"\n'
+    )
+    run(folder)
+    assert "| C = 1, 10: both 0.15 |" in (folder / "REPRODUCED.md").read_text()
+
+
 def test_another_file_is_not_replaced(folder):
     (folder / "REPRODUCED.md").write_text("# Mine")
     with pytest.raises(MkldistError, match="found a file that is no such page; expected a new"):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from mkldist.optim import matrix_game
 from mkldist.optim.matrix_game import solve_game
 
 NONE = np.empty(0, dtype=np.intp)
@@ -61,6 +62,45 @@ def test_basis_of_another_game(n_rows, n_columns, seed, change):
     value = value_by_highs(payoff)
     assert game.bound == pytest.approx(value, abs=1e-9 * (1 + change))
     assert (payoff @ game.columns).max() == pytest.approx(value, abs=1e-9 * (1 + change))
+
+
+def pivots_of(monkeypatch, payoff, active, support):
+    """Return a solution and how many pivots it took."""
+    counted = []
+
+    def exchanged(*basis):
+        counted.append(basis)
+        return _exchanged(*basis)
+
+    _exchanged = matrix_game._exchanged
+    with monkeypatch.context() as patched:
+        patched.setattr(matrix_game, "_exchanged", exchanged)
+        return solve_game(payoff, active, support), len(counted)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_further_columns_start_from_the_basis(monkeypatch, seed):
+    payoff = np.random.default_rng(seed).normal(size=(60, 60))
+    narrow = solve_game(payoff[:, :58], NONE, NONE)
+    game, few = pivots_of(monkeypatch, payoff, narrow.active, narrow.support)
+    anew, many = pivots_of(monkeypatch, payoff, NONE, NONE)
+    assert few < many / 3
+    assert game.bound == pytest.approx(value_by_highs(payoff), abs=1e-9)
+    assert game.bound == pytest.approx(anew.bound, abs=1e-9)
+    assert (payoff @ game.columns).max() == pytest.approx(game.bound, abs=1e-9)
+    assert game.bound == (game.rows @ payoff).min()
+
+
+def test_a_game_that_pivots_do_not_solve_leaves_a_basis_for_the_next(monkeypatch):
+    payoff = np.random.default_rng(0).normal(size=(40, 30))
+    with monkeypatch.context() as patched:
+        patched.setattr(matrix_game, "_PIVOT_LIMIT", 1)
+        game = solve_game(payoff[:39], NONE, NONE)
+    assert game.bound == pytest.approx(value_by_highs(payoff[:39]), abs=1e-9)
+    assert len(game.active) == len(game.support) > 1
+    following, pivots = pivots_of(monkeypatch, payoff, game.active, game.support)
+    assert following.bound == pytest.approx(value_by_highs(payoff), abs=1e-9)
+    assert pivots < 10
 
 
 def test_bound_is_valid_for_any_rounding():

@@ -9,9 +9,11 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.conclusions import Conclusion
+from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.published import Published
 from mkldist.analysis.tables import NOTHING
-from mkldist.report.reproduced import experiments, reproduced
+from mkldist.report.reproduced import NOT_EXPLAINED, experiments, reproduced
+from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made
 
 LEVEL = Published("made-up", "heart", "level", "", "test_error", 0.15, 0.1, "Table 1")
@@ -31,6 +33,11 @@ CONCLUSIONS = [
     Conclusion(paper="Paper 2", words="It shines.", untestable="nobody measures light"),
 ]  # fmt: skip
 
+EXPLANATIONS = [
+    Explanation("made-up", "heart", "silp", "*", "Not of these.", "line 2"),
+    Explanation("*", "heart", "level", "test_*", "C = 10: 0.4 | 0.5", "line 3"),
+]
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
@@ -39,7 +46,7 @@ def results(tmp_path_factory):
 
 
 def test_numbers_within_are_counted_by_the_published_deviation_or_ours(results):
-    own, other = experiments(results, PUBLISHED, CONCLUSIONS)
+    own, other = experiments(results, PUBLISHED, CONCLUSIONS, {})
     assert (own.name, own.complete, own.n_runs, own.n_published) == ("made-up", 8, 8, 5)
     assert len(own.compared) == 4
     assert own.within(published=True) == (1, 2)
@@ -48,22 +55,39 @@ def test_numbers_within_are_counted_by_the_published_deviation_or_ours(results):
 
 
 def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
-    page = reproduced(results, PUBLISHED, CONCLUSIONS)
+    page = reproduced(results, PUBLISHED, CONCLUSIONS, {}, EXPLANATIONS)
     for line in (
         "| made-up | 8 of 8 | 5 | 4 | 1 of 2 | 1 of 2 |",
         f"| other | not run | 1 | 0 | {NOTHING} | {NOTHING} |",
         "| Level errs less. | **reproduced** | test_error of level below uniform on 1 of 1 data "
         "sets: heart 0.2 and 0.3 |",
         "| It shines. | **not testable** | nobody measures light |",
-        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 |",
-        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 |",
+        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 | C = 10: 0.4 / 0.5 |",
+        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 | C = 10: 0.4 / 0.5 |",
     ):
         assert line in page.splitlines()
     assert page.count("| made-up | heart |") == 2
 
 
+def test_numbers_without_an_explanation_are_listed_as_such(results):
+    page = reproduced(results, PUBLISHED, CONCLUSIONS, {}, EXPLANATIONS[:1])
+    assert page.count(f"| {NOT_EXPLAINED} |") == 2
+
+
+def test_the_page_says_what_ran_other_than_the_file(results):
+    spec = json.loads(str(results["made-up"].tree.attrs["spec"]))
+    spec["tol"] = 1e-7
+    spec["datasets"] = [*spec["datasets"], {"name": "pima"}, {"name": "sonar"}]
+    files = {"made-up": load_sweep(spec)}
+    page = reproduced(results, PUBLISHED, CONCLUSIONS, files).splitlines()
+    (said,) = (line for line in page if line.startswith("- made-up: "))
+    assert "not 1e-07" in said
+    assert "datasets: 1 of 3" in said
+    assert any("**not decided**" in line and "1 of 3 data sets" in line for line in page)
+
+
 def test_the_same_results_give_the_same_page(results):
-    pages = {reproduced(results, PUBLISHED, CONCLUSIONS) for _ in range(2)}
+    pages = {reproduced(results, PUBLISHED, CONCLUSIONS, {}, EXPLANATIONS) for _ in range(2)}
     assert len(pages) == 1
 
 
@@ -74,6 +98,6 @@ def test_the_page_names_the_commit_and_the_machine(results):
              "platform": "Linux-6", "machine": "x86_64",
              "versions": {"mkldist": "0.1.0"}}  # fmt: skip
     tree.attrs["provenance"] = json.dumps(facts)
-    page = reproduced({"made-up": replace(one, tree=tree)}, PUBLISHED, CONCLUSIONS)
+    page = reproduced({"made-up": replace(one, tree=tree)}, PUBLISHED, CONCLUSIONS, {})
     said = "mkldist 0.1.0; commit 0a1b; Python 3.12.1; 2 processors, Linux x86_64, Example 9000."
     assert said in page

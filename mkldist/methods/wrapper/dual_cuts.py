@@ -107,7 +107,8 @@ class DualCuts:
         wider = np.empty((len(self._q), self._q.shape[1] + q.shape[1]))
         wider[: len(self)] = np.concatenate([self.q, q], axis=1)
         self._q = wider
-        self._value, self._basis = 0.0, NO_BASIS  # new kernels may lower the minimum
+        if self.of_multiples:  # new kernels may lower the minimum, and so change the multiples
+            self._value, self._basis = 0.0, NO_BASIS
 
     def minimum(self, upper: float) -> CutsMinimum:
         """Minimise the largest cut over the simplex.

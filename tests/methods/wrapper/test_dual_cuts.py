@@ -90,6 +90,16 @@ def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_minimum_of_the_points_after_kernels_came_is_that_of_all(seed: int) -> None:
+    heights, q = random_cuts(seed, n_kernels=9)
+    cuts = bundle(heights, q[:, :4], multiples=False)
+    cuts.minimum(np.inf)
+    cuts.widen(q[:, 4:])
+    expected = bundle(heights, q, multiples=False).minimum(np.inf)
+    assert_allclose(cuts.minimum(np.inf).bound, expected.bound, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
     heights, q = random_cuts(seed)
