@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mkldist.analysis.learning_curves import curves_of
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts
-from mkldist.report.loss_figures import MOST, label, slug
+from mkldist.report.loss_figures import MOST, label, loss_units, slug
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,4 +55,5 @@ def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
         f"corrected for overlapping training parts (Nadeau & Bengio 2003).{banks}",
         table.drop(columns="look"),
         draw,
+        loss_units(loss, "mean", "low", "high"),
     )
