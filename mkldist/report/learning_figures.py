@@ -19,14 +19,9 @@ def learning_charts(facts: Facts) -> list[Chart]:
     curves = curves_of(facts.compared)
     if curves.empty:
         return []
-    curves["look"] = _methods(curves["method"], facts)
+    curves["look"] = curves["method"].map(facts.method_of)
     tables = [table for _, table in curves.groupby("dataset", sort=False)]
     return [_chart(table, facts) for table in tables[:MOST]]
-
-
-def _methods(names: pd.Series, facts: Facts) -> pd.Series:
-    """Return the methods of names that may end with a bank, as in ``level (gaussians)``."""
-    return names.str.rpartition(" (")[0] if facts.several_banks else names
 
 
 def _chart(table: pd.DataFrame, facts: Facts) -> Chart:

@@ -110,7 +110,7 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
         figure, axes = new_figure(height=0.8 + 0.2 * len(table))
         (ax,) = axes.flat
         for place, row in enumerate(records(table)):
-            look = facts.looks.get(row["method"], next(iter(facts.looks.values())))
+            look = facts.looks[facts.method_of(row["method"])]
             ax.plot(
                 row["mean_rank"], place, marker=look.marker, color=look.colour, linestyle="none"
             )
