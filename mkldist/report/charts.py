@@ -114,7 +114,7 @@ class Chart:
         known = {**UNITS, **self.units}
         numbers = self.data.select_dtypes("number")
         return self.data.rename(
-            columns={name: f"{name} ({known.get(name, '1')})" for name in numbers}
+            columns={name: f"{name} ({known.get(str(name), '1')})" for name in numbers}
         )
 
     def files(self, folder: Path) -> list[Path]:
