@@ -70,7 +70,8 @@ def _runs(node: xr.DataTree, against: str) -> Iterator[tuple[Floats, Floats]]:
     if CONVERGENCE not in node.children or not {against, "gap"} <= set(node[CONVERGENCE].data_vars):
         return
     data = node[CONVERGENCE].to_dataset()
-    length = data.sizes[ITERATION]
+    if not (length := data.sizes[ITERATION]):  # no run is recorded yet
+        return
     gaps, costs = (
         data[name].transpose(..., ITERATION).to_numpy().reshape(-1, length)
         for name in ("gap", against)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is b
 LETTERS = 7.0  # points, of the smallest letters
 KEY, LETTER = 4.5, 0.56  # widths of a key of a legend with its room, and of a letter, in letters
 LINE = 0.15  # inches, height of a line of a legend
-SEVERAL_DECADES = 50.0  # ratio of the ends of an axis from which it needs powers of ten alone
+TICKS = {50.0: (1.0, 2.0, 5.0), 1000.0: (1.0, 3.0)}
+"""Labels of each decade of a logarithmic axis, up to a ratio of its ends; beyond, powers of ten."""
 INK, RULE = "#010203", "#010204"  # stand for the colours of text and rules, which the page sets
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -51,6 +52,8 @@ _THEMED: dict[Any, Any] = dict.fromkeys(
 ) | {"grid.color": RULE, "axes.facecolor": "none", "figure.facecolor": "none"}
 _PRINTED: dict[Any, Any] = {"grid.color": "#d9d9d9"}
 FORMATS = ("pdf", "svg", "png")
+UNITS = {"seconds": "s", "split_seconds": "s"}
+"""Units of columns in all figures; other numbers have none, unless their figure says more."""
 _ATTRIBUTE = re.compile(r'="[^"]*"')
 _FONTS = re.compile(r"font-family: [^;\"]*;? ?")
 _LONG = re.compile(r"-?\d+\.\d{3,}")
@@ -72,6 +75,8 @@ class Chart:
         What is drawn.
     draw : callable
         Function that returns the figure.
+    units : mapping of str to str
+        Units of columns of `data` that depend on the figure.
     """
 
     name: str
@@ -79,6 +84,7 @@ class Chart:
     caption: str
     data: pd.DataFrame
     draw: Callable[[], Figure]
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def svg(self) -> str:
         """Return the figure as an ``<svg>`` element whose text and rules take the page's colours.
@@ -103,6 +109,14 @@ class Chart:
         label = f'role="img" aria-labelledby="{self.name}-title" {style}'
         return _compact(text).replace("<svg ", f"<svg {label}", 1)
 
+    def table(self) -> pd.DataFrame:
+        """Return the data with the units of its numbers in the headings, as in ``seconds (s)``."""
+        known = {**UNITS, **self.units}
+        numbers = self.data.select_dtypes("number")
+        return self.data.rename(
+            columns={name: f"{name} ({known.get(str(name), '1')})" for name in numbers}
+        )
+
     def files(self, folder: Path) -> list[Path]:
         """Return ``NAME.pdf``, ``.svg``, ``.png`` and ``.csv`` in a folder."""
         return [folder / f"{self.name}.{suffix}" for suffix in (*FORMATS, "csv")]
@@ -117,7 +131,7 @@ class Chart:
             for suffix, file in zip(FORMATS, pictures, strict=True):
                 with replacing(file) as temporary:
                     figure.savefig(temporary, format=suffix, dpi=220, facecolor="white")
-        write_file(table, [self.data.to_csv(index=False).encode()])
+        write_file(table, [self.table().to_csv(index=False).encode()])
 
 
 def _compact(svg: str) -> str:
@@ -187,7 +201,7 @@ def logarithmic(axes: Axes, *names: str) -> None:
         getattr(axes, f"set_{name}scale")("log")
         axis = axes.xaxis if name == "x" else axes.yaxis
         low, high = getattr(axes, f"get_{name}lim")()
-        subs = (1.0,) if high > SEVERAL_DECADES * low else (1.0, 2.0, 5.0)
+        subs = next((some for most, some in TICKS.items() if high <= most * low), (1.0,))
         axis.set_major_locator(LogLocator(subs=subs, numticks=7))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())

@@ -63,11 +63,9 @@ def pair_sentence(pair: PairComparison) -> str:
     )
     if pair.p_holm < SIGNIFICANCE:
         better = first if pair.losses.difference < 0.0 else second
-        verdict = f"{better} is better by the corrected t-test, p = {p_words(pair.p_holm)}"
+        verdict = f"{better} is better by the corrected t-test, {p_words(pair)}"
     else:
-        verdict = (
-            f"the corrected t-test does not tell them apart, p = {p_words(pair.p_holm)} on {splits}"
-        )
+        verdict = f"the corrected t-test does not tell them apart, {p_words(pair)} on {splits}"
     return f"{said}: {verdict}. {_posterior(pair, first, second)}"
 
 
@@ -88,11 +86,12 @@ def signed(value: float, pair: PairComparison) -> str:
     return f"{100 * value:+.2f}" if pair.loss.endswith("error") else f"{value:+.3g}"
 
 
-def p_words(p_value: float) -> str:
-    """Return a p-value with two digits."""
-    if math.isnan(p_value):
-        return "unknown"
-    return f"{p_value:.2g}" if p_value >= 0.001 else "below 0.001"
+def p_words(test: PairComparison | OverDataSets) -> str:
+    """Return the adjusted p-value of a test, and say where it is not the p-value itself."""
+    if math.isnan(test.p_holm):
+        return "p unknown"
+    p = f"p = {test.p_holm:.2g}" if test.p_holm >= 0.001 else "p < 0.001"
+    return p if test.p_holm == test.p_value else f"{p} with Holm's correction"
 
 
 def _posterior(pair: PairComparison, first: str, second: str) -> str:
@@ -129,9 +128,10 @@ def _certificates(comparison: ResultsComparison) -> Iterator[str]:
     runs, wrong = sum(one.n_runs for one in found), sum(one.contradictions for one in found)
     change = max(one.objective_change for one in found)
     agree = "the bounds of all agree" if not wrong else f"the bounds of {wrong} contradict"
+    differ = f"differ by a share of {change:.1e} at most" if change else "are equal"
     yield (
         f"{runs} runs have equal settings, kernels and rows in both results: {agree}, and their "
-        f"objectives differ by a share of {change:.1e} at most."
+        f"objectives {differ}."
     )
 
 
@@ -151,7 +151,7 @@ def _over(over: OverDataSets) -> str:
     else:
         better, worse = (first, second) if over.median_difference < 0.0 else (second, first)
         verdict = f"finds {better} better than {worse}"
-    return f"Over {said} Wilcoxon's signed-rank test {verdict}, p = {p_words(over.p_holm)}."
+    return f"Over {said} Wilcoxon's signed-rank test {verdict}, {p_words(over)}."
 
 
 def _limits(comparison: ResultsComparison, *, isolated: bool) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -111,6 +111,13 @@ class Facts:
         """Colour and marker of each method, the same in all figures."""
         return looks(place["method"] for place, _ in self.nodes)
 
+    def method_of(self, name: str) -> str:
+        """Return the method of a name in a comparison, which ends with a bank if there are several.
+
+        The name is such as ``level (gaussians)``.
+        """
+        return name.rpartition(" (")[0] if self.several_banks else name
+
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """Comparison of every two methods on each data set."""
@@ -164,12 +171,17 @@ class Facts:
         return shlex.join(["mkldist", "sweep", str(named), "--retry-failed"])
 
     def count(self, state: RunState) -> int:
-        """Return the number of runs in a state."""
-        return self.status.counts.get(state, 0)
+        """Return the number of runs in a state, as in the results that the page shows."""
+        return int((self.runs["state"] == state.value).sum())
 
     def members(self, dataset: str) -> list[tuple[dict[str, str], xr.DataTree]]:
         """Return place and node of the methods on a data set."""
         return [(place, node) for place, node in self.nodes if place["dataset"] == dataset]
+
+    def largest_bank(self, dataset: str, banks: Collection[str]) -> str:
+        """Return the one of some banks of a data set that has most kernels."""
+        sizes = {p["bank"]: int(node.ds.get("n_kernels", 0)) for p, node in self.members(dataset)}
+        return max(banks, key=lambda bank: sizes[bank])
 
     def loss(self, dataset: str) -> str:
         """Return the name of the loss that compares methods on a data set."""

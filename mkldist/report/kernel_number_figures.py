@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts
-from mkldist.report.loss_figures import MOST, label, slug
+from mkldist.report.loss_figures import MOST, label, loss_units, slug
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,7 @@ def _by_active_kernels(table: pd.DataFrame, facts: Facts) -> Chart:
         "loss.",
         table,
         draw,
+        loss_units(loss, "mean", "low", "high"),
     )
 
 
@@ -81,4 +82,5 @@ def _by_bank_size(table: pd.DataFrame, facts: Facts) -> Chart:
         f"Mean over the splits at the setting chosen for each size{band}.",
         table,
         draw,
+        loss_units(loss, "mean", "low", "high"),
     )

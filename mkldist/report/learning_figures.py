@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mkldist.analysis.learning_curves import curves_of
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts
-from mkldist.report.loss_figures import MOST, label, slug
+from mkldist.report.loss_figures import MOST, label, loss_units, slug
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,14 +19,9 @@ def learning_charts(facts: Facts) -> list[Chart]:
     curves = curves_of(facts.compared)
     if curves.empty:
         return []
-    curves["look"] = _methods(curves["method"], facts)
+    curves["look"] = curves["method"].map(facts.method_of)
     tables = [table for _, table in curves.groupby("dataset", sort=False)]
     return [_chart(table, facts) for table in tables[:MOST]]
-
-
-def _methods(names: pd.Series, facts: Facts) -> pd.Series:
-    """Return the methods of names that may end with a bank, as in ``level (gaussians)``."""
-    return names.str.rpartition(" (")[0] if facts.several_banks else names
 
 
 def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
@@ -55,4 +50,5 @@ def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
         f"corrected for overlapping training parts (Nadeau & Bengio 2003).{banks}",
         table.drop(columns="look"),
         draw,
+        loss_units(loss, "mean", "low", "high"),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.objective_paths import objective_path
+from mkldist.analysis.paired_losses import is_error
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 6  # data sets that have figures of their own
+LABEL_UNITS = "units of the labels"
 
 
 def path_charts(facts: Facts) -> list[Chart]:
@@ -50,6 +52,7 @@ def path_charts(facts: Facts) -> list[Chart]:
                 f"{axis}, other hyperparameters have the value of least mean loss.",
                 table,
                 draw,
+                loss_units(loss, "mean", "sd"),
             )
         )
     return charts
@@ -90,6 +93,7 @@ def objective_charts(facts: Facts) -> list[Chart]:
                 "functions cannot be compared.",
                 table,
                 draw,
+                loss_units(facts.loss(dataset), "loss"),
             )
         )
     return charts
@@ -106,7 +110,7 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
         figure, axes = new_figure(height=0.8 + 0.2 * len(table))
         (ax,) = axes.flat
         for place, row in enumerate(records(table)):
-            look = facts.looks.get(row["method"], next(iter(facts.looks.values())))
+            look = facts.looks[facts.method_of(row["method"])]
             ax.plot(
                 row["mean_rank"], place, marker=look.marker, color=look.colour, linestyle="none"
             )
@@ -138,7 +142,7 @@ def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
     mean, sd = f"{loss}_mean", f"{loss}_sd"
     known = rows.dropna(subset=[axis, mean])
     at_best = known.loc[known.groupby(["bank", "method", axis], sort=False)[mean].idxmin()]
-    table = at_best[["method", "bank", axis, mean, sd]]
+    table = at_best.assign(loss=loss)[["dataset", "bank", "method", axis, "loss", mean, sd]]
     table = table.rename(columns={mean: "mean", sd: "sd"})
     return table.loc[table.groupby(["method", axis], sort=False)["mean"].idxmin()].sort_values(
         ["method", axis]
@@ -154,8 +158,13 @@ def spans_decades(values: pd.Series) -> bool:
 
 def label(loss: str) -> str:
     """Return the label of an axis of a loss."""
-    units = "" if loss.endswith("error") else ", units of the labels"
+    units = "" if is_error(loss) else f", {LABEL_UNITS}"
     return LOSS_WORDS[loss] + units
+
+
+def loss_units(loss: str, *columns: str) -> dict[str, str]:
+    """Return the units of columns that hold values of a loss."""
+    return {} if is_error(loss) else dict.fromkeys(columns, LABEL_UNITS)
 
 
 def slug(text: str) -> str:

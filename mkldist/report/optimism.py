@@ -11,7 +11,7 @@ from mkldist.analysis.nested_validation import selection_optimism
 from mkldist.analysis.paired_losses import is_error
 from mkldist.report.charts import Chart, legend_below, new_figure
 from mkldist.report.facts import Facts, records
-from mkldist.report.loss_figures import MOST, label, slug
+from mkldist.report.loss_figures import MOST, label, loss_units, slug
 from mkldist.report.tables import Cell, Table, identity_of, interval, number
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RUNGS
@@ -121,4 +121,5 @@ def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
         "settings on the test part, which a selection there would report.",
         table.assign(method=names).drop(columns="bank"),
         draw,
+        loss_units(loss, *LOSSES, "optimism", "low", "high"),
     )

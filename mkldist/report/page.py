@@ -295,7 +295,7 @@ def _failures(facts: Facts) -> Section:
     return Section(
         "failures",
         "Failed runs",
-        "The command below repeats them; give it the same --set as before.",
+        "The command below repeats them; give it the same options as before, such as --set.",
         [failures_table(facts)],
         code=facts.retry_command if facts.status.failed else "",
     )

@@ -63,9 +63,10 @@ def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
     parts = []
     for place, weights in own:
         if coordinate in weights.coords and np.any(weights.to_numpy()):
-            parts.append(kernel_shares(weights, coordinate).assign(method=place["method"]))
-    columns = [coordinate, "n_kernels", "share", "frequency", "method"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+            parts.append(kernel_shares(weights, coordinate).assign(**place))
+    columns = ["dataset", "bank", "method", coordinate, "n_kernels", "share", FREQUENCY]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return table.reindex(columns=columns)
 
 
 def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:

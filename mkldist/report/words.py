@@ -33,7 +33,7 @@ def _asked(facts: Facts) -> str:
     kernels = sorted(
         {int(node.ds["n_kernels"]) for _, node in facts.nodes if "n_kernels" in node.ds.coords}
     )
-    done, planned = facts.count(RunState.COMPLETE), facts.status.n_runs
+    done, planned = facts.count(RunState.COMPLETE), len(facts.runs)
     state = f"all {planned:,} runs" if done == planned else f"{done:,} of {planned:,} runs"
     return (
         f"The sweep compares {counted(len(methods), 'method')} on "
@@ -65,9 +65,10 @@ def _came_out(facts: Facts) -> str:
         (compared,) = facts.compared
         best, loss = _best(compared), facts.loss(compared.dataset)
         value = _loss(float(compared.losses[best].mean()), loss)
+        average = " on average" if len(compared.losses) > 1 else ""
         return (
-            f"On {compared.dataset}, {best} has the least {LOSS_WORDS[loss]}, {value} on average"
-            f"{how}{_rivals(facts, compared, best)}."
+            f"On {compared.dataset}, {best} has the least {LOSS_WORDS[loss]}, {value}{average}{how}"
+            f"{_rivals(facts, compared, best)}."
         )
     wins: dict[str, int] = {}
     for compared in facts.compared:
@@ -139,7 +140,7 @@ def _unfinished(facts: Facts) -> Iterator[Caution]:
     if waiting:
         yield Caution(
             "Unfinished",
-            f"{waiting} of {facts.status.n_runs} runs are not recorded yet. Means are over the "
+            f"{waiting:,} of {len(facts.runs):,} runs are not recorded yet. Means are over the "
             f"runs that are.",
         )
     if failed:

@@ -40,6 +40,11 @@ def test_results_without_traces_have_no_rows():
     assert convergence_curves(tree).empty
 
 
+def test_methods_whose_runs_all_wait_have_no_rows():
+    tree = traced({"level": RUNS, "silp": [([], [], [])] * 2})
+    assert set(convergence_curves(tree)["method"]) == {"level"}
+
+
 def test_traces_that_do_not_hold_passes_have_seconds_alone():
     tree = traced({"level": RUNS})
     tree["ring/level/convergence"].dataset = (

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mkldist.cli.report import command
+from tests.run.damage import flip
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +101,46 @@ def test_results_that_are_not_there_are_refused(tmp_path):
     done = run(tmp_path, "report", "nothing", code=2)
     assert "nothing: found no such folder, sweep file or name" in done.stderr
     assert not (tmp_path / "report.html").exists()
+
+
+FLIPPED = {
+    "results.zarr/two_moons/level/test_error/c/0/0": "level/test_error: found results that cannot",
+    "results.zarr/two_moons/level/kernel_weights/c/0/0/0": "level/kernel_weights: found results",
+    "results.zarr/zarr.json": "results.zarr: found results that cannot be read",
+    "sweep.json": "sweep.json: found a manifest that cannot be read",
+}
+
+
+@pytest.fixture
+def copied(folder, tmp_path) -> Path:
+    """Return the output folder of a copy of the sweep, to be damaged."""
+    shutil.copytree(folder / "results", tmp_path / "results")
+    return tmp_path / "results" / "moons"
+
+
+@pytest.mark.parametrize("name", FLIPPED)
+def test_a_flipped_bit_is_one_message(copied, tmp_path, name):
+    flip(copied / name, np.random.default_rng(0))
+    done = run(tmp_path, "report", "results/moons", code=2)
+    (said,) = done.stderr.splitlines()
+    assert FLIPPED[name] in said
+    assert "--repair" in said
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_lost_file_of_values_is_one_message(copied, tmp_path):
+    (copied / "results.zarr/two_moons/level/test_error/c/0/0").unlink()
+    done = run(tmp_path, "report", "results/moons", code=2)
+    assert "the file is not there" in done.stderr
+    run(tmp_path, "verify", "results/moons", "--repair")
+    run(tmp_path, "report", "results/moons")
+
+
+def test_without_a_record_the_page_shows_what_the_results_hold(copied, tmp_path):
+    next((copied / "records").rglob("*.npz")).unlink()
+    asked, _, certified, _ = run(tmp_path, "report", "results/moons").stdout.splitlines()
+    assert "all 18 runs are complete" in asked
+    assert certified.startswith("All 18 complete runs")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -21,7 +22,8 @@ def test_a_difference_that_the_test_finds_names_the_better_method():
     assert pair_sentence(pair()) == (
         "On heart the mean test error is 10.00 % with level and 20.00 % with uniform, a difference "
         "of -10.00 points (95 % interval -15.00 to -5.00): level is better by the corrected "
-        "t-test, p = 0.02. The probability that level is better by more than 1 point is 0.97."
+        "t-test, p = 0.02 with Holm's correction. The probability that level is better by more "
+        "than 1 point is 0.97."
     )
 
 
@@ -29,7 +31,9 @@ def test_a_difference_that_the_test_does_not_find_names_none():
     posterior = Posterior(0.3, 0.1, 0.6)
     said = pair_sentence(pair(0.3, 0.2, p_holm=0.4, posterior=posterior, rope=0.02))
     assert "+10.00 points" in said
-    assert "the corrected t-test does not tell them apart, p = 0.4 on 5 splits." in said
+    assert (
+        "the corrected t-test does not tell them apart, p = 0.4 with Holm's correction on 5" in said
+    )
     assert said.endswith("uniform is better by more than 2 points is only 0.60.")
 
 
@@ -40,7 +44,7 @@ def test_one_method_of_two_sweeps_and_real_values_have_their_own_words():
     )  # fmt: skip
     assert "root mean square error is 51.5 with level of the first results and 50 with" in said
     assert "a difference of +1.5 units of the labels" in said
-    assert "level of the second results is better by the corrected t-test, p = below 0.001" in said
+    assert "level of the second results is better by the corrected t-test, p < 0.001" in said
     assert "the two are within 0.5 of each other is only 0.80." in said
 
 
@@ -97,6 +101,17 @@ def test_many_pairs_are_counted_in_one_sentence():
         "Of 10 pairs, the corrected t-test with Holm's correction finds A better on 3 and B better "
         "on 2; it does not tell the others apart."
     )
+
+
+def test_equal_objectives_are_said_to_be_equal():
+    equal = EqualSettings(6, 0.0, 0, 2.0)
+    said = sentences(comparison(pair(equal_settings=equal)), isolated=True)[1]
+    assert said.endswith("the bounds of all agree, and their objectives are equal.")
+
+
+def test_the_p_value_of_a_single_pair_is_not_called_adjusted():
+    said = pair_sentence(replace(pair(), p_value=0.02))
+    assert "p = 0.02. The probability" in said
 
 
 @pytest.mark.parametrize(("wrong", "words"), [(0, "of all agree"), (2, "of 2 contradict")])

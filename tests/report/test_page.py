@@ -18,7 +18,7 @@ import xarray as xr
 from mkldist.report import charts
 from mkldist.report.convergence_figures import convergence_charts
 from mkldist.report.learning_figures import learning_charts
-from mkldist.report.loss_figures import objective_charts, path_charts
+from mkldist.report.loss_figures import loss_units, objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
@@ -220,8 +220,24 @@ def test_figures_are_written_in_every_format(finished, tmp_path):
     chart.write(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".pdf", ".svg", ".png", ".csv"}
     written = pd.read_csv(tmp_path / f"{chart.name}.csv")
-    assert list(written.columns) == list(chart.data.columns)
+    assert list(written.columns) == [
+        "dataset", "bank", "method", "C (1)", "loss", "mean (1)", "sd (1)",
+    ]  # fmt: skip
     assert len(written) == len(chart.data)
+
+
+def test_the_data_of_every_figure_say_the_units_of_their_numbers(finished):
+    for chart in [*made_page(finished).charts, *scaling_charts(facts_of(study((100, 300))))]:
+        table = chart.table()
+        for name, column in table.items():
+            assert name.endswith(")") == pd.api.types.is_numeric_dtype(column), (chart.name, name)
+        for name in ("seconds", "split_seconds"):
+            assert (name in chart.data) == (f"{name} (s)" in table)
+
+
+def test_losses_of_real_values_are_in_units_of_the_labels():
+    assert loss_units("rmse", "mean", "sd") == dict.fromkeys(("mean", "sd"), "units of the labels")
+    assert loss_units("test_error", "mean", "sd") == {}
 
 
 def test_without_matplotlib_the_page_says_what_it_lacks(facts, monkeypatch):

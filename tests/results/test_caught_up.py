@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mkldist.analysis.pairing import Results
-from mkldist.errors import LaterRunsWarning
+from mkldist.errors import LaterRunsWarning, StoreError
 from mkldist.report.facts import Facts
 from mkldist.results.caught_up import caught_up
 from mkldist.results.export import export
@@ -45,11 +46,25 @@ def exported(folder: Path) -> int:
     return int((pd.read_csv(target)["state"] == "complete").sum())
 
 
-@pytest.mark.parametrize(
+READERS = pytest.mark.parametrize(
     "read",
     [lambda folder: Results.of(folder).tree, lambda folder: Facts.of(folder).tree, caught_up],
     ids=["compare-and-explain", "report-and-scale", "export"],
 )
+
+
+@READERS
+@pytest.mark.parametrize("lost", ["test_error/c/0/0", "run_id/c/0/0", "."])
+def test_a_tree_that_lacks_a_file_is_refused(killed, read, lost):
+    caught_up(killed)
+    (node,) = killed.glob("results.zarr/*/level")
+    path = node / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(StoreError, match="the file is not there"):
+        read(killed)
+
+
+@READERS
 def test_what_commands_read_holds_every_record(killed, read):
     tree = read(killed)
     assert tree.attrs["later_runs"] == 0
