@@ -166,7 +166,9 @@ class _Planner:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
         n_splits = len(facts.split_fingerprints)
         if facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all":
-            groups = split_groups(range(n_splits), self.n_threads)
+            groups = [list(range(n_splits))]
+            if bank.backend != "sharded":
+                groups = split_groups(groups[0], self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
             for split in range(n_splits):
