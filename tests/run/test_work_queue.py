@@ -46,7 +46,8 @@ class Bench:
         )  # fmt: skip
 
     def missing(self, bank):
-        return [i for i in range(self.n_blocks) if (bank, i) not in self.complete]
+        blocks = () if bank in self.sharded else range(self.n_blocks)
+        return [i for i in blocks if (bank, i) not in self.complete]
 
     def build(self, item: BuildItem):
         self.complete |= {(item.bank, block) for block in item.blocks}
