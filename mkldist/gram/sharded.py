@@ -111,7 +111,9 @@ class ShardedBank(Bank):
         others = {at: one for at, one in enumerate(requests) if at not in combines}
         known = {at: found for at, one in others.items() if (found := self._known(one)) is not None}
         asked = {at: one for at, one in others.items() if at not in known}
-        begun = self._ask(list(asked.values()))
+        # The handle lives until the answers are here: a shard that is lost answers them again.
+        shared = self._calls.put(list(asked.values())) if asked else None
+        begun = self._ask(list(asked.values()), shared)
         combined, dense = combine_sparse(self, combines)
         self._combine(dense, shared=any(_is_of_columns(one) for one in asked.values()))
         joined = self._joined(list(asked.values()), begun)
@@ -147,12 +149,17 @@ class ShardedBank(Bank):
         found = self.known_radii.get(points_id(request.index, self.n_points))
         return None if found is None else found.copy()
 
-    def _ask(self, requests: list[Request]) -> dict[int, Any]:
-        """Send requests to the shards that they concern; return handles of their answers."""
+    def _ask(self, requests: list[Request], shared: Any) -> dict[int, Any]:
+        """Send requests to the shards that they concern; return handles of their answers.
+
+        Parameters
+        ----------
+        requests : list of requests
+            The requests.
+        shared : object
+            Handle of this list.
+        """
         concerned = [i for i, own in enumerate(self._shards) if _concern(requests, own)]
-        if not concerned:
-            return {}
-        shared = self._calls.put(requests)
         self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, requests))
         return {i: self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned}
 
