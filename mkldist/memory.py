@@ -122,6 +122,17 @@ def row_cache_bytes(memory_limit: int | None) -> int:
     return min(ROW_CACHE_BYTES, memory_limit // ROW_CACHE_DIVISOR)
 
 
+def shard_bytes(memory_limit: int | None) -> int:
+    """Return the bytes of the shards of a bank that a worker keeps, beside kernels of others.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that the worker may take; None without a limit.
+    """
+    return bank_bytes(memory_limit) - row_cache_bytes(memory_limit)
+
+
 def view_cache_bytes(memory_limit: int | None) -> int:
     """Return the bytes of single kernels that a batch keeps for views of part of the points.
 

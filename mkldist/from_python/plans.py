@@ -14,6 +14,8 @@ from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
+from mkldist.planning.shard_traffic import shard_traffic
+from mkldist.resolve.memory_limit import parse_memory
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
@@ -255,6 +257,7 @@ class SweepPlan:
             f"memory:    {readable_bytes(self.memory_per_worker)} per worker at its peak, "
             f"{counted(self.n_workers, 'worker')}"
         )
+        yield from _shards(self.plan, self.n_workers)
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
         if spec.is_study and spec.search is None:
             yield from RULE
@@ -348,6 +351,19 @@ def _factors(plan: Plan) -> list[str]:
         f"{readable_bytes(round(certified))}, in about "
         f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s"
     ]
+
+
+def _shards(plan: Plan, n_workers: int) -> Iterator[str]:
+    """Yield a line on the shards of each bank that workers hold together."""
+    limit = parse_memory(plan.spec.memory)
+    sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
+    for (dataset, label), bank in sharded.items():
+        of = shard_traffic(bank, limit, n_workers)
+        yield (
+            f"shards:    {of.n_shards} of up to {readable_bytes(of.largest_bytes)} for {label} of "
+            f"{dataset}; {readable_bytes(of.pass_bytes)} move for a vector of a pass, "
+            f"{readable_bytes(of.sum_bytes)} for a sum of all kernels"
+        )
 
 
 def _graphs(plan: Plan) -> list[str]:

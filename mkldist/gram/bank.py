@@ -8,7 +8,7 @@ on any bank.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import sub
 
@@ -21,8 +21,8 @@ from mkldist.gram.requests import Request
 from mkldist.optim.factored_matrix import FactoredMatrix
 
 SLAB_ENTRIES = 16_384
-# Kernels that a pass works on at once.  Every chunk but the last one has whole blocks of them.
 BLOCK_KERNELS = 480
+BLOCK_BYTES = 2**29
 ROW_GROUP_ENTRIES = 2**20
 
 
@@ -104,7 +104,9 @@ class PassCounter:
     bytes_computed : int
         Bytes of entries computed, by banks that are not stored.
     threads_cpu_seconds : float
-        Processor time of the bank's own threads, which read or compute ahead.
+        Processor time of the bank's own threads, which read or compute ahead, and of its shards.
+    bytes_moved : int
+        Bytes of requests and answers that went to and from the shards of a bank.
     """
 
     passes: int = 0
@@ -115,6 +117,7 @@ class PassCounter:
     bytes_read: int = 0
     bytes_computed: int = 0
     threads_cpu_seconds: float = 0.0
+    bytes_moved: int = 0
 
     @property
     def value_bytes(self) -> int:
@@ -189,6 +192,19 @@ class Bank(abc.ABC):
         """
         return None
 
+    def own_answers(
+        self, requests: Sequence[Request]
+    ) -> dict[int, Floats | FactoredMatrix | list[FactoredMatrix]]:
+        """Return the answers that the bank has without its entries, by positions of requests.
+
+        Parameters
+        ----------
+        requests : sequence of requests
+            Requests that fit the bank.
+        """
+        found = ((at, self.own_answer(request)) for at, request in enumerate(requests))
+        return {at: answer for at, answer in found if answer is not None}
+
     @abc.abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the bank.
@@ -239,10 +255,13 @@ class ArrayBank(Bank):
 
     def slabs_of(self, kernels: slice) -> Iterator[Chunk]:
         """Traverse some kernels in slabs of some tiles."""
-        for entries in slabs(self.layout):
-            values = self._values[kernels, entries]
-            self.counter.bytes_read += values.nbytes
-            yield Chunk(kernels, entries, values)
+        yield from (self.slab_of(kernels, entries) for entries in slabs(self.layout))
+
+    def slab_of(self, kernels: slice, entries: slice) -> Chunk:
+        """Return some entries, of whole tiles, of some kernels."""
+        values = self._values[kernels, entries]
+        self.counter.bytes_read += values.nbytes
+        return Chunk(kernels, entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Return some kernels at once, as a part of the whole array."""
@@ -303,8 +322,32 @@ def kernel_groups(n_kernels: int, entries: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_kernels))
 
 
-def slabs(layout: TileLayout) -> Iterator[slice]:
-    """Cut the entries into slices of whole tiles, about 2^14 entries each."""
+def block_kernels(layout: TileLayout) -> int:
+    """Return the number of kernels that a pass works on at once, given the layout of the bank.
+
+    They take at most 512 MiB of float64 where one kernel does not take more.  Every chunk but the
+    last one has whole blocks of them, and so has every shard, so that each product has the same
+    shape wherever a bank is kept.
+
+    Examples
+    --------
+    >>> [block_kernels(TileLayout.for_points(n)) for n in (200, 1000, 10_000)]
+    [480, 119, 1]
+    """
+    return max(1, min(BLOCK_KERNELS, BLOCK_BYTES // (8 * layout.n_entries)))
+
+
+def slabs(layout: TileLayout, within: slice | None = None) -> Iterator[slice]:
+    """Cut the entries into slices of whole tiles, about 2^14 entries each.
+
+    Parameters
+    ----------
+    layout : TileLayout
+        Layout of the bank.
+    within : slice, optional
+        Entries of some of these slices, to yield only them.
+    """
     step = max(1, SLAB_ENTRIES // layout.tile_entries) * layout.tile_entries
-    for start in range(0, layout.n_entries, step):
-        yield slice(start, min(start + step, layout.n_entries))
+    whole = within or slice(0, layout.n_entries)
+    for start in range(whole.start, whole.stop, step):
+        yield slice(start, min(start + step, whole.stop))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.arrays import Ints
-from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, DiagonalPart, Rows, kernel_groups
+from mkldist.gram.bank import ArrayBank, Chunk, DiagonalPart, Rows, block_kernels, kernel_groups
 from mkldist.gram.layout import TileLayout
 
 SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in
@@ -68,8 +68,8 @@ class MappedBank(ArrayBank):
         if not self._gives_back:
             yield from super().chunks()
             return
-        blocks = self._may_stay // (self._row_bytes * BLOCK_KERNELS)
-        step = max(1, blocks) * BLOCK_KERNELS
+        block = block_kernels(self.layout)
+        step = max(1, self._may_stay // (self._row_bytes * block)) * block
         for first in range(0, self.n_kernels, step):
             kernels = slice(first, min(first + step, self.n_kernels))
             for chunk in self.slabs_of(kernels):

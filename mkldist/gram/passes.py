@@ -8,13 +8,14 @@ multiplied with each block while it is in the processor's cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
-from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
+from mkldist.gram.bank import ArrayBank, Bank, Chunk, block_kernels, diagonal_part, slabs
 from mkldist.gram.diagonals import DiagonalSums, read_diagonals
 from mkldist.gram.dots import add_dots
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
@@ -62,17 +63,17 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
         One answer per request, in order, of the shape that the request documents; an operator
         where a combination takes one and the bank has it.
     """
-    answers: dict[int, Any] = {}
+    for request in requests:
+        check(bank.n_points, bank.n_kernels, request)
+    answers: dict[int, Any] = {**bank.own_answers(requests)}
     columns: dict[int, ColumnRequest] = {}
     weights: dict[int, Combine] = {}
     radii: dict[int, Radii] = {}
     traces: dict[int, DiagonalSums] = {}
     for position, request in enumerate(requests):
-        check(bank.n_points, bank.n_kernels, request)
-        own = bank.own_answer(request)
         match request:
-            case _ if own is not None:
-                answers[position] = own
+            case _ if position in answers:
+                continue
             case Combine():
                 weights[position] = request
             case Matvec() | Quadratic(_, np.ndarray()):
@@ -173,6 +174,33 @@ def _combinations(
     traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
     """Answer combinations and column requests, and gather traces, by one pass if any needs it."""
+    answers, dense = combine_sparse(bank, combines)
+    if dense or columns:
+        answers |= _traverse(bank, dense, columns, traces)
+    elif traces:
+        read_diagonals(bank, traces)
+    return answers
+
+
+def combine_sparse(
+    bank: Bank, combines: dict[int, Combine]
+) -> tuple[dict[int, Floats], list[WeightedSum]]:
+    """Write the combinations of few kernels, and return those that are left.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank; its counter is advanced.
+    combines : dict of int to Combine
+        Requests by their positions.
+
+    Returns
+    -------
+    answers : dict of int to float64 array
+        The arrays of all answers, by the positions of the requests.
+    dense : list of WeightedSum
+        Combinations of many kernels, whose targets in `answers` are not written yet.
+    """
     answers: dict[int, Floats] = {}
     sparse: list[WeightedSum] = []
     dense: list[WeightedSum] = []
@@ -183,11 +211,7 @@ def _combinations(
             (sparse if few else dense).append(wanted)
     if sparse:
         combine_few(bank, sparse)
-    if dense or columns:
-        answers |= _traverse(bank, dense, columns, traces)
-    elif traces:
-        read_diagonals(bank, traces)
-    return answers
+    return answers, dense
 
 
 def _traverse(
@@ -199,7 +223,7 @@ def _traverse(
     """Make one pass: write combinations to their targets, and return the answers of columns."""
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((bank.n_kernels, columns.n_columns))
-    weights = _grouped(dense, bank.n_kernels)
+    weights = _grouped(weight_rows(dense, bank.n_kernels))
     combined = np.zeros((len(weights), WIDTH, bank.layout.n_entries))
     entries = slice(0, 0)
     for chunk in bank.chunks():
@@ -210,7 +234,7 @@ def _traverse(
             gathered.add(diagonal_part(bank.layout, chunk))
         if requests:
             add_dots(chunk.values, np.arange(len(chunk.values)), right, sums[chunk.kernels])
-        for block in _blocks(chunk) if dense else ():
+        for block in _blocks(chunk, block_kernels(bank.layout)) if dense else ():
             _add_combinations(block, weights, combined)
     bank.counter.passes += 1
     packed = combined.reshape(-1, bank.layout.n_entries)
@@ -222,12 +246,40 @@ def _traverse(
     }
 
 
-def _blocks(chunk: Chunk) -> Iterator[Chunk]:
+def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Floats) -> Floats:
+    """Return sums to which combinations of all kernels are added, as a pass adds them.
+
+    Parameters
+    ----------
+    bank : ArrayBank
+        The bank, or a shard of one that begins with a whole block; its counter is advanced.
+    weights : (R, M) float64
+        Weights of its kernels.
+    entries : slice
+        The e entries to add, of some of :func:`mkldist.gram.bank.slabs`.
+    sums : (R, e) float64
+        Sums over the kernels before these.
+
+    Returns
+    -------
+    (R, e) float64
+        In memory of its own.
+    """
+    groups, combined = _grouped(weights), _grouped(sums)
+    kernels = slice(0, bank.n_kernels)
+    for slab in slabs(bank.layout, entries):
+        for block in _blocks(bank.slab_of(kernels, slab), block_kernels(bank.layout)):
+            first, stop = block.entries.start - entries.start, block.entries.stop - entries.start
+            _add_combinations(replace(block, entries=slice(first, stop)), groups, combined)
+    return combined.reshape(-1, combined.shape[-1])[: len(sums)]
+
+
+def _blocks(chunk: Chunk, most_kernels: int) -> Iterator[Chunk]:
     """Cut a chunk into float64 blocks that fit the processor's cache."""
     n_kernels, n_entries = chunk.values.shape
     for e in range(0, n_entries, BLOCK_ENTRIES):
-        for k in range(0, n_kernels, BLOCK_KERNELS):
-            values = chunk.values[k : k + BLOCK_KERNELS, e : e + BLOCK_ENTRIES]
+        for k in range(0, n_kernels, most_kernels):
+            values = chunk.values[k : k + most_kernels, e : e + BLOCK_ENTRIES]
             values = values.astype(np.float64, copy=False)
             kernels = slice(chunk.kernels.start + k, chunk.kernels.start + k + len(values))
             start = chunk.entries.start + e
@@ -240,13 +292,20 @@ def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:
         group[:, block.entries] += rows[:, block.kernels] @ block.values
 
 
-def _grouped(dense: list[WeightedSum], n_kernels: int) -> Floats:
-    """Return weights of all kernels as (groups, 8, M), the last group filled up with zeros."""
-    groups = -(-len(dense) // WIDTH)
-    stack = np.zeros((groups * WIDTH, n_kernels))
-    for row, wanted in zip(stack, dense, strict=False):
+def weight_rows(sums: Sequence[WeightedSum], n_kernels: int) -> Floats:
+    """Return the weights of some combinations, (R, M)."""
+    rows = np.zeros((len(sums), n_kernels))
+    for row, wanted in zip(rows, sums, strict=True):
         row[wanted.kernels] = wanted.weights
-    return stack.reshape(groups, WIDTH, n_kernels)
+    return rows
+
+
+def _grouped(rows: Floats) -> Floats:
+    """Return a copy of (R, k) rows as (groups, 8, k), the last group filled up with zeros."""
+    groups = -(-len(rows) // WIDTH)
+    stack = np.zeros((groups * WIDTH, rows.shape[1]))
+    stack[: len(rows)] = rows
+    return stack.reshape(groups, WIDTH, rows.shape[1])
 
 
 def _shaped(request: ColumnRequest, sums: Floats) -> Floats:

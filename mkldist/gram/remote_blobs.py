@@ -12,6 +12,9 @@ from mkldist.durable import Buffer, output_error
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.blobs import readable
 
+BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci"))
+"""Protocols of object stores, whose files lie in buckets that their owners make."""
+
 
 @dataclass(frozen=True)
 class RemoteBlobs:
@@ -31,10 +34,16 @@ class RemoteBlobs:
     def put(self, name: str, parts: Sequence[Buffer], *, durable: bool = True) -> None:
         """See :meth:`Blobs.put`; the store itself decides when a file is durable."""
         filesystem, base = self._open()
+        place, content = f"{base}/{name}", b"".join(parts)
         with self._writable(name):
-            parent = f"{base}/{name}".rpartition("/")[0]
-            filesystem.makedirs(parent, exist_ok=True)
-            filesystem.pipe_file(f"{base}/{name}", b"".join(parts))
+            if _has_folders(filesystem):
+                filesystem.makedirs(place.rpartition("/")[0], exist_ok=True)
+                filesystem.pipe_file(place, content)
+                return
+            try:
+                filesystem.pipe_file(place, content)
+            except FileNotFoundError as error:
+                raise _no_bucket(self.url, place.partition("/")[0]) from error
 
     def get(self, name: str) -> bytes | None:
         """See :meth:`Blobs.get`."""
@@ -95,6 +104,8 @@ class RemoteBlobs:
         place = f"{self.location}/{name}"
         try:
             yield
+        except OutputError:
+            raise
         except OSError as error:
             raise output_error(place, error) from error
         except Exception as error:
@@ -117,6 +128,21 @@ def list_folders(url: str) -> list[str]:
         for entry in found
         if entry["type"] == "directory"
     ]
+
+
+def _has_folders(filesystem: Any) -> bool:
+    """Return False for an object store: to make a folder at its top would make a bucket."""
+    protocols = filesystem.protocol
+    return BUCKETS.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
+
+
+def _no_bucket(url: str, bucket: str) -> OutputError:
+    return OutputError(
+        url,
+        f"no bucket '{bucket}'",
+        "a bucket that exists",
+        "Correct its name or create it, then repeat the command: mkldist makes no buckets",
+    )
 
 
 def _file_system(url: str) -> tuple[Any, str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
+from mkldist.gram.shards import block_bytes
 from mkldist.memory import (
     FLOAT_BYTES,
     KEPT_STATES_BYTES,
@@ -84,8 +85,8 @@ def _kept_for_graphs(bank: BankPlan, n_graphs: int, memory_limit: int | None) ->
 def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
     """Return the bytes that a worker needs at least.
 
-    Each task holds one solver, and a buffer of blocks or, with ``backend = "memory"``, the whole
-    bank.
+    Each task holds one solver, and a buffer of blocks; with ``backend = "memory"`` the whole bank,
+    with ``"sharded"`` a part of some kernels.
 
     Parameters
     ----------
@@ -99,12 +100,18 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     by_id = {bank.id: bank for bank in banks}
     of_settings: dict[Settings, int] = {}
     tasks = [
-        (bank.n_bytes if bank.spec.backend in ("memory", FACTORS) else BUFFER_BYTES)
-        + max(_bytes_of_solvers(bank, batch, 0, of_settings), default=0)
+        _least_held(bank) + max(_bytes_of_solvers(bank, batch, 0, of_settings), default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
     return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
+
+
+def _least_held(bank: BankPlan) -> int:
+    """Return the bytes of a bank that a task cannot do without."""
+    if bank.spec.backend in ("memory", FACTORS):
+        return bank.n_bytes
+    return block_bytes(bank.shape) if bank.sharded else BUFFER_BYTES
 
 
 def run_memory(
@@ -155,6 +162,8 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
         return bank.n_bytes
     if bank.is_factored:  # they may grow
         return max(bank.n_bytes, bank_bytes(memory_limit)) + BUFFER_BYTES
+    if bank.sharded:  # a worker keeps a part of them, however many workers there are
+        return min(bank.n_bytes, bank_bytes(memory_limit))
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
     return BUFFER_BYTES + kept
 

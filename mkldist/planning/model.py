@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.metadata import BankShape
 from mkldist.identity import json_text
 from mkldist.solvers.path import Path
 from mkldist.spec.banks import FACTORS, BankSpec
@@ -40,16 +42,28 @@ class BankPlan:
 
     @property
     def stored(self) -> bool:
-        """True if the kernels are computed once and stored.
+        """True if the kernels are written to a store."""
+        return not (self.recomputed or self.sharded or self.is_factored)
 
-        False if every pass computes them, or if a task makes factors of them.
-        """
-        return self.backend not in ("recompute", FACTORS)
+    @property
+    def recomputed(self) -> bool:
+        """True if every pass computes the kernels."""
+        return self.backend == "recompute"
 
     @property
     def is_factored(self) -> bool:
         """True if thin factors stand for the kernels."""
         return self.backend == FACTORS
+
+    @property
+    def sharded(self) -> bool:
+        """True if the workers keep the kernels together, each a part of them."""
+        return self.backend == "sharded"
+
+    @property
+    def shape(self) -> BankShape:
+        """Kernels, layout and dtype."""
+        return BankShape(self.n_kernels, TileLayout.for_points(self.n_points), self.dtype)
 
 
 @dataclass(frozen=True)

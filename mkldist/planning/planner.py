@@ -169,7 +169,9 @@ class _Planner:
         n_splits = len(facts.split_fingerprints)
         on_all = facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all"
         if on_all and bank.backend != FACTORS:  # pivots of factors are training points
-            groups = split_groups(range(n_splits), self.n_threads)
+            groups = [list(range(n_splits))]
+            if bank.backend != "sharded":
+                groups = split_groups(groups[0], self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
             for split in range(n_splits):

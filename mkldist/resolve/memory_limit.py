@@ -55,10 +55,13 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
     if not limits or min(limits) >= least:
         return
     loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
+    held = "a whole bank" if loaded else "a buffer"
+    if any(bank.sharded for bank in plan.banks):
+        held = "a part of a bank"
     largest = max(bank.n_points for bank in plan.banks)
     needed = (
         f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
-        f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
+        f"{held} and one solver on {largest} points"
         + (f" in each of {threads} threads" if threads > 1 else "")
     )
     if available is not None and available < least:

@@ -78,11 +78,10 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
 def build_seconds(bank: BankPlan) -> float:
     """Return the seconds of one thread that a bank is expected to take to build, roughly.
 
-    They are those of one pass that computes its kernels, or the entries of its factors; none for
-    another bank that is not stored.
+    They are those of one pass that computes its kernels, or the entries of its factors; none for a
+    bank that every pass computes.
     """
-    computed = bank.stored or bank.is_factored
-    return bank.n_bytes / RECOMPUTED_BYTES_A_SECOND if computed else 0.0
+    return 0.0 if bank.recomputed else bank.n_bytes / RECOMPUTED_BYTES_A_SECOND
 
 
 def certificate_bytes(bank: BankPlan) -> float:
@@ -109,6 +108,6 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
     if bank.is_factored:
         each = SECONDS_OF_A_SOLVER + certificate_bytes(bank) / RECOMPUTED_BYTES_A_SECOND
         return passes * bank.n_bytes / BYTES_A_SECOND + n_solvers * each
-    speed = BYTES_A_SECOND if bank.stored else RECOMPUTED_BYTES_A_SECOND
+    speed = RECOMPUTED_BYTES_A_SECOND if bank.recomputed else BYTES_A_SECOND
     machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
     return passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)

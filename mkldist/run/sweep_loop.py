@@ -141,6 +141,7 @@ class SweepLoop:
             self._threads,
             divisible=self._of_backends("memory", "mmap"),
             loaded=self._of_backends("memory"),
+            sharded=self._of_backends("sharded"),
         )
         self._workers_seen = time.monotonic()
 

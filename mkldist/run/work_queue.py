@@ -152,6 +152,8 @@ class WorkQueue:
         Banks that several threads may hold at once, so that a last batch on them may be divided.
     loaded : container of str
         Banks that a task loads into its memory, so that a batch may build one.
+    sharded : container of str
+        Banks that fill the memory of all workers, so that nothing is done beside a batch on one.
     """
 
     def __init__(
@@ -163,9 +165,12 @@ class WorkQueue:
         n_threads: Callable[[], int],
         divisible: Container[str] = (),
         loaded: Container[str] = (),
+        sharded: Container[str] = (),
     ) -> None:
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
         self._n_threads, self._divisible, self._loaded = n_threads, divisible, loaded
+        self._sharded = sharded
+        self._in_flight: list[str] = []  # bank of each item that has not ended
         self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
         for batch in batches:
             state = self._banks[batch.bank]
@@ -180,10 +185,23 @@ class WorkQueue:
         """Return the item to submit next, or None if nothing can begin before a task ends."""
         while not self._ready and not self._builds and self._to_prepare:
             self._prepare(self._to_prepare.popleft())
+        if self._waits_for_memory():
+            return None
+        item: Item
         if self._ready:
-            item = self._first_share(self._ready.popleft())
-            return replace(item, repairs=self._banks[item.bank].repairs)
-        return self._builds.popleft() if self._builds else None
+            batch = self._first_share(self._ready.popleft())
+            item = replace(batch, repairs=self._banks[batch.bank].repairs)
+        elif self._builds:
+            item = self._builds.popleft()
+        else:
+            return None
+        self._in_flight.append(item.bank)
+        return item
+
+    def _waits_for_memory(self) -> bool:
+        """Return True if a sharded bank fills all workers, or the next batch needs all of them."""
+        next_is_sharded = bool(self._ready) and self._ready[0].bank in self._sharded
+        return bool(self._in_flight) and (next_is_sharded or self._in_flight[0] in self._sharded)
 
     def _first_share(self, item: BatchItem) -> BatchItem:
         """Return a batch, or its first share if too few batches are left for all threads.
@@ -220,6 +238,7 @@ class WorkQueue:
 
     def built(self, item: BuildItem) -> None:
         """Note that blocks are complete."""
+        self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         state.blocks_left -= set(item.blocks)
         if state.blocks_left or state.error:
@@ -244,6 +263,7 @@ class WorkQueue:
         final : bool
             True for an error that another attempt would meet again.
         """
+        self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         if state.error:
             return []
@@ -254,6 +274,7 @@ class WorkQueue:
 
     def batch_done(self, item: BatchItem) -> None:
         """Note that every run of a batch is recorded."""
+        self._in_flight.remove(item.bank)
         self._end_batch(item.bank)
 
     def batch_failed(
@@ -270,6 +291,7 @@ class WorkQueue:
         final : bool
             True if the batch was to build its bank and another attempt would fail the same way.
         """
+        self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         if final:
             state.waiting.append(item)
@@ -293,6 +315,7 @@ class WorkQueue:
         The caller has removed the marks of all blocks that are still damaged: the bank counts them
         as missing.
         """
+        self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))
         if left:
@@ -342,7 +365,10 @@ class WorkQueue:
         """Make the batches of a bank ready, divided for the workers that are there."""
         whole = [item for item in state.waiting if item.attempt == 1]
         self._ready.extend(item for item in state.waiting if item.attempt > 1)
-        parts = divided((run for item in whole for run in item.runs), self._possible_threads())
+        parts = [item.runs for item in whole]
+        if whole and whole[0].bank not in self._sharded:
+            runs = (run for item in whole for run in item.runs)
+            parts = divided(runs, self._possible_threads())
         self._ready.extend(BatchItem(whole[0].bank, runs, builds=builds) for runs in parts)
         state.unfinished += len(parts) - len(whole)
         state.waiting = []

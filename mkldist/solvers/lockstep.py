@@ -82,6 +82,8 @@ class JobTimes:
         The job's share of the processor time of the passes, that of the bank's threads included.
     pass_bytes : float
         The job's share of the bytes of entries that the passes read or computed.
+    bytes_moved : float
+        The job's share of the bytes that went to and from the shards of the bank.
     """
 
     wall_seconds: float
@@ -92,6 +94,7 @@ class JobTimes:
     bytes_read: float
     pass_cpu_seconds: float = 0.0
     pass_bytes: float = 0.0
+    bytes_moved: float = 0.0
 
     def __add__(self, other: JobTimes) -> JobTimes:
         """Return the times and requests of two jobs, one after the other."""
@@ -105,12 +108,13 @@ NO_TIMES = JobTimes(0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 @dataclass(slots=True)
 class _PassCost:
-    """Cost of passes: wall and processor time, and bytes read, or read or computed."""
+    """Cost of passes: wall and processor time, and bytes read, read or computed, and moved."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     bytes_read: float = 0.0
     value_bytes: float = 0.0
+    bytes_moved: float = 0.0
 
     def add(self, cost: _PassCost, share: float) -> None:
         """Add a share of the cost of a pass."""
@@ -118,6 +122,7 @@ class _PassCost:
         self.cpu_seconds += share * cost.cpu_seconds
         self.bytes_read += share * cost.bytes_read
         self.value_bytes += share * cost.value_bytes
+        self.bytes_moved += share * cost.bytes_moved
 
 
 OnDone = Callable[[str, Solution | Exception, JobTimes], Job | None]
@@ -273,6 +278,7 @@ class _Runner:
             bytes_read=self._passes.bytes_read,
             pass_cpu_seconds=self._passes.cpu_seconds,
             pass_bytes=self._passes.value_bytes,
+            bytes_moved=self._passes.bytes_moved,
         )
 
 
@@ -295,6 +301,7 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
         time.thread_time() - cpu + spent.threads_cpu_seconds,
         spent.bytes_read,
         spent.value_bytes,
+        spent.bytes_moved,
     )
     costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0

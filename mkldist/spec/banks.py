@@ -275,11 +275,12 @@ class BankSpec(Model):
         description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
         "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64.",
     )
-    backend: Literal["auto", "memory", "mmap", "stream", "recompute", "factors"] = Field(
+    backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = Field(
         "auto",
         description="How workers read kernels: loaded into memory; mapped from a file in the "
-        "node's cache; read from the store at every pass; or never stored and computed inside "
-        'every pass. `"auto"` maps a bank that several tasks share; it loads any other if half '
+        "node's cache; read from the store at every pass; never stored and computed inside "
+        "every pass; or never stored and divided among all workers, which compute their kernels "
+        'once. `"auto"` maps a bank that several tasks share; it loads any other if half '
         "of a worker's memory holds it, and otherwise reads it at every pass. "
         '`"factors"`, for many points, has a thin factor of each kernel, for methods that can '
         "solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.",

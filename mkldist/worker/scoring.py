@@ -341,8 +341,10 @@ def _seconds(times: Iterable[JobTimes]) -> dict[str, float]:
 def _counts(times: Iterable[JobTimes]) -> dict[str, int]:
     """Return the requests of solvers and the bytes read for them."""
     jobs = list(times)
+    moved = sum(job.bytes_moved for job in jobs)
     return {
         "requests": sum(job.rounds for job in jobs),
         "bytes_read": round(sum(job.bytes_read for job in jobs)),
         "pass_bytes": round(sum(job.pass_bytes for job in jobs)),
+        **({"bytes_moved": round(moved)} if moved else {}),
     }

@@ -6,7 +6,6 @@ computes is in storage before it returns.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,7 +33,10 @@ from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
+from mkldist.worker.kept_shards import SHARDS
 from mkldist.worker.on_factors import factors_of
+from mkldist.worker.shard_calls import open_sharded
+from mkldist.worker.this_worker import memory_share
 from mkldist.worker.warm_up import specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
@@ -165,7 +167,8 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
             if task.builds or not task.ref.plan.stored:
                 begin(Stage.COMPILING)
                 _source(task.ref)  # the functions that compute kernels
-            begin(Stage.BUILDING if task.builds else Stage.READING)
+            builds = task.builds or task.ref.plan.sharded
+            begin(Stage.BUILDING if builds else Stage.READING)
             with _opened(task, limit) as (bank, builder, factored):
                 begin(Stage.COMPILING)
                 warm_up(specimens(task.runs, task.ref.plan))
@@ -183,28 +186,6 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         passes=bank.counter.passes,
         built=builder.receipt if builder else BuildReceipt(),
     )
-
-
-def memory_share(memory_limit: int | None) -> int | None:
-    """Return the bytes that a task may take: its worker's limit, divided by the worker's threads.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that the sweep allows a worker.  The worker may have a lower limit of its own, at
-        which Dask stops it.
-    """
-    if "distributed" not in sys.modules:
-        return memory_limit
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-    except ValueError:  # this process is no worker: it does the task itself
-        return memory_limit
-    own = worker.memory_manager.memory_limit
-    limits = [limit for limit in (memory_limit, own) if limit]
-    return min(limits) // max(1, worker.state.nthreads) if limits else None
 
 
 def kernel_threads(task: BatchTask) -> int:
@@ -241,10 +222,14 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
     if backend != "memory":
         buffer.clear()  # this task needs the memory for other things
+    if ref.plan.sharded:
+        of_worker, forgets = task.settings.memory_limit, not task.settings.own_workers
+        return _Opened(open_sharded(ref, of_worker, stack, forgets=forgets))
+    SHARDS.clear()  # as above
     if ref.plan.is_factored:
         factored = factors_of(ref.plan, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
-    if not ref.plan.stored:
+    if ref.plan.recomputed:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
     store, builder = ref.store(), None
     if task.builds:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TypeVar
 
 from mkldist.errors import UnfitClusterError
+from mkldist.worker.this_worker import this_worker
 
 Task = TypeVar("Task")
 Receipt = TypeVar("Receipt")
@@ -86,18 +87,21 @@ def do_where_equal(
     mkldist.errors.UnfitClusterError
         Naming this worker and the package that differs.
     """
-    there = versions_here()
-    for package, version in wanted.items():
-        if there[package] != version:
-            raise unfit_worker(_this_worker(), package, there[package], version)
+    check_equal(wanted)
     return function(task)
 
 
-def _this_worker() -> str:
-    """Return the name of this process in messages."""
-    from distributed import get_worker
+def check_equal(wanted: Mapping[str, str]) -> None:
+    """Raise UnfitClusterError if a package has another version in this process.
 
-    try:
-        return f"worker {get_worker().address}"
-    except ValueError:  # not in a task of Dask
-        return "worker"
+    Parameters
+    ----------
+    wanted : mapping of str to str
+        Versions by package.
+    """
+    there = versions_here()
+    for package, version in wanted.items():
+        if there[package] != version:
+            worker = this_worker()
+            name = "worker" if worker is None else f"worker {worker.address}"
+            raise unfit_worker(name, package, there[package], version)

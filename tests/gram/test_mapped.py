@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.gram import mapped, passes
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.mapped import MappedBank
@@ -73,8 +72,7 @@ def mapped_bytes(path: Path) -> int:
 def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped, "BLOCK_KERNELS", 4)
-    monkeypatch.setattr(passes, "BLOCK_KERNELS", 4)
+    monkeypatch.setattr("mkldist.gram.bank.BLOCK_KERNELS", 4)
     store = stored(tmp_path / "banks", random_grams(23, 20), "float64")
     cache = NodeCache(tmp_path / "cache")
     limit = 4 * 4 * store.layout.n_entries * 8  # a chunk may take a quarter: a block of kernels

@@ -127,6 +127,24 @@ def test_a_remote_that_breaks_is_an_output_error(monkeypatch):
     store.delete()
 
 
+def test_a_bucket_that_does_not_exist_is_named_and_not_made(monkeypatch):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    class Store(MemoryFileSystem):
+        protocol = ("s3", "s3a")
+
+        def makedirs(self, path, exist_ok=False):
+            raise AssertionError(f"made {path}")
+
+        def pipe_file(self, path, value, **kwargs):
+            raise FileNotFoundError("The specified bucket does not exist")
+
+    found = Store(), "misspelt/banks/b"
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda url: found)
+    with pytest.raises(OutputError, match=r"^s3://misspelt/banks: found no bucket 'misspelt'"):
+        scripts.create("s3://misspelt/banks")
+
+
 def test_building_in_memory_is_the_same(monkeypatch):
     receipt = scripts.build("memory://same")
     store = GramStore.open("memory://same", scripts.BANK)

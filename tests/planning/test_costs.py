@@ -12,6 +12,7 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Quadratic
+from mkldist.gram.shards import block_bytes
 from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
 from mkldist.memory import ProblemSize
@@ -291,6 +292,22 @@ def test_least_memory_grows_by_a_solver_and_a_buffer_or_the_whole_bank_per_task(
     one, two = (least_memory(loaded.banks, loaded.batches, n) for n in (1, 2))
     whole = two - one
     assert whole == loaded.banks[0].n_bytes + matrices
+
+
+def test_a_sharded_bank_takes_what_a_worker_may_keep_of_it_and_at_least_a_block():
+    sharded = [{"family": "xu2008", "backend": "sharded", "dtype": "float64"}]
+    data, grids = {"a": dataset("a", n_points=400)}, {"level": grid("level")}
+    plan = plan_of(data, grids, n_kernels=40_000, memory_limit=2**30, banks=sharded)
+    [bank] = {b.n_bytes: b for b in plan.banks}.values()
+    assert bank.n_bytes > 5 * 2**30
+    less = plan_of(data, grids, n_kernels=40_000, memory_limit=2**29, banks=sharded)
+    assert plan.memory_per_worker - less.memory_per_worker >= 2**28
+    assert plan.memory_per_worker < bank.n_bytes
+    least, streamed = (
+        least_memory(p.banks, p.batches, 1)
+        for p in (plan, plan_of(data, grids, n_kernels=40_000, memory_limit=2**30))
+    )
+    assert least - streamed == block_bytes(bank.shape) - BUFFER_BYTES
 
 
 def test_memory_counts_the_products_with_the_laplacian():

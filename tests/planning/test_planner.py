@@ -151,6 +151,14 @@ def test_a_shared_bank_is_divided_so_that_workers_stay_busy(n_splits, n_workers)
         assert bank.backend == ("mmap" if len(batches) > 1 else "memory")
 
 
+def test_all_splits_of_a_sharded_bank_share_their_passes():
+    spec = spec_of(fit="all", banks=[{"family": "xu2008", "backend": "sharded"}])
+    plan = plan_of(spec, 7, n_workers=4)
+    [batch] = plan.batches
+    assert {run.split for run in batch.runs} == set(range(7))
+    assert (plan.banks[0].sharded, plan.banks[0].stored, plan.bank_bytes) == (True, False, 0)
+
+
 def test_bytes_dtype_and_backend_follow_the_sizes():
     spec = spec_of(banks=[{"family": "xu2008"}])
     datasets, _ = facts_of(spec, n_points=2000)

@@ -74,6 +74,14 @@ def test_banks_in_a_bucket_give_the_results_of_a_folder_and_are_mended(server, t
     assert bank_verify(banks) == 0
 
 
+def test_a_misspelt_bucket_is_refused_by_name_and_not_made(server, tmp_path):
+    banks = "s3://mkldist-tset/banks"
+    code, said = run_process(SWEEP, tmp_path / "out", "--set", f'outputs.banks="{banks}"')
+    assert code == 2, said
+    assert f"{banks}: found no bucket 'mkldist-tset'" in " ".join(said.split())
+    assert "mkldist-tset" not in store().ls("")
+
+
 def bank_verify(banks: str) -> int:
     words = [sys.executable, "-m", "mkldist", "bank", "verify", banks]
     return subprocess.run(words, capture_output=True, check=False, timeout=120).returncode

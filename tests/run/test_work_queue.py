@@ -22,11 +22,11 @@ class Bench:
 
     def __init__(
         self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False,
-        loaded=False,
+        loaded=False, sharded=(),
     ):  # fmt: skip
         self.recorded: set[str] = set()
         self.complete: set[tuple[str, int]] = set()
-        self.n_blocks = n_blocks
+        self.n_blocks, self.sharded = n_blocks, {*sharded}
         banks = [f"b{i}" for i in range(n_banks)]
         batches = [
             BatchPlan(
@@ -42,10 +42,12 @@ class Bench:
             banks, batches, self.missing,
             lambda run: run in self.recorded, lambda: n_threads,
             banks if divisible else (), banks if loaded else (),
+            sharded,
         )  # fmt: skip
 
     def missing(self, bank):
-        return [i for i in range(self.n_blocks) if (bank, i) not in self.complete]
+        blocks = () if bank in self.sharded else range(self.n_blocks)
+        return [i for i in blocks if (bank, i) not in self.complete]
 
     def build(self, item: BuildItem):
         self.complete |= {(item.bank, block) for block in item.blocks}
@@ -99,6 +101,17 @@ def test_batches_are_unfinished_until_they_end_however_they_are_divided():
 def test_a_complete_bank_needs_no_building():
     bench = Bench(n_blocks=0)
     assert isinstance(bench.work_queue.next(), BatchItem)
+
+
+def test_the_batches_of_a_sharded_bank_stay_whole_and_have_all_workers_for_themselves():
+    bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=4, divisible=True, sharded=["b0"])
+    for _ in range(2):
+        item = bench.work_queue.next()
+        assert (item.bank, len(item.runs)) == ("b0", 4)
+        assert bench.work_queue.next() is None
+        bench.record(item)
+        bench.work_queue.batch_done(item)
+    assert {bench.work_queue.next().bank for _ in range(2)} == {"b1"}
 
 
 def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_abandoned():
@@ -341,11 +354,13 @@ def test_every_run_ends_exactly_once(data):
         n_threads=data.draw(st.integers(1, 3)),
         divisible=data.draw(st.booleans()),
         loaded=data.draw(st.booleans()),
+        sharded=data.draw(st.sets(st.sampled_from(["b0", "b1", "b2"]))),
     )
     in_flight, finished = [], []
     while True:
         while len(in_flight) < 3 and (item := bench.work_queue.next()) is not None:
             in_flight.append(item)
+            assert len(in_flight) == 1 or not bench.sharded & {one.bank for one in in_flight}
         if not in_flight:
             break
         item = in_flight.pop(data.draw(st.integers(0, len(in_flight) - 1)))

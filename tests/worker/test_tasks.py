@@ -6,7 +6,6 @@ import errno
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -109,6 +108,7 @@ class Disk:
         ("memory", False, ["reading banks", "compiling", "solving"]),
         ("memory", True, ["compiling", "building banks", "compiling", "solving"]),
         ("recompute", False, ["compiling", "reading banks", "compiling", "solving"]),
+        ("sharded", False, ["compiling", "building banks", "compiling", "solving"]),
     ],
 )
 def test_a_batch_says_what_it_does_and_compiles_kernels_before_it_builds_a_bank(
@@ -209,21 +209,6 @@ def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, s
     solve_batch(replace(task, settings=replace(task.settings, memory_limit=limit)))
     assert at_once == together
     assert recorded(task) == 2
-
-
-@pytest.mark.parametrize(
-    ("sweeps", "workers", "threads", "share"),
-    [(None, None, 4, None), (800, None, 4, 200), (None, 400, 2, 200), (800, 400, 1, 400)],
-)
-def test_a_task_takes_its_share_of_what_its_worker_may(
-    monkeypatch, sweeps, workers, threads, share
-):
-    worker = SimpleNamespace(
-        memory_manager=SimpleNamespace(memory_limit=workers),
-        state=SimpleNamespace(nthreads=threads),
-    )
-    monkeypatch.setattr("distributed.get_worker", lambda: worker)
-    assert tasks.memory_share(sweeps) == share
 
 
 @pytest.mark.parametrize(

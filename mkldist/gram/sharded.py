@@ -1,0 +1,275 @@
+"""A bank whose kernels are divided among workers: vectors go out, sums come back.
+
+Every shard answers requests by the code that answers them for a bank in one memory.  Forms, inner
+products, traces and radii of a kernel depend on that kernel alone, so the answers of the shards are
+put side by side.  A combination is a sum over kernels: it goes from shard to shard, and each adds
+its kernels to the sum over those before, in the order in which one memory adds them.  It goes in
+parts, so that all shards are at work on different parts at the same time.
+
+Shards begin with whole blocks of a pass.  So every product has the shape that it has in one memory
+and every sum the same order, and all answers are the same to the last bit.
+
+Combinations of few kernels are made here, from copies of these kernels, because solvers come back
+to their active kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.gram.bank import Bank, Chunk, DiagonalPart, PassCounter, Rows, kernel_groups, slabs
+from mkldist.gram.few_kernels import WeightedSum
+from mkldist.gram.kept_rows import KeptRows, MemoryBudget
+from mkldist.gram.metadata import BankShape
+from mkldist.gram.passes import combine_sparse, weight_rows
+from mkldist.gram.radii import points_id
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.shard_work import (
+    PartialAnswers,
+    PartialSums,
+    add_part,
+    answer_part,
+    inside,
+    named_kernels,
+    size_of,
+    take_diagonals,
+    take_entries,
+    take_rows,
+)
+from mkldist.optim.factored_matrix import FactoredMatrix
+
+MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
+Work = Callable[..., Any]
+
+
+class ShardCalls(Protocol):
+    """Calls of functions on the shards of one bank, wherever these are.
+
+    A handle stands for a value that may be elsewhere.
+    """
+
+    def put(self, value: Any) -> Any:
+        """Return a handle of a value, as an argument of several calls."""
+
+    def call(self, shard: int, work: Work, *arguments: Any) -> Any:
+        """Begin ``work(bank of the shard, *arguments)``; return a handle of what it returns.
+
+        Arguments that are handles are replaced by their values.  Their arrays may be read-only.
+        """
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        """Wait for calls; return what they returned, or raise what one of them raised."""
+
+    def close(self) -> None:
+        """Give back what the calls hold."""
+
+
+class ShardedBank(Bank):
+    """A bank of which others hold the shards.
+
+    Parameters
+    ----------
+    calls : ShardCalls
+        Calls on the shards.
+    shards : sequence of slice
+        Kernels of each shard, in order, as :func:`mkldist.gram.shards.cut` makes them.
+    shape : BankShape
+        The bank.
+    row_cache_bytes : int
+        Memory for single kernels; at least one is kept.
+    """
+
+    def __init__(
+        self, calls: ShardCalls, shards: Sequence[slice], shape: BankShape, row_cache_bytes: int
+    ) -> None:
+        super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype))
+        self._calls, self._shards = calls, tuple(shards)
+        budget = MemoryBudget(row_cache_bytes)
+        self._kept = KeptRows(self.layout.n_entries, self.dtype, budget, self.n_kernels)
+
+    @property
+    def sparse_limit(self) -> int:
+        """Largest number of kernels that cost less one by one than by a pass."""
+        return min(super().sparse_limit, self._kept.capacity)
+
+    @property
+    def shares_rows(self) -> bool:
+        """True, because requests that go out together take one journey."""
+        return True
+
+    def load(self) -> None:
+        """Have all shards made, so that no request waits for that."""
+        self._calls.results([self._calls.call(i, size_of) for i in range(len(self._shards))])
+
+    def own_answers(self, requests: Sequence[Request]) -> dict[int, Floats | FactoredMatrix]:
+        """Answer all requests, as :func:`mkldist.gram.passes.answer` does for other banks."""
+        combines = {at: one for at, one in enumerate(requests) if isinstance(one, Combine)}
+        others = {at: one for at, one in enumerate(requests) if at not in combines}
+        known = {at: found for at, one in others.items() if (found := self._known(one)) is not None}
+        asked = {at: one for at, one in others.items() if at not in known}
+        # The handle lives until the answers are here: a shard that is lost answers them again.
+        shared = self._calls.put(list(asked.values())) if asked else None
+        begun = self._ask(list(asked.values()), shared)
+        combined, dense = combine_sparse(self, combines)
+        self._combine(dense, shared=any(_is_of_columns(one) for one in asked.values()))
+        joined = self._joined(list(asked.values()), begun)
+        return {**known, **combined, **dict(zip(asked, joined, strict=True))}
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Fetch the entries of one shard after the other."""
+        for entries in slabs(self.layout):
+            for shard, kernels in enumerate(self._shards):
+                yield Chunk(kernels, entries, self._fetched({shard: entries}, take_entries)[shard])
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Return some kernels, fetched from their shards unless they are kept."""
+        yield from self._kept.rows(kernels, self._fetch)
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Fetch the diagonals of one shard after the other."""
+        for shard, kernels in enumerate(self._shards):
+            for some in kernel_groups(kernels.stop - kernels.start, self.n_points):
+                values = self._fetched({shard: some}, take_diagonals)[shard]
+                own = slice(kernels.start + some.start, kernels.start + some.stop)
+                yield DiagonalPart(own, slice(0, self.n_points), values)
+
+    def close(self) -> None:
+        """Give back the memory of kept kernels, and what the calls hold."""
+        self._kept.clear()
+        self._calls.close()
+
+    def _known(self, request: Request) -> Floats | None:
+        """Return radii that were computed before; None for any other answer."""
+        if not isinstance(request, Radii):
+            return None
+        found = self.known_radii.get(points_id(request.index, self.n_points))
+        return None if found is None else found.copy()
+
+    def _ask(self, requests: list[Request], shared: Any) -> dict[int, Any]:
+        """Send requests to the shards that they concern; return handles of their answers.
+
+        Parameters
+        ----------
+        requests : list of requests
+            The requests.
+        shared : object
+            Handle of this list.
+        """
+        concerned = [i for i, own in enumerate(self._shards) if _concern(requests, own)]
+        self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, requests))
+        return {i: self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned}
+
+    def _joined(self, requests: list[Request], begun: dict[int, Any]) -> list[Floats]:
+        """Return the answers to requests from those of the shards."""
+        found: list[PartialAnswers] = self._calls.results(list(begun.values()))
+        self._count([part.spent for part in found])
+        kernels = [self._shards[shard] for shard in begun]
+        joined = []
+        for place, request in enumerate(requests):
+            parts = [part.answers[place] for part in found]
+            self.counter.bytes_moved += sum(part.nbytes for part in parts)
+            joined.append(_side_by_side(request, kernels, parts))
+            if isinstance(request, Radii):
+                self.known_radii[points_id(request.index, self.n_points)] = joined[-1].copy()
+        return joined
+
+    def _count(self, spent: Sequence[PassCounter]) -> None:
+        """Count the work of shards: what each does to its part of the bank is done once."""
+        for name in ("passes", "diagonals", "radii"):
+            most = max((getattr(one, name) for one in spent), default=0)
+            setattr(self.counter, name, getattr(self.counter, name) + most)
+        for name in ("matvecs", "bytes_read", "threads_cpu_seconds"):
+            total = sum(getattr(one, name) for one in spent)
+            setattr(self.counter, name, getattr(self.counter, name) + total)
+
+    def _combine(self, dense: Sequence[WeightedSum], *, shared: bool) -> None:
+        """Write combinations of many kernels to their targets.
+
+        Parameters
+        ----------
+        dense : sequence of WeightedSum
+            The combinations.
+        shared : bool
+            True if the requests beside them are counted as a pass already.
+        """
+        if not dense:
+            return
+        weights = weight_rows(dense, self.n_kernels)
+        used = [i for i, own in enumerate(self._shards) if weights[:, own].any()]
+        shares = {i: self._calls.put(weights[:, self._shards[i]]) for i in used}
+        sums = []
+        for entries in self._pieces(len(used)):
+            before = None
+            for shard in used:
+                before = self._calls.call(shard, add_part, shares[shard], entries, before)
+            sums.append(before)
+        found: list[PartialSums] = self._calls.results(sums)
+        packed = np.concatenate([part.values for part in found], axis=1)
+        for wanted, entries_of in zip(dense, packed, strict=True):
+            self.layout.unpack(entries_of, out=wanted.target)
+        n_kernels = sum(self._shards[i].stop - self._shards[i].start for i in used)
+        self.counter.passes += not shared
+        self.counter.bytes_read += n_kernels * self.layout.n_entries * self.dtype.itemsize
+        self.counter.bytes_moved += 8 * len(dense) * n_kernels + len(used) * packed.nbytes
+        self.counter.threads_cpu_seconds += sum(part.cpu_seconds for part in found)
+
+    def _pieces(self, n_shards: int) -> Iterator[slice]:
+        """Cut the entries into slices of whole slabs, enough to keep all shards at work."""
+        whole = list(slabs(self.layout))
+        wanted = max(1, min(2 * n_shards, MOST_CALLS // n_shards)) if n_shards > 1 else 1
+        step = -(-len(whole) // wanted)
+        for first in range(0, len(whole), step):
+            yield slice(whole[first].start, whole[first : first + step][-1].stop)
+
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
+        """Copy kernels from their shards."""
+        wanted = np.array(kernels)
+        places = {i: np.flatnonzero(inside(wanted, own)) for i, own in enumerate(self._shards)}
+        places = {i: place for i, place in places.items() if len(place)}
+        lines = {i: wanted[place] - self._shards[i].start for i, place in places.items()}
+        for shard, values in self._fetched(lines, take_rows).items():
+            for place, row in zip(places[shard], values, strict=True):
+                rows[place][...] = row
+
+    def _fetched(self, wanted: dict[int, Any], take: Work) -> dict[int, Floating]:
+        """Return entries that some shards hold."""
+        begun = [self._calls.call(shard, take, what) for shard, what in wanted.items()]
+        found = dict(zip(wanted, self._calls.results(begun), strict=True))
+        n_bytes = sum(values.nbytes for values in found.values())
+        self.counter.bytes_read += n_bytes
+        self.counter.bytes_moved += n_bytes
+        return found
+
+
+def _is_of_columns(request: Request) -> bool:
+    """Return True for a request that a pass answers together with combinations."""
+    return isinstance(request, Inner | Quadratic) and named_kernels(request) is None
+
+
+def _concern(requests: Sequence[Request], shard: slice) -> bool:
+    """Return True if any request is about all kernels or one of a shard."""
+    named = (named_kernels(request) for request in requests)
+    return any(kernels is None or bool(inside(kernels, shard).any()) for kernels in named)
+
+
+def _side_by_side(request: Request, shards: Sequence[slice], parts: Sequence[Floats]) -> Floats:
+    """Return the answer to a request, given those of shards, which hold all of its kernels."""
+    match request:
+        case Matvec(kernels, vectors):
+            joined = np.empty((len(kernels), *vectors.shape))
+        case Quadratic(vectors, np.ndarray() as kernels):
+            joined = np.empty((len(kernels), *vectors.shape[1:]))
+        case _:
+            return np.concatenate(parts)
+    for shard, part in zip(shards, parts, strict=True):
+        joined[inside(kernels, shard)] = part
+    return joined
+
+
+def _n_bytes(request: Request) -> int:
+    """Return the bytes of the arrays of a request."""
+    return sum(value.nbytes for value in vars(request).values() if isinstance(value, np.ndarray))
