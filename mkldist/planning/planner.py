@@ -38,7 +38,7 @@ def make_plan(
     spec: SweepSpec,
     datasets: Mapping[str, DatasetFacts],
     banks: Mapping[tuple[str, str], BankFacts],
-    grids: Mapping[str, MethodGrid],
+    grids: Mapping[str, Mapping[str, MethodGrid]],
     n_threads: int,
     memory_limit: int | None,
     proposals: Mapping[Place, Sequence[Proposal]] | None = None,
@@ -53,8 +53,8 @@ def make_plan(
         Facts by data set.
     banks : mapping of (str, str) to BankFacts
         Facts by data set and bank label.
-    grids : mapping of str to MethodGrid
-        Settings by method key.
+    grids : mapping of str to mapping of str to MethodGrid
+        Settings by data set and method key.
     n_threads : int
         Tasks that run at the same time, on all workers together.
     memory_limit : int or None
@@ -80,7 +80,7 @@ def make_plan(
         banks=tuple(bank_plans),
         batches=tuple(batches),
         memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
-        estimated_passes=typical_passes(spec.execution, bank_plans, batches, grids, memory_limit),
+        estimated_passes=typical_passes(spec.execution, bank_plans, batches, memory_limit),
     )
 
 
@@ -122,7 +122,7 @@ class _Planner:
     """Decisions of a plan about banks, their dtypes and backends, and runs."""
 
     spec: SweepSpec
-    grids: Mapping[str, MethodGrid]
+    grids: Mapping[str, Mapping[str, MethodGrid]]
     n_threads: int
     memory_limit: int | None
     proposals: Mapping[Place, Sequence[Proposal]]
@@ -134,13 +134,17 @@ class _Planner:
         return {
             place: min(places)
             for places in self._places.values()
-            if any(self.grids[key].space for _, _, key, _ in places)
+            if any(self.grids[dataset][key].space for dataset, _, key, _ in places)
             for place in places
         }
 
+    @property
+    def _all_grids(self) -> Iterator[MethodGrid]:
+        return (grid for of_dataset in self.grids.values() for grid in of_dataset.values())
+
     @cached_property
     def _searches(self) -> bool:
-        return any(grid.space for grid in self.grids.values())
+        return any(grid.space for grid in self._all_grids)
 
     def _keys_on(self, bank: BankSpec) -> list[str]:
         """Return the keys of the methods that run on a bank."""
@@ -152,11 +156,12 @@ class _Planner:
         return frozenset(m.key for m in self.spec.methods if m.kernel_weights == "shared")
 
     @cached_property
-    def _grid_points(self) -> dict[str, list[Proposal]]:
-        """The points of every grid, one object each for all splits."""
+    def _grid_points(self) -> dict[tuple[str, str], list[Proposal]]:
+        """The points of every grid by data set and method, one object each for all splits."""
         return {
-            key: [Proposal(params, {}) for params in grid.settings]
-            for key, grid in self.grids.items()
+            (dataset, key): [Proposal(params, {}) for params in grid.settings]
+            for dataset, grids in self.grids.items()
+            for key, grid in grids.items()
             if grid.space is None
         }
 
@@ -232,7 +237,7 @@ class _Planner:
         if spec.backend == "recompute":
             return "float64"
         tightest = min(
-            (point.tol for grid in self.grids.values() for point in grid.points),
+            (point.tol for grid in self._all_grids for point in grid.points),
             default=math.inf,
         )
         large = 8 * n_values > FLOAT32_ABOVE_BYTES
@@ -247,7 +252,7 @@ class _Planner:
 
     def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> Iterator[RunPlan]:
         """Yield the runs of a method on a split."""
-        grid = self.grids[key]
+        grid = self.grids[bank.dataset][key]
         graph = facts.graph if grid.method.needs_laplacian else None
         shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.selection
@@ -294,4 +299,4 @@ class _Planner:
         if grid.space is not None:
             return self.proposals.get(place, ())
         in_full = place[3] < facts.n_splits
-        return self._grid_points[place[2]] if in_full else ()
+        return self._grid_points[place[0], place[2]] if in_full else ()

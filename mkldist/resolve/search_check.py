@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from mkldist.errors import SpecError
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.spec.model import SweepSpec
+from mkldist.spec.model import MethodSpec, SweepSpec
 from mkldist.spec.search import TRIAL, SearchSpec, is_distribution
 
 LOOSEST = 0.3  # tolerance of the first rung by default
@@ -33,9 +34,10 @@ def check_search(spec: SweepSpec) -> None:
         ``[selection]``, or adaptive without Optuna.
     """
     places = [
-        f"methods.{entry.key}.{name}"
+        f"{where}.{name}"
         for entry in spec.methods
-        for name, value in entry.settings.items()
+        for where, settings in _tables(entry).items()
+        for name, value in settings.items()
         if is_distribution(value)
     ]
     if spec.search is None:
@@ -69,6 +71,12 @@ def check_search(spec: SweepSpec) -> None:
             "the package optuna",
             "pip install 'mkldist[search]' installs it; kind = \"random\" needs no package",
         )
+
+
+def _tables(entry: MethodSpec) -> dict[str, dict[str, Any]]:
+    """Return the tables of parameters of an entry, its own and those on data sets, by place."""
+    where = f"methods.{entry.key}"
+    return {where: entry.settings} | {f"{where}.on.{name}": own for name, own in entry.on.items()}
 
 
 def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:

@@ -49,8 +49,8 @@ class TreeFacts:
 
     Parameters
     ----------
-    dims : mapping of str to mapping of str to sequence
-        Hyperparameters of each method and their values, by the method's key.
+    dims : mapping of str to mapping of str to mapping of str to sequence
+        Hyperparameters of each method and their values, by data set and the method's key.
     kernels : mapping of (str, str) to mapping of str to (M,) array
         Coordinates along kernels, by data set and bank label, see
         :func:`mkldist.results.kernel_coordinates.kernel_coordinates`; without them kernels have
@@ -68,13 +68,13 @@ class TreeFacts:
         and ``n_unlabelled``.
     n_features : mapping of str to int
         Number of features of each data set.
-    searched : mapping of str to sequence of str
-        Parameters that the trials of each searched method have, by the method's key.
+    searched : mapping of str to mapping of str to sequence of str
+        Parameters that the trials of each searched method have, by data set and the method's key.
     most_runs : int
         As many runs as a search may have; 0 without one.
     """
 
-    dims: Mapping[str, Mapping[str, Sequence[Any]]]
+    dims: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]]
     kernels: Mapping[tuple[str, str], Mapping[str, Array]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
@@ -82,8 +82,22 @@ class TreeFacts:
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     splits: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     n_features: Mapping[str, int] = field(default_factory=dict)
-    searched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    searched: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     most_runs: int = 0
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Names of the parameters that vary in some method on some data set."""
+        every = (*self.dims.values(), *self.searched.values())
+        return frozenset().union(*(names for of_dataset in every for names in of_dataset.values()))
+
+    def dims_of(self, run: RunPlan) -> Mapping[str, Sequence[Any]]:
+        """Return the dims along which the runs of a run's node lie, and their values."""
+        return self.dims[run.dataset][run.key]
+
+    def searched_of(self, run: RunPlan) -> Sequence[str]:
+        """Return the parameters that the trials of a run's node have; none without a search."""
+        return self.searched.get(run.dataset, {}).get(run.key, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +200,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     n_splits: dict[str, int] = {}
     for run in plan.runs:
         n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.asked_split + 1)
-    taken = RESERVED.union(*facts.dims.values(), *facts.searched.values(), *groups)
+    taken = RESERVED.union(facts.parameters, *groups)
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Coordinate]] = {}
     for (dataset, bank, key), runs in sorted(
@@ -271,8 +285,7 @@ def _node(
     vectors: Sequence[Variable],
 ) -> MethodNode:
     """Place the runs of one method on one bank."""
-    method, dims = runs[0].method, facts.dims[runs[0].key]
-    searched = facts.searched.get(runs[0].key, ())
+    method, dims, searched = runs[0].method, facts.dims_of(runs[0]), facts.searched_of(runs[0])
     taken = sorted(RESERVED.intersection((*dims, *searched)))
     if taken:
         raise ValueError(f"{path}: a hyperparameter cannot be called {taken[0]!r}")
@@ -304,7 +317,7 @@ def _node(
 
 def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str]:
     """Return the attributes of the node of a run."""
-    dims, searched = facts.dims[run.key], facts.searched.get(run.key, ())
+    dims, searched = facts.dims_of(run), facts.searched_of(run)
     settings = {n: value for n, value in run.params.items() if n not in (*dims, *searched)}
     attributes = {
         "method": run.method,

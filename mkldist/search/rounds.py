@@ -87,7 +87,8 @@ class Rounds:
             for dataset in self.spec.sized_datasets
             for bank in self.spec.sized_banks
             for method in self.spec.methods
-            if method.runs_on(bank) and (space := self.resolved.grids[method.key].space) is not None
+            if method.runs_on(bank)
+            and (space := self.resolved.grids[dataset.name][method.key].space) is not None
             for split in range(self.resolved.facts[dataset.name].n_splits)
         }
 
@@ -110,7 +111,6 @@ class Rounds:
             self.spec.execution,
             plan.banks,
             plan.batches,
-            self.resolved.grids,
             self._memory_limit,
         )
 
@@ -200,7 +200,6 @@ class Rounds:
             self.spec.execution,
             self.plan.banks,
             batches,
-            self.resolved.grids,
             self._memory_limit,
         )
 
@@ -239,7 +238,7 @@ class Rounds:
 
     def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
-        grid, at = self.resolved.grids[place[2]], {SPLIT: place[3], TRIAL: trial}
+        grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
         values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
         warm = dim == "tol" and grid.method.path is not None
         if dim is not None:
@@ -254,7 +253,9 @@ class Rounds:
     def _rung_of(self, run: RunPlan) -> int:
         """Return the number of a run's rung."""
         dim = None if self.spec.search is None else self.spec.search.rung_dim
-        return 0 if dim is None else self.resolved.grids[run.key].dims[dim].index(run.at[dim])
+        if dim is None:
+            return 0
+        return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
 
 
 def _loss(store: RecordStore, run_id: str) -> float | None:
