@@ -139,8 +139,8 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
 
 def _varied(resolved: Resolved, run: RunPlan) -> Collection[str]:
     """Return the names of the parameters in which the runs beside a run differ."""
-    searched = resolved.searched[run.dataset].get(run.key)
-    return resolved.dims[run.dataset][run.key] if searched is None else searched
+    grid = resolved.grids[run.dataset][run.key]
+    return grid.run_parameters or grid.dims
 
 
 def _settings(plan: Plan) -> list[list[RunPlan]]:

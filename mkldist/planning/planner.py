@@ -60,7 +60,8 @@ def make_plan(
     memory_limit : int or None
         Bytes that a worker may take for each task; None without a limit.
     proposals : mapping of Place to sequence of Proposal, optional
-        Settings that a search proposes for methods with a space in place of a grid.
+        Settings of methods whose runs other runs decide on: what a search proposes, or what has
+        its C from another method.
     """
     planner = _Planner(spec, grids, n_threads, memory_limit, proposals or {})
     bank_plans: list[BankPlan] = []
@@ -130,11 +131,11 @@ class _Planner:
 
     @property
     def owners(self) -> dict[Place, Place]:
-        """The first of the places of one problem, for places of it that a search may fill."""
+        """The first of the places of one problem, for places of it that records may fill."""
         return {
             place: min(places)
             for places in self._places.values()
-            if any(self.grids[dataset][key].space for dataset, _, key, _ in places)
+            if any(self.grids[dataset][key].is_open for dataset, _, key, _ in places)
             for place in places
         }
 
@@ -143,8 +144,8 @@ class _Planner:
         return (grid for of_dataset in self.grids.values() for grid in of_dataset.values())
 
     @cached_property
-    def _searches(self) -> bool:
-        return any(grid.space for grid in self._all_grids)
+    def _is_open(self) -> bool:
+        return any(grid.is_open for grid in self._all_grids)
 
     def _keys_on(self, bank: BankSpec) -> list[str]:
         """Return the keys of the methods that run on a bank."""
@@ -162,7 +163,7 @@ class _Planner:
             (dataset, key): [Proposal(params, {}) for params in grid.settings]
             for dataset, grids in self.grids.items()
             for key, grid in grids.items()
-            if grid.space is None
+            if not grid.is_open
         }
 
     def banks(
@@ -270,12 +271,13 @@ class _Planner:
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
         )
         place = bank.dataset, bank.spec.label, key, split
-        if self._searches:
+        if self._is_open:
             self._places.setdefault(problem.id_with(), []).append(place)
         for proposal in self._proposals(place, grid, facts):
-            after = {"after": json_text(proposal.after)} if proposal.after else {}
+            others = {"after": proposal.after, "source": proposal.source}
+            decided_by = {name: json_text(run_id) for name, run_id in others.items() if run_id}
             yield RunPlan(
-                id=problem.id_with(params=proposal.params_text, **after),
+                id=problem.id_with(params=proposal.params_text, **decided_by),
                 dataset=bank.dataset,
                 bank=bank.id,
                 bank_label=bank.spec.label,
@@ -295,8 +297,8 @@ class _Planner:
             )
 
     def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
-        """Return what a search proposes, or the grid of a method that is not searched."""
-        if grid.space is not None:
+        """Return what the records so far propose, or the grid of a method that needs none."""
+        if grid.is_open:
             return self.proposals.get(place, ())
         in_full = place[3] < facts.n_splits
         return self._grid_points[place[0], place[2]] if in_full else ()

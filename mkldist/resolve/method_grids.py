@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mkldist.errors import SpecError, nearest
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.method_check import check_method
 from mkldist.resolve.search_check import with_dims
-from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched
+from mkldist.resolve.source_check import check_source, check_taker, source_entry
+from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.spec.foreign import meant
 from mkldist.spec.model import MethodSpec, SweepSpec
 from mkldist.spec.search import is_distribution
+from mkldist.spec.source import FROM, GIVEN, is_from_method
 
 
 def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
@@ -31,22 +30,21 @@ def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
         For unknown methods, parameters and data sets, and for values that a method does not take.
     """
     names = [dataset.name for dataset in spec.datasets]
+    for entry in spec.methods:
+        _check_names(entry, names)
+        check_method(spec, f"methods.{entry.key}", entry)
     grids: dict[str, dict[str, MethodGrid]] = {name: {} for name in names}
     for entry in spec.methods:
-        where = f"methods.{entry.key}"
-        _check_names(entry, where, names)
-        check_method(spec, where, entry)
-        everywhere = _grid(spec, entry, where, entry.settings)
+        everywhere = _grid(spec, entry)
         for name in names:
-            grids[name][entry.key] = everywhere
-            if name in entry.on:
-                place, settings = f"{where}.on.{name}", entry.settings_on(name)
-                grids[name][entry.key] = _grid(spec, entry, place, settings)
+            differs = name in entry.on or everywhere.source
+            grids[name][entry.key] = _grid(spec, entry, name) if differs else everywhere
     return grids
 
 
-def _check_names(entry: MethodSpec, where: str, datasets: list[str]) -> None:
+def _check_names(entry: MethodSpec, datasets: list[str]) -> None:
     """Refuse an unknown method, unknown data sets, and what differs on no single data set."""
+    where = f"methods.{entry.key}"
     if entry.name not in METHODS:
         raise SpecError(
             f"{where}.name",
@@ -72,10 +70,17 @@ def _check_names(entry: MethodSpec, where: str, datasets: list[str]) -> None:
                 )
 
 
-def _grid(
-    spec: SweepSpec, entry: MethodSpec, where: str, settings: Mapping[str, Any]
-) -> MethodGrid:
-    """Return the grid of some settings of a method, or the space of its trials."""
-    is_searched = any(map(is_distribution, settings.values()))
-    made = (searched if is_searched else expand)(METHODS[entry.name], where, settings, spec.tol)
-    return with_dims(made, spec.search, where) if spec.search and is_searched else made
+def _grid(spec: SweepSpec, entry: MethodSpec, dataset: str = "") -> MethodGrid:
+    """Return the settings of a method on a data set, or those that hold where it has no table."""
+    where = f"methods.{entry.key}.on.{dataset}" if dataset in entry.on else f"methods.{entry.key}"
+    method, settings = METHODS[entry.name], entry.settings_on(dataset)
+    check_taker(where, entry, settings)
+    if is_from_method(given := settings.get(GIVEN)):
+        place, key = f"{where}.{GIVEN}", given[FROM]
+        of_source = _grid(spec, source_entry(spec, entry, dataset, place, key), dataset)
+        check_source(place, key, of_source)
+        return taking_C(method, where, settings, spec.tol, key, of_source)
+    if not any(map(is_distribution, settings.values())):
+        return expand(method, where, settings, spec.tol)
+    space = searched(method, where, settings, spec.tol)
+    return with_dims(space, spec.search, where) if spec.search else space

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +38,9 @@ from mkldist.resolve.presence_check import check_presence
 from mkldist.resolve.search_check import (
     check_search,
     n_asked,
-    searched_names,
     smaller_shares,
 )
+from mkldist.resolve.source_check import check_two_classes
 from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid
@@ -78,19 +77,6 @@ class Resolved:
     grids: dict[str, dict[str, MethodGrid]]
     kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
     code: str = ""
-
-    @property
-    def dims(self) -> dict[str, dict[str, dict[str, list[Any]]]]:
-        """Values of the varying parameters by data set, method key and parameter."""
-        return {
-            name: {key: grid.dims for key, grid in grids.items()}
-            for name, grids in self.grids.items()
-        }
-
-    @property
-    def searched(self) -> dict[str, dict[str, list[str]]]:
-        """Parameters that the trials of each searched method have, by data set and its key."""
-        return {name: searched_names(grids) for name, grids in self.grids.items()}
 
     def account_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
@@ -181,6 +167,7 @@ def _read(
     """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
     check_labels(grids, dataset)
+    check_two_classes(grids, dataset)
     check_figures(spec.outputs, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     return dataset

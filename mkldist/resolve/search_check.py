@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -153,16 +152,3 @@ def _tolerances(search: SearchSpec, where: str, tol: float) -> list[float]:
 def _levels(first: float, last: float, rungs: int) -> list[float]:
     """Return the levels of all rungs but the last, in equal ratios."""
     return [float(f"{level:.{DIGITS}g}") for level in np.geomspace(first, last, rungs)[:-1]]
-
-
-def searched_names(grids: Mapping[str, MethodGrid]) -> dict[str, list[str]]:
-    """Return the parameters that the trials of each searched method have, by its key."""
-    return {
-        key: [
-            name
-            for name in dict.fromkeys((*grid.method.hyperparameters, *grid.space.names))
-            if name not in grid.dims
-        ]
-        for key, grid in grids.items()
-        if grid.space is not None
-    }

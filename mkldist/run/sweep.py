@@ -36,7 +36,7 @@ from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
-from mkldist.run.search_notes import round_note
+from mkldist.run.search_notes import left_out_note, round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
 from mkldist.run.tree_facts import tree_facts
@@ -310,6 +310,8 @@ class _Sweep:
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
                 progress.note(round_note(self.rounds))
+            if self.rounds.without_C:
+                progress.note(left_out_note(self.rounds))
             if not more:
                 return
             self._catch_up()

@@ -63,7 +63,8 @@ def test_facts_are_those_of_the_loaded_data():
 def test_dims_and_settings_are_those_of_the_methods():
     found = resolved(SWEEP)
     for name in ("two_moons", "friedman1"):
-        dims, grids = found.dims[name], found.grids[name]
+        grids = found.grids[name]
+        dims = {key: grid.dims for key, grid in grids.items()}
         assert list(dims) == ["spicymkl", "primal"]
         assert dims["spicymkl"]["C"] == pytest.approx([0.01, 0.1, 1.0])
         assert dims["primal"] == {"lam": [grids["primal"].points[0].lam]}

@@ -129,7 +129,7 @@ def test_a_searched_parameter_is_not_joined_with_a_grid_of_it(tmp_path):
     plan = replace(plan, batches=batches)
     facts = TreeFacts(
         {"heart": {"level": {"trial": [0, 1]}, "uniform": {"C": [1.0, 2.0]}}},
-        searched={"heart": {"level": ["C"]}},
+        run_parameters={"heart": {"level": ["C"]}},
     )
     store = RecordStore(tmp_path / "records")
     for run in plan.runs:
