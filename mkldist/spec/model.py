@@ -134,6 +134,11 @@ class SweepSpec(Model):
     memory: str | None = Field(
         None, description='Memory that each worker may use, such as `"2GiB"`.'
     )
+    wall_time: str | None = Field(
+        None,
+        description='Time after which a call of `mkldist sweep` stops, such as `"90m"` or '
+        '`"2h"`; the same command resumes.',
+    )
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(
         min_length=1, description="Data sets, as `[[datasets]]` entries."
     )
