@@ -15,6 +15,7 @@ from collections.abc import Iterable
 EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
 EXIT_FAILED_RUNS = 3
+EXIT_OUT_OF_TIME = 4
 EXIT_INTERRUPTED = 130
 
 

@@ -18,7 +18,7 @@ import mkldist
 from mkldist.cli import COMMANDS
 from mkldist.cli import command as cli
 from mkldist.methods.registry import METHODS
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
@@ -93,7 +93,8 @@ def test_the_manual_names_every_command():
 
 def test_its_sweep_file_is_right():
     (text,) = blocks("toml")
-    assert set(resolve_methods(SweepSpec.model_validate(tomllib.loads(text)))) == {
+    [grids] = resolve_methods(SweepSpec.model_validate(tomllib.loads(text))).values()
+    assert set(grids) == {
         "level",
         "best_single",
     }

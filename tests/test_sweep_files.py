@@ -14,7 +14,8 @@ import mkldist
 from mkldist.data.catalogue import list_datasets
 from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.resolved import resolve, resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.resolved import resolve
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
@@ -39,7 +40,8 @@ def test_a_sweep_file_is_right_and_says_what_it_is(file):
     assert spec.name == file.stem
     assert spec.description
     assert file.read_text().startswith("#")
-    assert set(resolve_methods(spec)) == {method.key for method in spec.methods}
+    for grids in resolve_methods(spec).values():
+        assert set(grids) == {method.key for method in spec.methods}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -52,16 +54,26 @@ def test_a_sweep_file_can_be_planned(file, data_dir):
         pytest.skip(f"no data set {', '.join(sorted(wanted - known))} here; see --data-dir")
     resolved = resolve(spec, folders, file.parent)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 2, None)
-    points = sum(len(grid.points) for grid in resolved.grids.values())
-    n_splits = sum(len(facts.known_sizes) for facts in resolved.facts.values())
-    assert len(plan.runs) == points * len(spec.sized_banks) * n_splits
+    n_runs = sum(
+        len(grid.points) * len(resolved.facts[name].known_sizes)
+        for name, grids in resolved.grids.items()
+        for grid in grids.values()
+        if not grid.is_open
+    )
+    assert len(plan.runs) == n_runs * len(spec.sized_banks)
 
 
 def test_the_quickstart_needs_nothing_but_scikit_learn():
     spec: SweepSpec = load_sweep(FOLDER / "quickstart.toml")
     resolved = resolve(spec, [], FOLDER)
     assert [bank.n_kernels for bank in resolved.banks.values()] == [13 * 31]
-    assert set(resolved.grids) == {"level", "simplemkl", "uniform", "best_single", "majority"}
+    assert set(resolved.grids["wdbc"]) == {
+        "level",
+        "simplemkl",
+        "uniform",
+        "best_single",
+        "majority",
+    }
 
 
 # 20 kernels and a fifth of the data.

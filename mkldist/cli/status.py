@@ -119,7 +119,7 @@ def _activity(status: SweepStatus) -> str:
             return "not at work; every run has an outcome"
         runs = f"{waiting} of {status.n_runs} runs to do"
         if status.most_runs:
-            runs = f"at most {waiting + further} of {status.most_runs} runs of its search to do"
+            runs = f"at most {waiting + further} of {status.most_runs} runs to do"
         return f"stopped with {runs}; the same mkldist sweep command resumes"
     if claim.is_live:
         return f"at work: {claim}"

@@ -42,7 +42,7 @@ def command(
 
     A run that is recorded in the output folder is never repeated: after any interruption, the
     same command resumes.  Exit codes: 0 all runs complete, 2 bad input, 3 some runs failed,
-    130 interrupted, 1 anything else, such as a scheduler that does not answer.
+    4 wall_time over, 130 interrupted, 1 anything else, such as a scheduler that does not answer.
     """
     from rich.console import Console
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -133,8 +133,14 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
             bank=banks[run.bank, run.bank_label, run.dataset],
             record=best,
             title=f"{run.dataset}: {run.key}{on}",
-            subtitle=_subtitle(best, resolved.searched.get(run.key, resolved.dims[run.key])),
+            subtitle=_subtitle(best, _varied(resolved, run)),
         )
+
+
+def _varied(resolved: Resolved, run: RunPlan) -> Collection[str]:
+    """Return the names of the parameters in which the runs beside a run differ."""
+    grid = resolved.grids[run.dataset][run.key]
+    return grid.run_parameters or grid.dims
 
 
 def _settings(plan: Plan) -> list[list[RunPlan]]:

@@ -105,7 +105,9 @@ class ShardedBank(Bank):
         """Have all shards made, so that no request waits for that."""
         self._calls.results([self._calls.call(i, size_of) for i in range(len(self._shards))])
 
-    def own_answers(self, requests: Sequence[Request]) -> dict[int, Floats | FactoredMatrix]:
+    def own_answers(
+        self, requests: Sequence[Request]
+    ) -> dict[int, Floats | FactoredMatrix | list[FactoredMatrix]]:
         """Answer all requests, as :func:`mkldist.gram.passes.answer` does for other banks."""
         combines = {at: one for at, one in enumerate(requests) if isinstance(one, Combine)}
         others = {at: one for at, one in enumerate(requests) if at not in combines}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mkldist.gram.normalisation import takes_pass
 from mkldist.gram.shards import block_bytes
@@ -21,7 +21,6 @@ from mkldist.memory import (
 from mkldist.methods.registry import METHODS
 from mkldist.optim.block_ascent import LARGEST
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
-from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.graph import GraphTable
 
@@ -192,7 +191,6 @@ def typical_passes(
     execution: str,
     banks: Sequence[BankPlan],
     batches: Sequence[BatchPlan],
-    grids: Mapping[str, MethodGrid],
     memory_limit: int | None,
 ) -> int:
     """Return the passes over banks if every solver takes the passes typical of its method.
@@ -209,12 +207,10 @@ def typical_passes(
         All banks.
     batches : sequence of BatchPlan
         All batches.
-    grids : mapping of str to MethodGrid
-        Methods by their keys.
     memory_limit : int or None
         Bytes that a task may take.
     """
-    by_place = passes_by_bank(execution, banks, batches, grids, memory_limit)
+    by_place = passes_by_bank(execution, banks, batches, memory_limit)
     return sum(by_place.values())
 
 
@@ -222,14 +218,13 @@ def passes_by_bank(
     execution: str,
     banks: Sequence[BankPlan],
     batches: Sequence[BatchPlan],
-    grids: Mapping[str, MethodGrid],
     memory_limit: int | None,
 ) -> dict[tuple[str, str], int]:
     """Return the passes that :func:`typical_passes` sums, by data set and label of the bank.
 
     Parameters
     ----------
-    execution, banks, batches, grids, memory_limit
+    execution, banks, batches, memory_limit
         As for :func:`typical_passes`.
     """
     by_key = {(bank.id, bank.spec.label): bank for bank in banks}
@@ -238,7 +233,7 @@ def passes_by_bank(
     for batch in batches:
         for first in batch.runs[:1]:
             bank = by_key[batch.bank, first.bank_label]
-            own = _passes_of(execution, bank, batch, grids, memory_limit, of_settings)
+            own = _passes_of(execution, bank, batch, memory_limit, of_settings)
             passes[first.dataset, first.bank_label] += own
     return dict(passes)
 
@@ -247,13 +242,12 @@ def _passes_of(
     execution: str,
     bank: BankPlan,
     batch: BatchPlan,
-    grids: Mapping[str, MethodGrid],
     memory_limit: int | None,
     of_settings: dict[Settings, int],
 ) -> int:
     """Return the passes of a batch over its bank."""
     rounds = [
-        grids[run.key].method.typical_passes(bank.n_kernels) + (run.selection is not None)
+        METHODS[run.method].typical_passes(bank.n_kernels) + (run.selection is not None)
         for run in batch.runs
     ]
     if execution == "isolated":

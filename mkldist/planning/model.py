@@ -68,7 +68,7 @@ class BankPlan:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Settings of one run that a search proposes.
+    """Settings of one run, of a grid or as other runs decide.
 
     Parameters
     ----------
@@ -80,12 +80,15 @@ class Proposal:
         See :attr:`RunPlan.after`.
     is_followed : bool
         See :attr:`RunPlan.is_followed`.
+    source : str
+        Id of the run whose solution gave a setting; empty for none.
     """
 
     params: dict[str, Any]
     at: dict[str, Any]
     after: str = ""
     is_followed: bool = False
+    source: str = ""
 
     @cached_property
     def params_text(self) -> str:

@@ -40,7 +40,7 @@ def make_plan(
     spec: SweepSpec,
     datasets: Mapping[str, DatasetFacts],
     banks: Mapping[tuple[str, str], BankFacts],
-    grids: Mapping[str, MethodGrid],
+    grids: Mapping[str, Mapping[str, MethodGrid]],
     n_threads: int,
     memory_limit: int | None,
     proposals: Mapping[Place, Sequence[Proposal]] | None = None,
@@ -55,14 +55,15 @@ def make_plan(
         Facts by data set.
     banks : mapping of (str, str) to BankFacts
         Facts by data set and bank label.
-    grids : mapping of str to MethodGrid
-        Settings by method key.
+    grids : mapping of str to mapping of str to MethodGrid
+        Settings by data set and method key.
     n_threads : int
         Tasks that run at the same time, on all workers together.
     memory_limit : int or None
         Bytes that a worker may take for each task; None without a limit.
     proposals : mapping of Place to sequence of Proposal, optional
-        Settings that a search proposes for methods with a space in place of a grid.
+        Settings of methods whose runs other runs decide on: what a search proposes, or what has
+        its C from another method.
     """
     planner = _Planner(spec, grids, n_threads, memory_limit, proposals or {})
     bank_plans: list[BankPlan] = []
@@ -82,7 +83,7 @@ def make_plan(
         banks=tuple(bank_plans),
         batches=tuple(batches),
         memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
-        estimated_passes=typical_passes(spec.execution, bank_plans, batches, grids, memory_limit),
+        estimated_passes=typical_passes(spec.execution, bank_plans, batches, memory_limit),
     )
 
 
@@ -124,7 +125,7 @@ class _Planner:
     """Decisions of a plan about banks, their dtypes and backends, and runs."""
 
     spec: SweepSpec
-    grids: Mapping[str, MethodGrid]
+    grids: Mapping[str, Mapping[str, MethodGrid]]
     n_threads: int
     memory_limit: int | None
     proposals: Mapping[Place, Sequence[Proposal]]
@@ -132,17 +133,21 @@ class _Planner:
 
     @property
     def owners(self) -> dict[Place, Place]:
-        """The first of the places of one problem, for places of it that a search may fill."""
+        """The first of the places of one problem, for places of it that records may fill."""
         return {
             place: min(places)
             for places in self._places.values()
-            if any(self.grids[key].space for _, _, key, _ in places)
+            if any(self.grids[dataset][key].is_open for dataset, _, key, _ in places)
             for place in places
         }
 
+    @property
+    def _all_grids(self) -> Iterator[MethodGrid]:
+        return (grid for of_dataset in self.grids.values() for grid in of_dataset.values())
+
     @cached_property
-    def _searches(self) -> bool:
-        return any(grid.space for grid in self.grids.values())
+    def _is_open(self) -> bool:
+        return any(grid.is_open for grid in self._all_grids)
 
     def _keys_on(self, bank: BankSpec) -> list[str]:
         """Return the keys of the methods that run on a bank."""
@@ -154,12 +159,13 @@ class _Planner:
         return frozenset(m.key for m in self.spec.methods if m.kernel_weights == "shared")
 
     @cached_property
-    def _grid_points(self) -> dict[str, list[Proposal]]:
-        """The points of every grid, one object each for all splits."""
+    def _grid_points(self) -> dict[tuple[str, str], list[Proposal]]:
+        """The points of every grid by data set and method, one object each for all splits."""
         return {
-            key: [Proposal(params, {}) for params in grid.settings]
-            for key, grid in self.grids.items()
-            if grid.space is None
+            (dataset, key): [Proposal(params, {}) for params in grid.settings]
+            for dataset, grids in self.grids.items()
+            for key, grid in grids.items()
+            if not grid.is_open
         }
 
     def banks(
@@ -243,7 +249,7 @@ class _Planner:
         if spec.backend in ("recompute", FACTORS):
             return "float64"
         tightest = min(
-            (point.tol for grid in self.grids.values() for point in grid.points),
+            (point.tol for grid in self._all_grids for point in grid.points),
             default=math.inf,
         )
         large = 8 * n_values > FLOAT32_ABOVE_BYTES
@@ -258,7 +264,7 @@ class _Planner:
 
     def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> Iterator[RunPlan]:
         """Yield the runs of a method on a split."""
-        grid = self.grids[key]
+        grid = self.grids[bank.dataset][key]
         graph = facts.graph if grid.method.needs_laplacian else None
         shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.selection
@@ -276,12 +282,13 @@ class _Planner:
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
         )
         place = bank.dataset, bank.spec.label, key, split
-        if self._searches:
+        if self._is_open:
             self._places.setdefault(problem.id_with(), []).append(place)
         for proposal in self._proposals(place, grid, facts):
-            after = {"after": json_text(proposal.after)} if proposal.after else {}
+            others = {"after": proposal.after, "source": proposal.source}
+            decided_by = {name: json_text(run_id) for name, run_id in others.items() if run_id}
             yield RunPlan(
-                id=problem.id_with(params=proposal.params_text, **after),
+                id=problem.id_with(params=proposal.params_text, **decided_by),
                 dataset=bank.dataset,
                 bank=bank.id,
                 bank_label=bank.spec.label,
@@ -301,8 +308,8 @@ class _Planner:
             )
 
     def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
-        """Return what a search proposes, or the grid of a method that is not searched."""
-        if grid.space is not None:
+        """Return what the records so far propose, or the grid of a method that needs none."""
+        if grid.is_open:
             return self.proposals.get(place, ())
         in_full = place[3] < facts.n_splits
-        return self._grid_points[place[2]] if in_full else ()
+        return self._grid_points[place[0], place[2]] if in_full else ()

@@ -47,6 +47,8 @@ from mkldist.solvers.parameters import validate
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 from mkldist.solvers.settings import plain_settings
 from mkldist.spec.banks import FACTORS
+from mkldist.spec.model import MethodSpec
+from mkldist.spec.source import FROM, GIVEN, is_from_method
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 from mkldist.worker.on_factors import solved_in_turn
 from mkldist.worker.subproblems import Subproblem, labels_of, raw_predictors, subproblems_of
@@ -129,9 +131,28 @@ def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> 
     file = restored_manifest(results).file
     used = source.spec.model_copy(update={"banks": (source.bank,)})
     check_code(used, results if file is None else file.parent, allowed=allow_code)
+    _check_one_C(source, choice)
     method = METHODS[source.record.method]
     params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
     return source, _run(source, plain_settings(params))
+
+
+def _check_one_C(source: FittedFrom, choice: Choice) -> None:
+    """Refuse a C that another method gave on each split, unless the user gives one."""
+    entry = _entry(source)
+    given = entry.settings_on(source.entry.series).get(GIVEN)
+    if is_from_method(given) and GIVEN not in choice.changed:
+        raise InputError(
+            f"--method {choice.method}",
+            f"a method whose C comes from {given[FROM]} on each split",
+            "one value of C",
+            f"Give it: --method {choice.method} --set C=... ; or fit {given[FROM]}",
+        )
+
+
+def _entry(source: FittedFrom) -> MethodSpec:
+    """Return the method's entry in the sweep file."""
+    return next(method for method in source.spec.methods if method.key == source.record.key)
 
 
 def _divided(source: FittedFrom, split: int | None) -> Split:
@@ -147,7 +168,7 @@ def _divided(source: FittedFrom, split: int | None) -> Split:
 def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
     """Return the run that fits the setting, apart from the plan of the sweep."""
     spec, record = source.spec, source.record
-    entry = next(method for method in spec.methods if method.key == record.key)
+    entry = _entry(source)
     graph = spec.graph_of(source.entry) if METHODS[record.method].needs_laplacian else None
     shared = entry.kernel_weights == "shared" and bool(source.dataset.multiclass)
     return RunPlan(

@@ -24,7 +24,7 @@ MOST_POINTS = 10**8
 
 def check_factors(
     spec: SweepSpec,
-    grids: Mapping[str, MethodGrid],
+    grids: Mapping[str, Mapping[str, MethodGrid]],
     banks: Mapping[tuple[str, str], BankFacts],
     datasets: Mapping[str, tuple[Dataset, Sequence[Split]]],
 ) -> None:
@@ -34,8 +34,8 @@ def check_factors(
     ----------
     spec : SweepSpec
         The sweep.
-    grids : mapping of str to MethodGrid
-        All settings of its methods by their keys.
+    grids : mapping of str to mapping of str to MethodGrid
+        By data set, all settings of its methods by their keys.
     banks : mapping of (str, str) to BankFacts
         Facts by data set and bank label.
     datasets : mapping of str to (Dataset, sequence of Split)
@@ -53,7 +53,8 @@ def check_factors(
             if refusal is not None:
                 most = max(facts.n_kernels for (_, label), facts in banks.items()
                            if label == bank.label)  # fmt: skip
-                raise _refused(spec, bank, entry, refusal, grids[entry.key], most)
+                of_first = next(iter(grids.values()))
+                raise _refused(spec, bank, entry, refusal, of_first[entry.key], most)
         for name, (_, splits) in datasets.items():
             if any(len(split.unlabelled) for split in splits):
                 raise SpecError(

@@ -121,14 +121,14 @@ def check_banks(spec: SweepSpec) -> None:
 
 
 def check_kernel_numbers(
-    grids: Mapping[str, MethodGrid], banks: Mapping[tuple[str, str], BankFacts]
+    grids: Mapping[str, Mapping[str, MethodGrid]], banks: Mapping[tuple[str, str], BankFacts]
 ) -> None:
     """Refuse the number of a kernel that a bank does not have.
 
     Parameters
     ----------
-    grids : mapping of str to MethodGrid
-        All settings of the sweep's methods by their keys.
+    grids : mapping of str to mapping of str to MethodGrid
+        All settings of the sweep's methods, by data set and key.
     banks : mapping of (str, str) to BankFacts
         Facts by data set and bank label.
 
@@ -137,9 +137,9 @@ def check_kernel_numbers(
     mkldist.errors.SpecError
         Naming the first method with such a number, and the bank.
     """
-    for key, grid in grids.items():
-        highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
-        for (dataset, bank), facts in banks.items():
+    for (dataset, bank), facts in banks.items():
+        for key, grid in grids[dataset].items():
+            highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
             if highest >= facts.n_kernels:
                 raise SpecError(
                     f"methods.{key}.kernel_number",

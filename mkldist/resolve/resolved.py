@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,11 @@ from mkldist.data.missing import check_known_rows
 from mkldist.data.nested import nested_splits
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
-from mkldist.errors import SpecError, nearest
+from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.identity import array_id
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
-from mkldist.methods.registry import METHODS
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.factor_check import check_factors
 from mkldist.resolve.figure_check import check_figures
@@ -34,25 +32,22 @@ from mkldist.resolve.method_check import (
     check_graph_has_use,
     check_kernel_numbers,
     check_labels,
-    check_method,
     check_sharing_has_use,
 )
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.resolve.presence_check import check_presence
 from mkldist.resolve.search_check import (
     check_search,
     n_asked,
-    searched_names,
     smaller_shares,
-    with_dims,
 )
+from mkldist.resolve.source_check import check_two_classes
 from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
-from mkldist.solvers.parameters import MethodGrid, expand, searched
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.foreign import meant
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.search import is_distribution
 
 NOTHING: Mapping[str, GivenData] = {}
 
@@ -69,8 +64,8 @@ class Resolved:
         Sizes and content hashes of the data sets, for planning.
     banks : dict of (str, str) to BankFacts
         The same of each bank, by data set and bank label.
-    grids : dict of str to MethodGrid
-        Settings of each method by its key.
+    grids : dict of str to dict of str to MethodGrid
+        Settings of the methods, by data set and the method's key.
     kernels : dict of (str, str) to BankKernels
         Kernels of each bank on each data set; none for data sets of Gram matrices alone.
     code : str
@@ -80,19 +75,9 @@ class Resolved:
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
     facts: dict[str, DatasetFacts]
     banks: dict[tuple[str, str], BankFacts]
-    grids: dict[str, MethodGrid]
+    grids: dict[str, dict[str, MethodGrid]]
     kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
     code: str = ""
-
-    @property
-    def dims(self) -> dict[str, dict[str, list[Any]]]:
-        """Values of the varying parameters by method key and parameter."""
-        return {key: grid.dims for key, grid in self.grids.items()}
-
-    @property
-    def searched(self) -> dict[str, list[str]]:
-        """Parameters that the trials of each searched method have, by its key."""
-        return searched_names(self.grids)
 
     def account_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
@@ -138,17 +123,18 @@ def resolve(
         For unknown methods, parameters, data sets or kernels, and for data that cannot be used.
     """
     check_search(spec)
-    grids = resolve_methods(spec)
+    of_methods = resolve_methods(spec)
     check_graph_has_use(spec)
     check_banks(spec)
-    datasets, facts, banks, kernels = {}, {}, {}, {}
+    datasets, facts, banks, grids, kernels = {}, {}, {}, {}, {}
     for written in spec.datasets:
-        read = _read(spec, written, grids, data_dirs, base, given.get(written.name))
+        own_grids = of_methods[written.name]
+        read = _read(spec, written, own_grids, data_dirs, base, given.get(written.name))
         lists: dict[str, BankKernels] = {}  # those of all sizes of the training parts
         for entry in spec.sizes_of(written):
             dataset = replace(read, name=entry.name)
-            splits = _divided(spec, entry, dataset, grids)
-            datasets[entry.name] = dataset, splits
+            splits = _divided(spec, entry, dataset, own_grids)
+            datasets[entry.name], grids[entry.name] = (dataset, splits), own_grids
             facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
             for bank in spec.sized_banks:
                 place = entry.name, bank.label
@@ -172,26 +158,6 @@ def resolve(
     return Resolved(datasets, facts, banks, grids, kernels)
 
 
-def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
-    """Return the grid of every method of a sweep by its key; no data are read."""
-    grids = {}
-    for entry in spec.methods:
-        where = f"methods.{entry.key}"
-        if entry.name not in METHODS:
-            raise SpecError(
-                f"{where}.name",
-                f"the unknown method {entry.name!r}",
-                f"one of {', '.join(METHODS)}",
-                nearest(entry.name, METHODS) or meant(entry.name),
-            )
-        check_method(spec, where, entry)
-        made = searched if any(map(is_distribution, entry.settings.values())) else expand
-        grids[entry.key] = made(METHODS[entry.name], where, entry.settings, spec.tol)
-        if spec.search is not None and made is searched:
-            grids[entry.key] = with_dims(grids[entry.key], spec.search, where)
-    return grids
-
-
 def _read(
     spec: SweepSpec,
     entry: DatasetSpec,
@@ -203,6 +169,7 @@ def _read(
     """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
     check_labels(grids, dataset)
+    check_two_classes(grids, dataset)
     check_figures(spec.outputs, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     return dataset

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from mkldist.errors import SpecError
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.spec.model import SweepSpec
+from mkldist.spec.model import MethodSpec, SweepSpec
 from mkldist.spec.search import TRIAL, SearchSpec, is_distribution
 
 LOOSEST = 0.3  # tolerance of the first rung by default
@@ -33,9 +33,10 @@ def check_search(spec: SweepSpec) -> None:
         ``[selection]``, or adaptive without Optuna.
     """
     places = [
-        f"methods.{entry.key}.{name}"
+        f"{where}.{name}"
         for entry in spec.methods
-        for name, value in entry.settings.items()
+        for where, settings in _tables(entry).items()
+        for name, value in settings.items()
         if is_distribution(value)
     ]
     if spec.search is None:
@@ -69,6 +70,12 @@ def check_search(spec: SweepSpec) -> None:
             "the package optuna",
             "pip install 'mkldist[search]' installs it; kind = \"random\" needs no package",
         )
+
+
+def _tables(entry: MethodSpec) -> dict[str, dict[str, Any]]:
+    """Return the tables of parameters of an entry, its own and those on data sets, by place."""
+    where = f"methods.{entry.key}"
+    return {where: entry.settings} | {f"{where}.on.{name}": own for name, own in entry.on.items()}
 
 
 def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
@@ -145,16 +152,3 @@ def _tolerances(search: SearchSpec, where: str, tol: float) -> list[float]:
 def _levels(first: float, last: float, rungs: int) -> list[float]:
     """Return the levels of all rungs but the last, in equal ratios."""
     return [float(f"{level:.{DIGITS}g}") for level in np.geomspace(first, last, rungs)[:-1]]
-
-
-def searched_names(grids: Mapping[str, MethodGrid]) -> dict[str, list[str]]:
-    """Return the parameters that the trials of each searched method have, by its key."""
-    return {
-        key: [
-            name
-            for name in dict.fromkeys((*grid.method.hyperparameters, *grid.space.names))
-            if name not in grid.dims
-        ]
-        for key, grid in grids.items()
-        if grid.space is not None
-    }

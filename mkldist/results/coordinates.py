@@ -1,8 +1,8 @@
-"""Coordinates of the tree of results: values of hyperparameters, and those that trials have."""
+"""Coordinates of the tree of results: values of hyperparameters along dims, or of each run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.schema import SEARCH_DIMS, SPLIT, Variable
 from mkldist.solvers.settings import setting
 from mkldist.spec.search import TRIAL
+from mkldist.spec.source import SOURCE_PREFIX
 
 DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
 """Data types of coordinates by the kind of their arrays."""
@@ -52,26 +53,48 @@ def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
     return Coordinate(known or _variable(name, values, method, (name,)), values)
 
 
-def of_trials(name: str, runs: Iterable[RunPlan], shape: tuple[int, ...]) -> Coordinate:
-    """Return a hyperparameter of all trials: NaN, or an empty text, where there is no trial.
+def place_of(run: RunPlan, dims: Mapping[str, Sequence[Any]]) -> tuple[int, ...]:
+    """Return the place of a run: its split, then its positions along some dims.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    dims : mapping of str to sequence
+        Values along each dim.
+    """
+    at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
+    return run.asked_split, *(list(s).index(v) for s, v in zip(dims.values(), at, strict=True))
+
+
+def of_runs(
+    name: str, runs: Sequence[RunPlan], n_splits: int, dims: Mapping[str, Sequence[Any]]
+) -> Coordinate:
+    """Return a parameter of which every run has a value of its own.
+
+    It lies along ``split`` and the dims of the node; that of trials along ``split`` and ``trial``
+    alone, since the rungs of a trial share it.  It is NaN, or an empty text, where there is no run.
 
     Parameters
     ----------
     name : str
-        Name of the hyperparameter.
-    runs : iterable of RunPlan
-        The runs of a searched method on one bank.
-    shape : (int, int)
-        Numbers of splits and of trials.
+        Name of the parameter.
+    runs : sequence of RunPlan
+        The runs of a method on one bank.
+    n_splits : int
+        Number of splits.
+    dims : mapping of str to sequence
+        Values along each dim.
     """
-    runs = list(runs)
-    of_runs = {(run.asked_split, run.at[TRIAL]): setting(run.params, name) for run in runs}
-    series = _array(list(of_runs.values()))
+    along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
+    places = {place_of(run, along): setting(run.params, name) for run in runs}
+    series = _array(list(places.values()))
     is_number = series.dtype.kind in "if"
+    shape = n_splits, *map(len, along.values())
     values: Array = np.full(shape, np.nan) if is_number else np.full(shape, "", dtype=object)
-    for place, value in zip(of_runs, series.tolist(), strict=True):
+    for place, value in zip(places, series.tolist(), strict=True):
         values[place] = value if is_number else str(value)
-    return Coordinate(_variable(name, values, runs[0].method, (SPLIT, TRIAL)), values)
+    return Coordinate(_variable(name, values, runs[0].method, (SPLIT, *along)), values)
 
 
 def _variable(name: str, values: Array, method: str, dims: tuple[str, ...]) -> Variable:
@@ -82,6 +105,8 @@ def _variable(name: str, values: Array, method: str, dims: tuple[str, ...]) -> V
     known = fields[name].description if name in fields else None
     dtype = DTYPES[values.dtype.kind]
     text = f"{name}: {known}" if known else f"hyperparameter {name}"
+    if name.startswith(SOURCE_PREFIX):
+        text = f"{name.removeprefix(SOURCE_PREFIX)} of the method that gives C"
     return Variable(name, "1" * (dtype != "string"), text, dtype, dims)
 
 

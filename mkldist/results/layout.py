@@ -15,7 +15,7 @@ from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
 from mkldist.planning.model import Plan, RunPlan
 from mkldist.results.bank_coordinates import bank_coordinates
-from mkldist.results.coordinates import DTYPES, Coordinate, of_trials, of_values
+from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, place_of
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     BANK_SERIES,
@@ -35,7 +35,6 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
 )
-from mkldist.solvers.settings import setting
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
 from mkldist.spec.search import TRIAL
@@ -49,8 +48,8 @@ class TreeFacts:
 
     Parameters
     ----------
-    dims : mapping of str to mapping of str to sequence
-        Hyperparameters of each method and their values, by the method's key.
+    dims : mapping of str to mapping of str to mapping of str to sequence
+        Hyperparameters of each method and their values, by data set and the method's key.
     kernels : mapping of (str, str) to mapping of str to (M,) array
         Coordinates along kernels, by data set and bank label, see
         :func:`mkldist.results.kernel_coordinates.kernel_coordinates`; without them kernels have
@@ -68,13 +67,14 @@ class TreeFacts:
         and ``n_unlabelled``.
     n_features : mapping of str to int
         Number of features of each data set.
-    searched : mapping of str to sequence of str
-        Parameters that the trials of each searched method have, by the method's key.
+    run_parameters : mapping of str to mapping of str to sequence of str
+        Parameters of which every run of a method has a value of its own, and which are no dims, by
+        data set and the method's key: those of trials, and a C that another method gives.
     most_runs : int
-        As many runs as a search may have; 0 without one.
+        As many runs as a sweep may have of which some depend on others; 0 for any other.
     """
 
-    dims: Mapping[str, Mapping[str, Sequence[Any]]]
+    dims: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]]
     kernels: Mapping[tuple[str, str], Mapping[str, Array]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
@@ -82,8 +82,22 @@ class TreeFacts:
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     splits: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     n_features: Mapping[str, int] = field(default_factory=dict)
-    searched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    run_parameters: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     most_runs: int = 0
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Names of the parameters that vary in some method on some data set."""
+        every = (*self.dims.values(), *self.run_parameters.values())
+        return frozenset().union(*(names for of_dataset in every for names in of_dataset.values()))
+
+    def dims_of(self, run: RunPlan) -> Mapping[str, Sequence[Any]]:
+        """Return the dims along which the runs of a run's node lie, and their values."""
+        return self.dims[run.dataset][run.key]
+
+    def run_parameters_of(self, run: RunPlan) -> Sequence[str]:
+        """Return the parameters of which the runs of a run's node have values of their own."""
+        return self.run_parameters.get(run.dataset, {}).get(run.key, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +111,7 @@ class MethodNode:
     dims : dict of str to int
         Sizes of ``split`` and of the hyperparameters, in order.
     coordinates : dict of str to Coordinate
-        Values of the hyperparameters; those of trials along ``split`` and ``trial``.
+        Values of the hyperparameters; those of which every run has its own along several dims.
     sizes : dict of str to Coordinate
         Numbers of kernels and features; bytes and build times of the banks.
     vectors : dict of str to int
@@ -186,7 +200,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     n_splits: dict[str, int] = {}
     for run in plan.runs:
         n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.asked_split + 1)
-    taken = RESERVED.union(*facts.dims.values(), *facts.searched.values(), *groups)
+    taken = RESERVED.union(facts.parameters, *groups)
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Coordinate]] = {}
     for (dataset, bank, key), runs in sorted(
@@ -271,27 +285,22 @@ def _node(
     vectors: Sequence[Variable],
 ) -> MethodNode:
     """Place the runs of one method on one bank."""
-    method, dims = runs[0].method, facts.dims[runs[0].key]
-    searched = facts.searched.get(runs[0].key, ())
-    taken = sorted(RESERVED.intersection((*dims, *searched)))
+    method, dims, own = runs[0].method, facts.dims_of(runs[0]), facts.run_parameters_of(runs[0])
+    taken = sorted(RESERVED.intersection((*dims, *own)))
     if taken:
         raise ValueError(f"{path}: a hyperparameter cannot be called {taken[0]!r}")
     values = {name: list(series) for name, series in dims.items()}
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        place = tuple(
-            series.index(run.at[name] if name in run.at else setting(run.params, name))
-            for name, series in values.items()
-        )
-        run_ids[run.asked_split, *place] = run.id
+        run_ids[place_of(run, values)] = run.id
     variables = node_variables(kind, vectors)
     return MethodNode(
         path=path,
         dims=sizes,
         coordinates={
             **{name: of_values(name, series, method) for name, series in values.items()},
-            **{name: of_trials(name, runs, tuple(sizes.values())[:2]) for name in searched},
+            **{name: of_runs(name, runs, sizes[SPLIT], values) for name in own},
         },
         sizes=_sizes(sizes_of[KERNEL], facts.n_features.get(runs[0].dataset)),
         vectors={dim: sizes_of[dim] for variable in variables for dim in variable.dims},
@@ -304,8 +313,8 @@ def _node(
 
 def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str]:
     """Return the attributes of the node of a run."""
-    dims, searched = facts.dims[run.key], facts.searched.get(run.key, ())
-    settings = {n: value for n, value in run.params.items() if n not in (*dims, *searched)}
+    dims, own = facts.dims_of(run), facts.run_parameters_of(run)
+    settings = {n: value for n, value in run.params.items() if n not in (*dims, *own)}
     attributes = {
         "method": run.method,
         "bank": run.bank_label,
@@ -316,7 +325,7 @@ def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str
         attributes["kernel_weights"] = "shared" if kind.shared else "per-class"
     elif kind.n_classes:
         attributes["positive_class"] = facts.classes[run.dataset][1]
-    rungs = [name for name in dims if name != TRIAL] if searched else []
+    rungs = [name for name in dims if name != TRIAL] if TRIAL in dims else []
     if rungs:
         attributes[RUNGS] = rungs[0]
     return attributes

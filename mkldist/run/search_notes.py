@@ -1,9 +1,10 @@
-"""Lines about a search: how far it is, and the best setting so far."""
+"""Lines about the rounds of a sweep: how far a search is, and which runs are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mkldist.counted import counted
 from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
 from mkldist.spec.search import TRIAL
@@ -32,6 +33,22 @@ def round_note(rounds: Rounds) -> str:
         settings = _spans([values for _, values in best_of_splits])
         lines.append(f"  {'/'.join(name)}: validation {score}, {settings}")
     return "\n".join(lines)
+
+
+def left_out_note(rounds: Rounds) -> str:
+    """Return a line about the runs that are left out because others give them no C.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of a sweep, with such runs.
+    """
+    missing = rounds.without_C
+    keys = ", ".join(dict.fromkeys(run.key for run in missing))
+    return (
+        f"{counted(len(missing), 'run')} of {keys} failed or found no kernel, and so gave no C: "
+        "the runs that take it are left out"
+    )
 
 
 def _spans(settings: Sequence[Values]) -> str:

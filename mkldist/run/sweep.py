@@ -36,10 +36,11 @@ from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
-from mkldist.run.search_notes import round_note
+from mkldist.run.search_notes import left_out_note, round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
 from mkldist.run.tree_facts import tree_facts
+from mkldist.run.wall_time import OutOfTimeError, WallTime
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
@@ -134,9 +135,10 @@ def run_sweep(
         For input or an output folder that cannot be used.
     mkldist.errors.ClusterError
         When workers cannot be started or the scheduler is lost.
-    KeyboardInterrupt
-        After the cluster is closed; it says how many runs are recorded and how to resume.
+    OutOfTimeError, KeyboardInterrupt
+        After the cluster is closed; they say how many runs are recorded and how to resume.
     """
+    wall_time = WallTime.from_now(spec.wall_time)
     remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
     options = asked.of_execution(spec.execution)
@@ -148,7 +150,7 @@ def run_sweep(
     words = spec.model_dump_json(exclude_defaults=True)
     with claimed(path, spec.name, origin, words) as folder:
         changed = kept.write(folder)
-        sweep = _Sweep(rounds, folder)
+        sweep = _Sweep(rounds, folder, wall_time)
         before = sweep.open(retry_failed=retry_failed)
         changed += sweep.set_aside(before)
         after = before
@@ -177,9 +179,10 @@ class _Sweep:
         Ids of the runs that were recorded when the folder was opened.
     """
 
-    def __init__(self, rounds: Rounds, folder: OutputFolder) -> None:
+    def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
         self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
         self.folder, self.store = folder, RecordStore(folder.records)
+        self._wall_time = wall_time
         self.known: frozenset[str] = frozenset()
         self._built: set[str] = set()
         self._consolidator: Consolidator | None = None
@@ -291,8 +294,9 @@ class _Sweep:
             with suppress(Exception):  # the user is told of the error that ended the sweep
                 self._catch_up()
             if isinstance(error, KeyboardInterrupt):
-                recorded = f"{len(self.recorded())} of {self._all_runs()} runs are recorded"
-                raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
+                raise KeyboardInterrupt(self._how_to_go_on(resume_command)) from error
+            if isinstance(error, OutOfTimeError):
+                raise error.with_hint(self._how_to_go_on(resume_command)) from None
             raise
 
     def _do_rounds(
@@ -310,6 +314,8 @@ class _Sweep:
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
                 progress.note(round_note(self.rounds))
+            if self.rounds.without_C:
+                progress.note(left_out_note(self.rounds))
             if not more:
                 return
             self._catch_up()
@@ -350,6 +356,7 @@ class _Sweep:
             later_banks=self.rounds.later_banks,
             built=self._built,
             expected_threads=options.expected_threads(),
+            wall_time=self._wall_time,
         )
 
     def _catch_up(self) -> None:
@@ -370,6 +377,11 @@ class _Sweep:
         recorded = f", {before} {are} recorded already" if before else ""
         runs = f"{'at most ' * (self.spec.search is not None)}{counted(n_runs, 'run')} to do"
         return f"{self.spec.name}: {runs}{recorded}; output in {self.folder.path}"
+
+    def _how_to_go_on(self, resume_command: str) -> str:
+        """Return how much is recorded, and the command that does the rest."""
+        recorded = f"{len(self.recorded())} of {self._all_runs()} runs are recorded"
+        return f"{recorded}; resume with: {resume_command}"
 
     def _all_runs(self) -> str:
         """Return the number of all runs, in words if a search may end with fewer."""

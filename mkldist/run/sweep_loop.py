@@ -27,6 +27,7 @@ from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
+from mkldist.run.wall_time import WallTime
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, WorkQueue
 from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.batch import BatchSettings
@@ -65,6 +66,8 @@ class Work:
         Ids of banks that later rounds of a search need, which the loop keeps.
     built : set of str
         Ids of the banks that this sweep has built; the loop adds to it.
+    wall_time : WallTime
+        Time at whose end the loop stops.
     """
 
     banks: Mapping[BankKey, BankRef]
@@ -75,6 +78,7 @@ class Work:
     expected_threads: int = 0
     later_banks: Container[str] = ()
     built: set[str] = field(default_factory=set)
+    wall_time: WallTime = field(default_factory=WallTime)
 
     @cached_property
     def banks_by_id(self) -> dict[str, BankRef]:
@@ -156,6 +160,8 @@ class SweepLoop:
             When the medium of banks or records does not answer.
         mkldist.errors.ClusterError
             When the scheduler is lost.
+        mkldist.run.wall_time.OutOfTimeError
+            When the time is over; tasks that have begun are left to the workers' end.
         """
         topic = self._work.settings.topic
         if topic:
@@ -166,6 +172,7 @@ class SweepLoop:
                 if outcome is not None:
                     self._settle(outcome)
                 self._housekeep()
+                self._work.wall_time.check()
         finally:
             self._tasks.cancel()
             self._teller.end()

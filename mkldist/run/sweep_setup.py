@@ -16,6 +16,7 @@ from mkldist.resolve.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.results.output import OutputFolder
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.wall_time import parse_wall_time
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.batch import BatchSettings
@@ -79,6 +80,7 @@ def sweep_rounds(
     """
     check_names(spec)
     options = options.of_execution(spec.execution)
+    parse_wall_time(spec.wall_time)  # refuses words that are no time
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from mkldist.arrays import Array, Ints
 from mkldist.data.dataset import Split
+from mkldist.resolve.resolved import Resolved
 from mkldist.results.kernel_coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
 from mkldist.search.rounds import Rounds
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.splits import SplitsSpec
+
+T = TypeVar("T")
 
 
 def tree_facts(rounds: Rounds) -> TreeFacts:
@@ -29,7 +36,8 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
     rows_kept = spec.outputs.predictions or spec.outputs.coefficients
     banks = {bank.label: bank for bank in spec.sized_banks}
     return TreeFacts(
-        dims=resolved.dims,
+        dims=_by_method(resolved, lambda grid: grid.dims),
+        run_parameters=_by_method(resolved, lambda grid: grid.run_parameters),
         kernels={
             (name, label): kernel_coordinates(
                 banks[label],
@@ -48,9 +56,16 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
             for name, own in splits.items()
         },
         n_features={name: dataset.n_features for name, dataset in data.items()},
-        searched=resolved.searched,
-        most_runs=len(rounds.most.runs) if spec.search is not None else 0,
+        most_runs=len(rounds.most.runs) if rounds.are_several else 0,
     )
+
+
+def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[str, dict[str, T]]:
+    """Return something of every grid, by data set and the method's key."""
+    return {
+        name: {key: of_grid(grid) for key, grid in grids.items()}
+        for name, grids in resolved.grids.items()
+    }
 
 
 def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, Array]:

@@ -1,8 +1,9 @@
 """Rounds of a sweep: a plan of the runs so far, and what a search adds when these are recorded.
 
-A sweep of grids has one round.  A search adds a round when all runs of the last are recorded.  The
-plan after each round is a function of the sweep file, the data and the records: nothing else is
-stored, and a search that was interrupted goes on as if it had not been.
+A sweep of grids has one round.  A search adds a round when all runs of the last are recorded.  So
+does a method whose C another gives, when the runs of the other are.  The plan after each round is a
+function of the sweep file, the data and the records: nothing else is stored, and a sweep that was
+interrupted goes on as if it had not been.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from mkldist.results.records import RecordStore
 from mkldist.results.schema import SPLIT, VALIDATION_SCORES
 from mkldist.search.adaptive import proposed
 from mkldist.search.draws import Values
+from mkldist.search.given import Taker, given_C
 from mkldist.search.study import Ask, Study, drawn_batch
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.search import TRIAL
@@ -28,6 +30,7 @@ from mkldist.spec.search import TRIAL
 Loss = Callable[[Place, int, int], float]
 """Loss of a trial of the study at a place, on a rung."""
 
+STAND_IN_C = 1.0  # of runs whose C is not known yet, to plan their work
 _LOSSES = tuple(scores[0].name for scores in VALIDATION_SCORES.values())
 
 
@@ -66,13 +69,15 @@ class Rounds:
         self.spec, self.resolved = spec, resolved
         self._n_threads, self._memory_limit, self._ask = n_threads, memory_limit, ask
         self._studies: dict[Place, Study] = {}
+        self._takers: list[Taker] = []
+        self._given: dict[str, float] | None = None  # C by the id of the run that gives it
         self._losses: dict[str, float] = {}  # by the id of a run
         self._begin()
 
     def _begin(self) -> None:
         """Go to the first round."""
         self.number, self._runs = 0, dict[tuple[Place, int, int], RunPlan]()
-        self._studies = self._new_studies()
+        self._studies, self._takers, self._given = self._new_studies(), self._new_takers(), None
         for study in self._studies.values():
             study.advance(lambda trial, rung: math.inf)
         self._make()
@@ -87,9 +92,26 @@ class Rounds:
             for dataset in self.spec.sized_datasets
             for bank in self.spec.sized_banks
             for method in self.spec.methods
-            if method.runs_on(bank) and (space := self.resolved.grids[method.key].space) is not None
+            if method.runs_on(bank)
+            and (space := self.resolved.grids[dataset.name][method.key].space) is not None
             for split in range(self.resolved.facts[dataset.name].n_splits)
         }
+
+    def _new_takers(self) -> list[Taker]:
+        return [
+            Taker((dataset.name, bank.label, method.key, split), grid)
+            for dataset in self.spec.sized_datasets
+            for bank in self.spec.sized_banks
+            for method in self.spec.methods
+            if method.runs_on(bank)
+            and (grid := self.resolved.grids[dataset.name][method.key]).source
+            for split in range(self.resolved.facts[dataset.name].n_splits)
+        ]
+
+    @property
+    def are_several(self) -> bool:
+        """True if records decide on further runs."""
+        return bool(self._studies or self._takers)
 
     @cached_property
     def most(self) -> Plan:
@@ -110,7 +132,6 @@ class Rounds:
             self.spec.execution,
             plan.banks,
             plan.batches,
-            self.resolved.grids,
             self._memory_limit,
         )
 
@@ -122,7 +143,7 @@ class Rounds:
     @cached_property
     def _ahead(self) -> tuple[Plan, list[frozenset[str]]]:
         """The plan if every round takes place, and the banks of each round."""
-        if not self._studies:
+        if not self.are_several:
             return self.plan, []
         ahead = Rounds(
             self.spec, self.resolved, self._n_threads, self._memory_limit, ask=drawn_batch
@@ -134,7 +155,9 @@ class Rounds:
             passes += ahead._passes(batches)
             banks.append(frozenset(batch.bank for batch in batches))
             done = frozenset(run.id for run in ahead.plan.runs)
-            more = ahead._advance(lambda place, trial, rung: float(trial))
+            more = ahead._advance(
+                lambda place, trial, rung: float(trial), dict.fromkeys(done, STAND_IN_C)
+            )
         return replace(ahead.plan, estimated_passes=passes), banks
 
     def replay(self, store: RecordStore) -> None:
@@ -145,7 +168,7 @@ class Rounds:
         store : RecordStore
             The records.
         """
-        if not self._studies:
+        if not self.are_several:
             return
         self._losses.clear()
         self._begin()
@@ -166,9 +189,39 @@ class Rounds:
                 if loss is None:
                     return False
                 self._losses[run.id] = loss
+        given = self._recorded_C(store) if self._given is None else self._given
+        if given is None:
+            return False
         return self._advance(
-            lambda place, trial, rung: self._losses[self._runs[place, trial, rung].id]
+            lambda place, trial, rung: self._losses[self._runs[place, trial, rung].id], given
         )
+
+    def _recorded_C(self, store: RecordStore) -> dict[str, float] | None:
+        """Return the C that each run of another method gives; None unless all are recorded."""
+        found = {}
+        for runs in self._sources.values():
+            for run in runs:
+                C = given_C(run, store)
+                if C is None:
+                    return None
+                found[run.id] = C
+        return found
+
+    @property
+    def _sources(self) -> dict[Place, list[RunPlan]]:
+        """The runs whose solutions give others their C, by their places."""
+        found: dict[Place, list[RunPlan]] = {taker.source: [] for taker in self._takers}
+        for run in self.plan.runs if found else ():
+            if run.place in found:
+                found[run.place].append(run)
+        return found
+
+    @property
+    def without_C(self) -> list[RunPlan]:
+        """Runs that failed or have no kernel, so that they give others no C."""
+        given = self._given or {}
+        runs = (run for of_place in self._sources.values() for run in of_place)
+        return [run for run in runs if math.isnan(given.get(run.id, 0.0))]
 
     @property
     def compared(self) -> int:
@@ -187,9 +240,11 @@ class Rounds:
                     found[place] = loss, study.trials[trial]
         return found
 
-    def _advance(self, loss: Loss) -> bool:
-        """Let every study propose; plan anew and return True if any has."""
+    def _advance(self, loss: Loss, given: dict[str, float]) -> bool:
+        """Let studies propose, and methods take their C; plan anew and return True if any has."""
         moved = [study.advance(partial(loss, place)) for place, study in self._studies.items()]
+        moved.append(bool(self._takers) and self._given is None)
+        self._given = given
         if any(moved):
             self.number += 1
             self._make()
@@ -200,7 +255,6 @@ class Rounds:
             self.spec.execution,
             self.plan.banks,
             batches,
-            self.resolved.grids,
             self._memory_limit,
         )
 
@@ -211,6 +265,11 @@ class Rounds:
             for rung, trials in enumerate(study.rungs):
                 at_rung = proposals.setdefault(self._on_rung(place, rung), [])
                 at_rung += [self._proposal(place, study, trial, rung) for trial in trials]
+        if self._given is not None:
+            sources = self._sources
+            for taker in self._takers:
+                own = taker.proposals(sources[taker.source], self._given)
+                proposals[taker.place] = list(own)
         self.plan = make_plan(
             self.spec,
             self.resolved.facts,
@@ -227,7 +286,7 @@ class Rounds:
                 self._rung_of(run),
             ): run
             for run in self.plan.runs
-            if run.at
+            if TRIAL in run.at
         }
 
     def _on_rung(self, place: Place, rung: int) -> Place:
@@ -239,7 +298,7 @@ class Rounds:
 
     def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
-        grid, at = self.resolved.grids[place[2]], {SPLIT: place[3], TRIAL: trial}
+        grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
         values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
         warm = dim == "tol" and grid.method.path is not None
         if dim is not None:
@@ -254,7 +313,9 @@ class Rounds:
     def _rung_of(self, run: RunPlan) -> int:
         """Return the number of a run's rung."""
         dim = None if self.spec.search is None else self.spec.search.rung_dim
-        return 0 if dim is None else self.resolved.grids[run.key].dims[dim].index(run.at[dim])
+        if dim is None:
+            return 0
+        return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
 
 
 def _loss(store: RecordStore, run_id: str) -> float | None:

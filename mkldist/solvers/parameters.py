@@ -23,6 +23,7 @@ from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.search import Distribution, is_distribution
+from mkldist.spec.source import GIVEN, SOURCE_PREFIX
 from mkldist.spec.values import spelled
 
 ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
@@ -43,12 +44,28 @@ class MethodGrid:
         Cartesian product of `dims`, the last dimension running fastest.  Of a space: its corners.
     space : Space, optional
         Space in which a search looks for settings, in place of the grid.
+    source : str
+        Key of the method whose solutions give C, which the points then lack; empty for none.
     """
 
     method: Method
     dims: dict[str, list[Any]]
     points: tuple[SolverParams, ...]
     space: Space | None = None
+    source: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """True if records of other runs decide on settings."""
+        return self.space is not None or bool(self.source)
+
+    @property
+    def run_parameters(self) -> list[str]:
+        """Parameters of which every run has a value of its own, and which are no dims."""
+        if self.source:
+            return [GIVEN]
+        varied = () if self.space is None else (*self.method.hyperparameters, *self.space.names)
+        return [name for name in dict.fromkeys(varied) if name not in self.dims]
 
     @cached_property
     def settings(self) -> tuple[dict[str, Any], ...]:
@@ -246,6 +263,37 @@ def searched(
     )
     check_effect(where, {**fixed, **ends}, points, "Give it an entry of [[methods]] of its own")
     return MethodGrid(method, {}, points, Space(spans, choices, fixed))
+
+
+def taking_C(
+    method: Method,
+    where: str,
+    settings: Mapping[str, Any],
+    tol: float | None,
+    source: str,
+    of_source: MethodGrid,
+) -> MethodGrid:
+    """Return the grid of a method whose C comes from another: its dims are those of both.
+
+    Parameters
+    ----------
+    method, where, settings, tol
+        As for :func:`expand`.
+    source : str
+        Key of the other method.
+    of_source : MethodGrid
+        Settings of the other method.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        As :func:`expand`.
+    """
+    others = {name: value for name, value in settings.items() if name != GIVEN}
+    own = expand(method, where, others, tol)
+    dims = {f"{SOURCE_PREFIX}{name}": values for name, values in of_source.dims.items()}
+    dims |= {name: values for name, values in own.dims.items() if name != GIVEN}
+    return MethodGrid(method, dims, own.points, source=source)
 
 
 def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -77,6 +77,21 @@ class SolverParams(BaseModel):
         return None
 
     @property
+    def gives_C(self) -> bool:
+        """True if the problem is that of `level` at some C, which its solution gives."""
+        return False
+
+    def given_C(self, extra: Mapping[str, float]) -> float:
+        """Return the C at which `level` has the solution, from what the solution reports; or NaN.
+
+        Parameters
+        ----------
+        extra : mapping of str to float
+            :attr:`mkldist.solvers.base.Solution.extra`.
+        """
+        return math.nan
+
+    @property
     def gives_log_odds(self) -> bool:
         """True if the decision function of two classes is the logarithm of the odds of +1."""
         return False

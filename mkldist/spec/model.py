@@ -55,6 +55,11 @@ class MethodSpec(BaseModel):
         description="Banks on which the method runs, by name; the name of a list of sizes stands "
         "for all of them. By default every bank.",
     )
+    on: dict[str, dict[str, Any]] = Field(
+        {},
+        description="Parameters on single data sets, in place of those of the entry: a table for "
+        "each data set, by its name.",
+    )
 
     @property
     def key(self) -> str:
@@ -65,6 +70,10 @@ class MethodSpec(BaseModel):
     def settings(self) -> dict[str, Any]:
         """Parameters of the method as the file gives them, single values or lists."""
         return dict(self.model_extra or {})
+
+    def settings_on(self, dataset: str) -> dict[str, Any]:
+        """Return the parameters on a data set, by its name in the file."""
+        return self.settings | self.on.get(dataset, {})
 
     def runs_on(self, bank: BankSpec) -> bool:
         """Return True if the method runs on a bank."""
@@ -124,6 +133,11 @@ class SweepSpec(Model):
     )
     memory: str | None = Field(
         None, description='Memory that each worker may use, such as `"2GiB"`.'
+    )
+    wall_time: str | None = Field(
+        None,
+        description='Time after which a call of `mkldist sweep` stops, such as `"90m"` or '
+        '`"2h"`; the same command resumes.',
     )
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(
         min_length=1, description="Data sets, as `[[datasets]]` entries."

@@ -53,7 +53,7 @@ def plan_of(
         for name in datasets
         for bank in spec.banks
     }
-    return make_plan(spec, datasets, banks, grids, n_workers, memory_limit)
+    return make_plan(spec, datasets, banks, dict.fromkeys(datasets, grids), n_workers, memory_limit)
 
 
 def ids(plan: Plan) -> set[str]:

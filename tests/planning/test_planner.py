@@ -45,13 +45,15 @@ def facts_of(spec, n_splits=3, n_points=50, precomputed=False):
     return datasets, banks
 
 
-def grids_of(values=(1.0, 10.0), tol=0.01):
-    return {"level": grid("level", tol=tol, C=list(values)), "majority": grid("majority", C=2.5)}
+def grids_on(datasets, values=(1.0, 10.0), tol=0.01):
+    grids = {"level": grid("level", tol=tol, C=list(values)), "majority": grid("majority", C=2.5)}
+    return dict.fromkeys(datasets, grids)
 
 
 def plan_of(spec=None, n_splits=3, values=(1.0, 10.0), n_workers=2, memory=None, **facts):
     spec = spec or spec_of()
-    return make_plan(spec, *facts_of(spec, n_splits, **facts), grids_of(values), n_workers, memory)
+    datasets, banks = facts_of(spec, n_splits, **facts)
+    return make_plan(spec, datasets, banks, grids_on(datasets, values), n_workers, memory)
 
 
 @given(
@@ -166,7 +168,7 @@ def test_bytes_dtype_and_backend_follow_the_sizes():
 
     def bank(n_kernels, tol=0.01, memory=None, spec=spec):
         banks = {("d0", "xu2008"): BankFacts(n_kernels, "k")}
-        return make_plan(spec, datasets, banks, grids_of(tol=tol), 2, memory).banks[0]
+        return make_plan(spec, datasets, banks, grids_on(datasets, tol=tol), 2, memory).banks[0]
 
     small, large = bank(10), bank(1000)
     assert (small.dtype, small.backend, small.n_bytes) == ("float64", "memory", 80 * entries)

@@ -7,7 +7,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.resolve.graph_check import check_graph
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from tests.resolve.words import dataset, split, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
@@ -16,7 +16,7 @@ SPLITS = [split(6), split(3, 2, 2)]
 
 def check(graph, given=None, methods=LAPSVM):
     spec = sweep(f"{methods}[graph]\n{graph}\n")
-    grids = resolve_methods(spec).values()
+    grids = resolve_methods(spec)[spec.datasets[0].name].values()
     check_graph(spec, spec.datasets[0], given or dataset([-1, 1] * 3 + [1]), SPLITS, grids)
 
 

@@ -12,7 +12,7 @@ from mkldist.resolve.method_check import (
     check_method,
     check_sharing_has_use,
 )
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from tests.resolve.words import dataset, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
@@ -92,7 +92,7 @@ def test_shared_weights_need_a_data_set_of_more_than_two_classes():
     ],
 )  # fmt: skip
 def test_real_values_are_for_losses_of_regression(words, said):
-    grids = resolve_methods(sweep(words))
+    grids = resolve_methods(sweep(words))["a"]
     check_labels(grids, dataset([-1, 1]))
     with pytest.raises(SpecError) as caught:
         check_labels(grids, dataset([0.5, 2.5], classes=None))
@@ -100,7 +100,7 @@ def test_real_values_are_for_losses_of_regression(words, said):
 
 
 def test_losses_of_regression_learn_classes_and_values():
-    grids = resolve_methods(sweep('[[methods]]\nname = "spicymkl"\nloss = "squared"\n'))
+    grids = resolve_methods(sweep('[[methods]]\nname = "spicymkl"\nloss = "squared"\n'))["a"]
     for given in (dataset([-1, 1]), dataset([0.5, 2.5], classes=None)):
         check_labels(grids, given)
 

@@ -11,7 +11,8 @@ import pytest
 
 from mkldist.errors import InputError, SpecError
 from mkldist.identity import array_id
-from mkldist.resolve.resolved import Resolved, resolve, resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.resolved import Resolved, resolve
 from mkldist.spec.model import SweepSpec
 
 SWEEP = """
@@ -61,10 +62,13 @@ def test_facts_are_those_of_the_loaded_data():
 
 def test_dims_and_settings_are_those_of_the_methods():
     found = resolved(SWEEP)
-    assert list(found.dims) == ["spicymkl", "primal"]
-    assert found.dims["spicymkl"]["C"] == pytest.approx([0.01, 0.1, 1.0])
-    assert found.dims["primal"] == {"lam": [found.grids["primal"].points[0].lam]}
-    assert [point["tol"] for point in found.grids["spicymkl"].settings] == [0.001] * 3
+    for name in ("two_moons", "friedman1"):
+        grids = found.grids[name]
+        dims = {key: grid.dims for key, grid in grids.items()}
+        assert list(dims) == ["spicymkl", "primal"]
+        assert dims["spicymkl"]["C"] == pytest.approx([0.01, 0.1, 1.0])
+        assert dims["primal"] == {"lam": [grids["primal"].points[0].lam]}
+        assert [point["tol"] for point in grids["spicymkl"].settings] == [0.001] * 3
 
 
 def test_a_selection_has_inner_folds_for_every_split():

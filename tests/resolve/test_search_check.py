@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.resolve.search_check import check_search, smaller_shares
 from mkldist.spec.search import SearchSpec
 from tests.resolve.words import sweep
@@ -45,7 +45,7 @@ def test_adaptive_search_without_optuna_says_what_to_install(monkeypatch):
 def test_grids_and_searches_stand_side_by_side():
     words = sweep(RANDOM + "[selection]\n" + LEVEL + '[[methods]]\nname = "uniform"\nC = [1, 10]\n')
     check_search(words)
-    grids = resolve_methods(words)
+    grids = resolve_methods(words)["a"]
     assert grids["uniform"].dims == {"C": [1.0, 10.0]}
     assert grids["uniform"].space is None
     assert grids["level"].dims == {"trial": [0, 1, 2, 3, 4]}
@@ -53,9 +53,9 @@ def test_grids_and_searches_stand_side_by_side():
 
 def test_tolerances_fall_to_that_of_the_method():
     words = HALVING + "[selection]\n" + LEVEL + "tol = 0.003\n"
-    assert resolve_methods(sweep(words))["level"].dims["tol"] == [0.3, 0.03, 0.003]
+    assert resolve_methods(sweep(words))["a"]["level"].dims["tol"] == [0.3, 0.03, 0.003]
     words = HALVING + "first = 0.1\nrungs = 2\n[selection]\n" + LEVEL
-    assert resolve_methods(sweep(words))["level"].dims["tol"] == [0.1, 0.01]
+    assert resolve_methods(sweep(words))["a"]["level"].dims["tol"] == [0.1, 0.01]
 
 
 @pytest.mark.parametrize(

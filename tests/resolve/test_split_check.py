@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from tests.resolve.words import dataset, split, sweep
 
@@ -27,7 +27,7 @@ def test_zero_may_stand_for_no_label_only_where_the_entry_says_nothing():
 def test_folds_that_the_user_gave_fit_the_smallest_class_of_every_split():
     given = dataset([-1, 1, -1, 1, -1, 1])
     splits = [split(5), split(4, 0, 2)]  # the second has two labelled points of each class
-    three = resolve_methods(sweep('[[methods]]\nname = "svm"\nfolds = 3\n'))
+    three = resolve_methods(sweep('[[methods]]\nname = "svm"\nfolds = 3\n'))["a"]
     check_folds(three, dataset([0.5] * 6, classes=None), splits)
     with pytest.raises(SpecError) as caught:
         check_folds(three, given, splits)
@@ -35,5 +35,6 @@ def test_folds_that_the_user_gave_fit_the_smallest_class_of_every_split():
         "methods.svm.folds: found 3; expected at most 2, the labelled points of the smallest class "
         "in a training part of 'a'. Lower it, or omit it."
     )
-    check_folds(resolve_methods(sweep('[[methods]]\nname = "svm"\nfolds = 2\n')), given, splits)
-    check_folds(resolve_methods(sweep('[[methods]]\nname = "svm"\n')), given, splits)
+    for words in ("folds = 2\n", ""):
+        grids = resolve_methods(sweep('[[methods]]\nname = "svm"\n' + words))["a"]
+        check_folds(grids, given, splits)

@@ -33,7 +33,7 @@ def tree(tmp_path_factory):
         extra = {"margin": 2.0} if run.key == "level" else {}
         store.write(replace(record, extra=extra))
     facts = TreeFacts(
-        GRIDS,
+        {"heart": GRIDS, "wdbc": GRIDS},
         {
             (bank.dataset, bank.spec.label): {
                 "kernel": np.array([f"k{m}" for m in range(bank.n_kernels)], dtype=object),
@@ -128,7 +128,8 @@ def test_a_searched_parameter_is_not_joined_with_a_grid_of_it(tmp_path):
     )  # fmt: skip
     plan = replace(plan, batches=batches)
     facts = TreeFacts(
-        {"level": {"trial": [0, 1]}, "uniform": {"C": [1.0, 2.0]}}, searched={"level": ["C"]}
+        {"heart": {"level": {"trial": [0, 1]}, "uniform": {"C": [1.0, 2.0]}}},
+        run_parameters={"heart": {"level": ["C"]}},
     )
     store = RecordStore(tmp_path / "records")
     for run in plan.runs:

@@ -129,6 +129,6 @@ def test_nodes_know_their_classes_and_sizes():
 
 def test_kernels_without_names_have_no_coordinate():
     plan = made_up_plan()
-    layout = tree_layout(plan, TreeFacts(GRIDS))
+    layout = tree_layout(plan, TreeFacts({"heart": GRIDS}))
     assert all(set(arrays) == {"split"} for arrays in layout.shared.values())
     assert layout.nodes[0].vectors == {"kernel": 7}

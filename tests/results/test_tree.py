@@ -144,7 +144,7 @@ def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
     names = np.char.mod("gaussian(%d)[all]", np.arange(1_000_000)).tolist()
-    facts = TreeFacts(grids, {("big", "xu2008"): {"kernel": np.array(names, object)}})
+    facts = TreeFacts({"big": grids}, {("big", "xu2008"): {"kernel": np.array(names, object)}})
     path = tmp_path / "results.zarr"
     start = time.process_time()
     prepare(path, plan, facts, store)
@@ -167,7 +167,7 @@ def test_weights_of_many_kernels_take_space_for_those_that_are_not_zero(tmp_path
     grids = {"level": {"C": [1.0, 2.0, 3.0]}}
     plan = made_up_plan(grids, n_splits=4, n_kernels=100_000)
     path = tmp_path / "results.zarr"
-    prepare(path, plan, TreeFacts(grids), store)
+    prepare(path, plan, TreeFacts({"heart": grids}), store)
     draw = np.random.default_rng(0)
     records = []
     for run in plan.runs:

@@ -18,7 +18,7 @@ from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.results.work_note import NOTE
 from tests.run import damage
-from tests.run.sweeps import record_times, records, run_here, sweep_text
+from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)
 
@@ -239,3 +239,23 @@ def test_kernels_on_the_same_features_are_a_group_of_group_mkl(tmp_path, schedul
     assert (weights == weights[:, :1]).all()
     assert node["kernel_groups"].item() == 3
     assert node["active_groups"].item() == (weights[:, 0] > 0).sum()
+
+
+def test_parameters_on_one_data_set_are_those_of_its_own_sweep(tmp_path):
+    text = sweep_text({"uniform": [10.0], "level": [100.0]})
+    moons = "[[datasets]]\nname = "
+    circles = f'{moons}"two_circles"\noptions = {{ n = 80 }}\n'
+    both = text.replace(moons, circles + moons, 1)
+    both += "on = { two_circles = { C = [1.0, 1000.0] } }\n"
+    run_here(both, tmp_path / "both", None)
+    with open_results(tmp_path / "both") as tree:
+        assert tree["two_moons/level"].C.values.tolist() == [100.0]
+        assert tree["two_circles/level"].C.values.tolist() == [1.0, 1000.0]
+        assert tree["two_circles/uniform"].C.values.tolist() == [10.0]
+        assert (tree["two_circles/level"].state == "complete").all()
+    alone = text.replace(
+        '"two_moons"\noptions = { n = 80, noise = 0.3 }', '"two_circles"\noptions = { n = 80 }'
+    )
+    alone = alone.replace("[100.0]", "[1.0, 1000.0]")
+    assert {run.id for run in plan_of(text).runs} < {run.id for run in plan_of(both).runs}
+    assert {run.id for run in plan_of(alone).runs} < {run.id for run in plan_of(both).runs}

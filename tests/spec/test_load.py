@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.data.files import READERS
 from mkldist.errors import SpecError
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.spec.load import DATA_ENDINGS, load_sweep
 
 SWEEP = """

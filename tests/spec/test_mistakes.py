@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.methods.registry import METHODS
-from mkldist.resolve.resolved import resolve_methods
+from mkldist.resolve.method_grids import resolve_methods
 from mkldist.spec.load import load_sweep
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
@@ -76,7 +76,7 @@ OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, f
 KERNEL = f"one of function, {', '.join(PARAMETERS)}, parameters, features"
 LEVEL = (
     "one of tol, max_iter, time_limit, trace, C, acceleration, stop, far, near, "
-    "label, kernel_weights, banks"
+    "label, kernel_weights, banks, on"
 )
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
@@ -337,7 +337,8 @@ def test_a_mistake_is_told_by_place_found_and_expected(tmp_path, right, wrong, m
 def test_the_sweep_without_mistakes_is_right(tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(SWEEP)
-    assert set(resolve_methods(load_sweep(file))) == {"level", "simplemkl"}
+    [grids] = resolve_methods(load_sweep(file)).values()
+    assert set(grids) == {"level", "simplemkl"}
 
 
 values = st.recursive(

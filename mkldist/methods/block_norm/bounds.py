@@ -36,6 +36,9 @@ from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.trace import Trace
 
+NORM_SUM = "norm_sum"
+"""Name under which a solution reports ``sum_m ||f_m||``."""
+
 NOTHING_SCREENED = {"screened": 0.0, "partial_passes": 0.0}
 
 
@@ -92,11 +95,14 @@ class Predictor:
         The dual point rho.
     bias : float
         Best bias for it.
+    norm_sum : float
+        Sum of the norms ``||f_m||``.
     """
 
     weights: Floats
     coefficients: Floats
     bias: float
+    norm_sum: float = 0.0
 
     @property
     def total_weight(self) -> float:
@@ -174,7 +180,7 @@ class BlockNormBounds(Bounds[Predictor]):
         value += EPS * reach * self._loss.steepest(f + bias)
         weights = np.zeros_like(self.best.weights)
         weights[kernels] = w
-        self.at, self.own = Predictor(weights, rho, bias), Own(value)
+        self.at, self.own = Predictor(weights, rho, bias, float(w @ lengths)), Own(value)
         self.improve_upper(self.at, value)
 
     def take_dual(self, rho: Floats, norms: Floats) -> DualValue:
@@ -221,6 +227,6 @@ class BlockNormBounds(Bounds[Predictor]):
             stop_reason=stop,
             counters=counters,
             trace=trace.arrays(),
-            extra=screening or NOTHING_SCREENED,
+            extra={NORM_SUM: best.norm_sum} | (screening or NOTHING_SCREENED),
             state=state,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -9,6 +10,7 @@ from pydantic import ConfigDict, Field
 from mkldist.arrays import Floats
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm import regularizers
+from mkldist.methods.block_norm.bounds import NORM_SUM
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.solvers.solver_params import Effects, SolverParams
@@ -64,6 +66,15 @@ class BlockNormParams(SolverParams):
     def target(self) -> Target:
         """Kind of labels that the loss learns."""
         return _LOSSES[self.loss].target
+
+    @property
+    def gives_C(self) -> bool:
+        """True for the hinge loss with the block-1 norm."""
+        return self.loss == "hinge" and self.regularizer == "block1"
+
+    def given_C(self, extra: Mapping[str, float]) -> float:
+        """Return ``sum_m ||f_m|| / C``, the C of Eq. (6)."""
+        return extra[NORM_SUM] / self.C
 
     @property
     def gives_log_odds(self) -> bool:

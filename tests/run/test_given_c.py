@@ -1,0 +1,68 @@
+"""Sweeps in which SpicyMKL gives other methods their C, split by split: Eq. (6) of its paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.errors import InputError
+from mkldist.refit.all_rows import prepared_fit
+from mkldist.refit.choice import Wanted, choose
+from mkldist.results.tree import open_results
+from tests.run.sweeps import records, run_here, sweep_text
+
+SPICY = sweep_text({"spicymkl": [0.1, 0.4]}, execution="isolated")
+TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
+    'loss = "hinge"\n'
+    '[[methods]]\nname = "level"\nC = { from = "spicymkl" }\n'
+    '[[methods]]\nname = "silp"\nC = { from = "spicymkl" }\ntol = [1e-4, 1e-6]\n'
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    output = tmp_path_factory.mktemp("given") / "small"
+    outcome = run_here(TEXT, output, None)
+    assert outcome.computed == len(outcome.plan.runs) == 2 * (2 + 2 + 4)
+    assert not outcome.failed
+    return output
+
+
+def test_both_methods_solve_one_problem(folder):
+    with open_results(folder) as tree:
+        moons = tree["two_moons"]
+        spicy = moons["spicymkl"].to_dataset().load().rename(C="strength")
+        level = moons["level"].to_dataset().load().rename(source_C="strength")
+    norms = spicy.norm_sum
+    np.testing.assert_allclose(level.C, norms / spicy.strength, rtol=1e-5)
+    losses = spicy.objective - spicy.strength * norms
+    np.testing.assert_allclose(level.objective, level.C * losses + norms**2 / 2, rtol=1e-4)
+    np.testing.assert_allclose(level.kernel_weights, spicy.kernel_weights, atol=1e-2)
+    np.testing.assert_allclose(level.decision_values, spicy.decision_values, atol=1e-2)
+
+
+def test_every_setting_of_a_method_runs_at_every_c(folder):
+    with open_results(folder) as tree:
+        silp = tree["two_moons/silp"].to_dataset()
+        assert silp.objective.dims == ("split", "source_C", "tol")
+        np.testing.assert_array_equal(silp.C[..., 0], tree["two_moons/level"].C)
+        assert "C" not in silp.attrs["settings"]
+
+
+def test_an_interrupted_sweep_goes_on(folder):
+    kept = records(folder)
+    gone = [i for i, record in kept.items() if record.key == "level"][:1]
+    gone += [i for i, record in kept.items() if record.key == "spicymkl"][:1]
+    for run_id in gone:
+        [file] = (folder / "records").rglob(f"*{run_id}*")
+        file.unlink()
+    outcome = run_here(TEXT, folder, None)
+    assert outcome.computed == 2
+    assert records(folder).keys() == kept.keys()
+
+
+def test_a_model_needs_one_c(folder):
+    with pytest.raises(InputError, match=r"whose C comes from spicymkl on each split.*--set C="):
+        prepared_fit(folder, choose(folder, Wanted(method="level")))
+    _, run = prepared_fit(folder, choose(folder, Wanted(method="level", settings={"C": 7.0})))
+    assert run.params["C"] == 7.0
