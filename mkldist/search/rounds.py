@@ -53,6 +53,8 @@ class Rounds:
         All runs that are decided so far.
     number : int
         Number of the present round, from 0.
+    memory_limit : int or None
+        As given.
     """
 
     def __init__(
@@ -64,7 +66,8 @@ class Rounds:
         ask: Ask = proposed,
     ) -> None:
         self.spec, self.resolved = spec, resolved
-        self._n_threads, self._memory_limit, self._ask = n_threads, memory_limit, ask
+        self.memory_limit = memory_limit
+        self._n_threads, self._ask = n_threads, ask
         self._studies: dict[Place, Study] = {}
         self._losses: dict[str, float] = {}  # by the id of a run
         self._begin()
@@ -111,7 +114,7 @@ class Rounds:
             plan.banks,
             plan.batches,
             self.resolved.grids,
-            self._memory_limit,
+            self.memory_limit,
         )
 
     @property
@@ -125,7 +128,7 @@ class Rounds:
         if not self._studies:
             return self.plan, []
         ahead = Rounds(
-            self.spec, self.resolved, self._n_threads, self._memory_limit, ask=drawn_batch
+            self.spec, self.resolved, self._n_threads, self.memory_limit, ask=drawn_batch
         )
         passes, banks, done = 0, [], frozenset[str]()
         more = True
@@ -201,7 +204,7 @@ class Rounds:
             self.plan.banks,
             batches,
             self.resolved.grids,
-            self._memory_limit,
+            self.memory_limit,
         )
 
     def _make(self) -> None:
@@ -217,7 +220,7 @@ class Rounds:
             self.resolved.banks,
             self.resolved.grids,
             self._n_threads,
-            self._memory_limit,
+            self.memory_limit,
             proposals,
         )
         self._runs = {
