@@ -322,6 +322,7 @@ def plan(
     data_dirs: Sequence[str | Path] = (),
     workers: int | None = None,
     threads_per_worker: int | None = None,
+    storage: float | None = None,
     allow_code: bool = False,
 ) -> SweepPlan:
     """Return the work of a sweep without doing it; write nothing.
@@ -335,6 +336,8 @@ def plan(
         of time, bytes and memory.  By default one for each processor.
     threads_per_worker : int, optional
         Tasks that each of these workers does at the same time; by default one.
+    storage : float, optional
+        Bytes a second of the storage that these workers share; by default as this disk.
     allow_code : bool
         As for :func:`mkldist.sweep`.
 
@@ -360,7 +363,7 @@ def plan(
     with given.naming():
         return SweepPlan.make(
             given.spec, given.origin, folders, given.output,
-            crew, given.kept.data, allow_code=allow_code,
+            crew, given.kept.data, storage=storage, allow_code=allow_code,
         )  # fmt: skip
 
 
