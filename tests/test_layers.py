@@ -34,6 +34,7 @@ LAYERS = (
     "figures refit",
     "report",
     "run",
+    "forecast",
     "from_python",
     "cli",
     "mkldist __main__",

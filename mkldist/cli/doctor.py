@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,10 @@ def command(folder: Path, as_json: bool) -> None:
     """Look at software, processors, memory, caches, and the disk of FOLDER, by default this one.
 
     A file of 64 MiB is written to FOLDER and removed.  The exit code is 2 if no sweep could run.
+    The rates of this machine are measured, and stored for 'mkldist plan --workers'.
     """
-    from mkldist.run.doctor import examine
-
-    findings = []
-    for finding in examine(folder):
+    findings: list[Finding] = []
+    for finding in _findings(folder):
         findings.append(finding)
         if not as_json:
             _print(finding)
@@ -43,6 +43,19 @@ def command(folder: Path, as_json: bool) -> None:
         print_json({"findings": findings})
     if any(finding.hinders for finding in findings):
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _findings(folder: Path) -> Iterator[Finding]:
+    """Yield what is found; rates last, unless something hinders sweeps."""
+    from mkldist.forecast.measuring import rates_finding
+    from mkldist.run.doctor import examine
+
+    hindered = False
+    for finding in examine(folder):
+        hindered |= finding.hinders
+        yield finding
+    if not hindered:
+        yield rates_finding(folder)
 
 
 def _print(finding: Finding) -> None:

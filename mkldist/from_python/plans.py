@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.counted import counted
+from mkldist.forecast.curve import Forecast
+from mkldist.forecast.simulation import Crew
+from mkldist.from_python.plan_forecast import (
+    FORECAST_COLUMNS,
+    forecast_of,
+    forecast_table,
+    rates_of_here,
+)
 from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
@@ -53,6 +61,10 @@ class SweepPlan:
         Workers that the plan is for.
     passes_by_bank : mapping of (str, str) to int
         Passes that are expected, by data set and bank; with a search, those of its first rounds.
+    forecasts : tuple of Forecast
+        What it is expected to take on rising numbers of workers, if a number was asked for.
+    rates_from : str
+        Sentence on the rates of the forecasts.
 
     Attributes
     ----------
@@ -69,6 +81,8 @@ class SweepPlan:
         Banks, a row for each data set and bank of the sweep.
     sizes : pandas.DataFrame
         Expected cost of the same: runs, passes, bytes of kernel values, seconds of a processor.
+    forecast : pandas.DataFrame
+        The forecasts, a row for each number of workers.
     """
 
     plan: Plan
@@ -76,6 +90,8 @@ class SweepPlan:
     recorded: Recorded
     n_workers: int
     passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    forecasts: tuple[Forecast, ...] = ()
+    rates_from: str = ""
 
     @classmethod
     def make(
@@ -84,9 +100,10 @@ class SweepPlan:
         origin: Path,
         data_dirs: Sequence[Path],
         output: Path,
-        n_workers: int | None = None,
+        crew: Crew | None = None,
         given: Mapping[str, GivenData] | None = None,
         *,
+        storage: float | None = None,
         allow_code: bool = False,
     ) -> SweepPlan:
         """Plan a sweep; read its data and write nothing.
@@ -95,10 +112,13 @@ class SweepPlan:
         ----------
         spec, origin, data_dirs, output
             As for :func:`mkldist.run.sweep.run_sweep`.
-        n_workers : int, optional
-            Workers; by default one for each processor.
+        crew : Crew, optional
+            Workers to plan for, which may be of other machines, and to foretell; by default one
+            for each processor of this one, without a forecast.
         given : mapping of str to GivenData, optional
             Data sets that are in memory, by name.
+        storage : float, optional
+            Bytes a second of the storage that the workers share; by default as measured here.
         allow_code : bool
             True if kernel functions that are not mkldist's may be imported and called.
 
@@ -107,14 +127,22 @@ class SweepPlan:
         mkldist.errors.InputError
             For input that cannot be used.
         """
-        options = ConnectOptions(n_workers=n_workers or default_workers())
+        options = ConnectOptions(n_workers=default_workers())
+        if crew is not None:
+            options = ConnectOptions(
+                n_workers=crew.workers, threads_per_worker=crew.threads, elsewhere=True
+            )
         options = options.of_execution(spec.execution)
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
-        rounds.replay(RecordStore(OutputFolder(output).records))
+        store = RecordStore(OutputFolder(output).records)
+        rounds.replay(store)
         data = tuple(rounds.resolved.account_lines(spec))
         recorded = recorded_runs(rounds.plan, output)
-        passes = rounds.passes_by_bank
-        return cls(rounds.most, data, recorded, options.n_workers or 1, passes)
+        plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
+        if crew is None:
+            return plan
+        rates, said = rates_of_here(storage)
+        return replace(plan, forecasts=forecast_of(rounds, store, crew, rates), rates_from=said)
 
     @property
     def n_runs(self) -> int:
@@ -182,6 +210,13 @@ class SweepPlan:
         rows = [asdict(cost) for cost in size_costs(self.plan, self.passes_by_bank)]
         return pd.DataFrame(rows, columns=["dataset", "bank", *SIZE_HEADINGS])
 
+    @property
+    def forecast(self) -> pd.DataFrame:
+        """The forecasts, a row for each number of workers."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(one) for one in self.forecasts], columns=FORECAST_COLUMNS)
+
     def __str__(self) -> str:
         """Return the text that ``mkldist plan`` prints."""
         from rich.console import Console
@@ -206,6 +241,10 @@ class SweepPlan:
             yield Text("")
             yield size_table(size_costs(self.plan, self.passes_by_bank))
         yield Text("\n".join(("", *self._lines())), **unbroken)
+        if self.forecasts:
+            yield Text("")
+            yield forecast_table(self.forecasts)
+            yield Text(self.rates_from, **unbroken)
 
     def _table(self) -> RenderableType:
         from rich.box import SIMPLE_HEAD
@@ -287,6 +326,8 @@ def plan(
     output: str | Path | None = None,
     data_dirs: Sequence[str | Path] = (),
     workers: int | None = None,
+    threads_per_worker: int | None = None,
+    storage: float | None = None,
     allow_code: bool = False,
 ) -> SweepPlan:
     """Return the work of a sweep without doing it; write nothing.
@@ -296,7 +337,12 @@ def plan(
     spec, data, changes, output, data_dirs
         As for :func:`mkldist.sweep`.
     workers : int, optional
-        Workers to plan for; by default one for each processor.
+        Workers to plan for, which may be more than this machine has: then the plan has a forecast
+        of time, bytes and memory.  By default one for each processor.
+    threads_per_worker : int, optional
+        Tasks that each of these workers does at the same time; by default one.
+    storage : float, optional
+        Bytes a second of the storage that these workers share; by default as this disk.
     allow_code : bool
         As for :func:`mkldist.sweep`.
 
@@ -315,12 +361,14 @@ def plan(
     from mkldist.from_python.given_sweep import GivenSweep, check_count
 
     check_count("workers", workers, 1)
+    check_count("threads_per_worker", threads_per_worker, 1)
+    crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
     given = GivenSweep.of(spec, data, changes, output)
     folders = [Path(folder) for folder in data_dirs]
     with given.naming():
         return SweepPlan.make(
-            given.spec, given.origin, folders, given.output, workers, given.kept.data,
-            allow_code=allow_code,
+            given.spec, given.origin, folders, given.output,
+            crew, given.kept.data, storage=storage, allow_code=allow_code,
         )  # fmt: skip
 
 

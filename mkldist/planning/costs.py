@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -63,7 +64,7 @@ def peak_memory(
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        each = _bytes_of_solvers(bank, batch, memory_limit, of_settings)
+        each = _bytes_of_solvers(bank, batch.runs, memory_limit, of_settings)
         work = max(each, default=0)
         if execution != "isolated":
             work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
@@ -99,7 +100,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     by_id = {bank.id: bank for bank in banks}
     of_settings: dict[Settings, int] = {}
     tasks = [
-        _least_held(bank) + max(_bytes_of_solvers(bank, batch, 0, of_settings), default=0)
+        _least_held(bank) + max(_bytes_of_solvers(bank, batch.runs, 0, of_settings), default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
@@ -137,14 +138,17 @@ def run_memory(
 
 
 def _bytes_of_solvers(
-    bank: BankPlan, batch: BatchPlan, memory_limit: int | None, of_settings: dict[Settings, int]
+    bank: BankPlan,
+    runs: Sequence[RunPlan],
+    memory_limit: int | None,
+    of_settings: dict[Settings, int],
 ) -> list[int]:
     """Return the bytes of the solvers of a batch, in order, one solver of each path at a time.
 
     Those of settings that other batches share are taken from `of_settings`, or put there.
     """
     of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
-    for run in batch.runs:
+    for run in runs:
         size = bank.n_points, bank.n_kernels, run.n_labelled
         settings = run.method, id(run.params), *size
         if settings not in of_settings:
@@ -250,17 +254,41 @@ def _passes_of(
         METHODS[run.method].typical_passes(bank.n_kernels) + (run.selection is not None)
         for run in batch.runs
     ]
+    return math.ceil(passes_of_runs(execution, bank, batch.runs, rounds, memory_limit, of_settings))
+
+
+def passes_of_runs(
+    execution: str,
+    bank: BankPlan,
+    runs: Sequence[RunPlan],
+    rounds: Sequence[float],
+    memory_limit: int | None,
+    of_settings: dict[Settings, int],
+) -> float:
+    """Return the passes over a bank that runs of one batch take together.
+
+    Parameters
+    ----------
+    execution, memory_limit
+        As for :func:`typical_passes`.
+    bank : BankPlan
+        The bank.
+    runs : sequence of RunPlan
+        The runs.
+    rounds : sequence of float
+        Passes that a solver of each run takes, if it is the first of its path.
+    of_settings : dict
+        Bytes of solvers that are known already; takes the others.
+    """
     if execution == "isolated":
-        jobs = [run.n_jobs for run in batch.runs]
-        passes = sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
+        passes = sum(run.n_jobs * of_each for run, of_each in zip(runs, rounds, strict=True))
     else:
-        each = _bytes_of_solvers(bank, batch, memory_limit, of_settings)
-        further = FURTHER_PASSES * (_longest_chain(batch) - 1)
-        rounds = [first + further for first in rounds]
-        passes = max(rounds, default=0) * len(groups_at_once(each, memory_limit))
+        each = _bytes_of_solvers(bank, runs, memory_limit, of_settings)
+        further = FURTHER_PASSES * (_longest_chain(runs) - 1)
+        passes = (max(rounds, default=0) + further) * len(groups_at_once(each, memory_limit))
     return passes + takes_pass(bank.spec.normalisations)
 
 
-def _longest_chain(batch: BatchPlan) -> int:
+def _longest_chain(runs: Sequence[RunPlan]) -> int:
     """Return the number of runs of the longest path of a batch."""
-    return max(Counter(run.chain for run in batch.runs).values(), default=1)
+    return max(Counter(run.chain for run in runs).values(), default=1)

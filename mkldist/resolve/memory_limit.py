@@ -12,8 +12,15 @@ from mkldist.solvers.refusals import ProblemFacts
 from mkldist.spec.banks import FACTORS
 
 
-def parse_memory(text: str | None) -> int | None:
+def parse_memory(text: str | None, where: str = "memory") -> int | None:
     """Return the bytes that words such as ``2GiB`` stand for; None for None.
+
+    Parameters
+    ----------
+    text : str or None
+        The words.
+    where : str
+        Who says so, for the error.
 
     Raises
     ------
@@ -29,7 +36,7 @@ def parse_memory(text: str | None) -> int | None:
     except (ValueError, OverflowError):
         n_bytes = 0
     if n_bytes <= 0:
-        raise SpecError("memory", f"{text!r}", "a number of bytes such as '2GiB'")
+        raise SpecError(where, f"{text!r}", "a number of bytes such as '2GiB'")
     return n_bytes
 
 

@@ -88,6 +88,8 @@ class ConnectOptions:
         file; see :func:`mkldist.run.encryption.tls_settings`.
     allow_unencrypted : bool
         True if connections to other machines need no encryption.
+    elsewhere : bool
+        True for workers of a plan, which are on other machines and need not exist.
     """
 
     scheduler: str | None = None
@@ -98,11 +100,12 @@ class ConnectOptions:
     in_this_process: bool = False
     tls: Path | None = None
     allow_unencrypted: bool = False
+    elsewhere: bool = False
 
     @property
     def are_local(self) -> bool:
         """True if the workers are started on this machine for the sweep."""
-        return not self.scheduler and not self.cluster_file
+        return not (self.scheduler or self.cluster_file or self.elsewhere)
 
     @property
     def are_default(self) -> bool:

@@ -143,7 +143,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
     yield Finding("disk", free)
     probe = folder / f".mkldist-doctor-{os.getpid()}"
     try:
-        speed = _speed_of_writing(probe)
+        speed = speed_of_writing(probe)
         yield Finding(
             "disk speed",
             f"{speed / 2**20:.0f} MiB/s written and flushed",
@@ -170,7 +170,7 @@ def _node_cache() -> Finding:
     return Finding("node cache", words, advice)
 
 
-def _speed_of_writing(path: Path) -> float:
+def speed_of_writing(path: Path) -> float:
     """Return bytes a second, written and flushed to the device as results and banks are."""
     start = time.perf_counter()
     write_file(path, [os.urandom(PIECE_BYTES)] * PIECES)

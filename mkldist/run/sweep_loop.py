@@ -137,15 +137,12 @@ class SweepLoop:
             runs=sum(len(batch.runs) for batch in work.batches),
             banks=sum(ref.plan.stored for ref in self._banks.values()),
         )
-        self._queue = WorkQueue(
-            list(self._banks),
+        self._queue = WorkQueue.of_plans(
+            (ref.plan for ref in self._banks.values()),
             work.batches,
             self._missing_blocks,
             self._is_recorded,
             self._threads,
-            divisible=self._of_backends("memory", "mmap"),
-            loaded=self._of_backends("memory"),
-            sharded=self._of_backends("sharded"),
         )
         self._workers_seen = time.monotonic()
 
@@ -184,10 +181,6 @@ class SweepLoop:
     def abandoned_banks(self) -> dict[str, BaseException]:
         """Banks that could not be built, and the error of each."""
         return {bank: self._build_errors[bank] for bank in self._queue.abandoned_banks}
-
-    def _of_backends(self, *backends: str) -> set[str]:
-        """Return the ids of the banks that are opened by one of some backends."""
-        return {bank for bank, ref in self._banks.items() if ref.plan.backend in backends}
 
     def _threads(self) -> int:
         """Return the number of threads among which to divide work; 0 if it is unknown."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mkldist.planning.batches import divided, shares_of
-from mkldist.planning.model import BatchPlan, RunPlan
+from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
@@ -180,6 +180,28 @@ class WorkQueue:
         self._builds: deque[BuildItem] = deque()
         self._ready: deque[BatchItem] = deque()
         self._finished: list[str] = []
+
+    @classmethod
+    def of_plans(
+        cls,
+        banks: Iterable[BankPlan],
+        batches: Iterable[BatchPlan],
+        missing_blocks: Callable[[str], Sequence[int]],
+        is_recorded: Callable[[str], bool],
+        n_threads: Callable[[], int],
+    ) -> WorkQueue:
+        """Return the queue of the banks and batches of a plan, in its order."""
+        backends = {bank.id: bank.backend for bank in banks}
+        return cls(
+            list(backends),
+            batches,
+            missing_blocks,
+            is_recorded,
+            n_threads,
+            divisible={bank for bank, how in backends.items() if how in ("memory", "mmap")},
+            loaded={bank for bank, how in backends.items() if how == "memory"},
+            sharded={bank for bank, how in backends.items() if how == "sharded"},
+        )
 
     def next(self) -> Item | None:
         """Return the item to submit next, or None if nothing can begin before a task ends."""

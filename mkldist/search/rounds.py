@@ -56,6 +56,8 @@ class Rounds:
         All runs that are decided so far.
     number : int
         Number of the present round, from 0.
+    memory_limit : int or None
+        As given.
     """
 
     def __init__(
@@ -67,7 +69,8 @@ class Rounds:
         ask: Ask = proposed,
     ) -> None:
         self.spec, self.resolved = spec, resolved
-        self._n_threads, self._memory_limit, self._ask = n_threads, memory_limit, ask
+        self.memory_limit = memory_limit
+        self._n_threads, self._ask = n_threads, ask
         self._studies: dict[Place, Study] = {}
         self._takers: list[Taker] = []
         self._given: dict[str, float] | None = None  # C by the id of the run that gives it
@@ -132,7 +135,7 @@ class Rounds:
             self.spec.execution,
             plan.banks,
             plan.batches,
-            self._memory_limit,
+            self.memory_limit,
         )
 
     @property
@@ -146,7 +149,7 @@ class Rounds:
         if not self.are_several:
             return self.plan, []
         ahead = Rounds(
-            self.spec, self.resolved, self._n_threads, self._memory_limit, ask=drawn_batch
+            self.spec, self.resolved, self._n_threads, self.memory_limit, ask=drawn_batch
         )
         passes, banks, done = 0, [], frozenset[str]()
         more = True
@@ -255,7 +258,7 @@ class Rounds:
             self.spec.execution,
             self.plan.banks,
             batches,
-            self._memory_limit,
+            self.memory_limit,
         )
 
     def _make(self) -> None:
@@ -276,7 +279,7 @@ class Rounds:
             self.resolved.banks,
             self.resolved.grids,
             self._n_threads,
-            self._memory_limit,
+            self.memory_limit,
             proposals,
         )
         self._runs = {

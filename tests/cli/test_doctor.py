@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from mkldist.cli.doctor import WIDTH, command
+from mkldist.forecast import measuring
 from mkldist.run import doctor
 from mkldist.run.doctor import Finding
 
@@ -22,13 +23,19 @@ def test_findings_are_printed_with_advice_and_decide_the_exit_code(
         yield Finding("locks", "work")
 
     monkeypatch.setattr(doctor, "examine", examine)
+    monkeypatch.setattr(measuring, "rates_finding", lambda folder: Finding("rates", "few"))
     done = CliRunner().invoke(command, [str(tmp_path)])
     assert done.exit_code == code
     lines = done.output.splitlines()
     assert seen == [tmp_path]
     assert lines[0].startswith("disk           full full")
     assert max(map(len, lines)) <= WIDTH
-    assert lines[-2:] == ["               → Free some space", "locks          work"]
+    rates = [] if hinders else ["rates          few"]
+    assert lines[-2 - len(rates) :] == [
+        "               → Free some space",
+        "locks          work",
+        *rates,
+    ]
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -1,0 +1,88 @@
+"""Forecasts held to sweeps that were run: `curve`, `costs` and `simulation` together.
+
+Solvers that wait take the same time on a busy machine, so that these sweeps tell how work is
+divided and what is lost between tasks.  What solvers compute is compared in processor time.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mkldist.forecast.costs import SolverCost, TaskCosts, recorded_costs
+from mkldist.forecast.curve import forecasts
+from mkldist.forecast.measuring import measured_rates
+from mkldist.forecast.rates import Rates
+from mkldist.forecast.simulation import Crew
+from mkldist.results.records import RecordStore
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep_setup import sweep_rounds
+from mkldist.spec.model import SweepSpec
+from tests.run.sweeps import (
+    misbehaving_methods,
+    record_times,
+    records,
+    run_here,
+    run_process,
+    sweep_text,
+)
+
+RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+TOLERANCE = 0.25
+
+
+def costs_of(text: str, rates: Rates, n_workers: int, recorded=None) -> TaskCosts:
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    options = ConnectOptions(n_workers=n_workers, elsewhere=True)
+    rounds = sweep_rounds(spec, Path("sweep.toml"), (), options)
+    facts = rounds.resolved.facts
+    return TaskCosts(rounds.most, facts, rounds.memory_limit, rates, recorded or {})
+
+
+def seconds_of(output: Path) -> float:
+    """Return the time from the start of the first solver to the last record."""
+    written = {name.partition(".")[0]: at / 1e9 for name, at in record_times(output).items()}
+    waited = {run_id: record.times["wall_seconds"] for run_id, record in records(output).items()}
+    return max(written.values()) - min(written[i] - waited[i] for i in waited)
+
+
+@pytest.mark.slow
+def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_TEST_SECONDS", "1.5")
+    text = sweep_text({"slow": [1.0]}, repeats=24, fit="all")
+    took = {}
+    for n_workers in (1, 2, 4):
+        code, said = run_process(text, tmp_path / str(n_workers), "--workers", str(n_workers))
+        assert code == 0, said
+        took[n_workers] = seconds_of(tmp_path / str(n_workers))
+    own = [record.times["own_seconds"] for record in records(tmp_path / "1").values()]
+    each = {("two_moons", "gaussian", "slow"): SolverCost(math.fsum(own) / len(own), 2.0)}
+    with misbehaving_methods():
+        for n_workers, seconds in took.items():
+            costs = costs_of(text, RATES, n_workers, each)
+            assert {(r.dataset, r.bank_label, r.key) for r in costs.plan.runs} == each.keys()
+            rows = forecasts(costs, Crew(n_workers), numbers=())
+            [foretold] = [row.seconds for row in rows if row.workers == n_workers]
+            assert foretold == pytest.approx(seconds, rel=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_some_recorded_runs_foretell_the_processor_time_of_the_others(tmp_path):
+    few, many = (sweep_text({"level": [1.0, 10.0, 100.0]}, repeats=n, fit="all") for n in (6, 24))
+    output = tmp_path / "r"
+    run_here(few, output, None)
+    store, before = RecordStore(output / "records"), records(output)
+    costs = costs_of(many, measured_rates(tmp_path), 1)
+    known = recorded_costs(costs.plan, store)
+    assert len(known) == 1
+    costs = TaskCosts(costs.plan, costs.facts, costs.memory_limit, costs.rates, known)
+    [foretold] = forecasts(costs, Crew(1), before, numbers=())
+    run_here(many, output, None)
+    new = [record for run_id, record in records(output).items() if run_id not in before]
+    assert len(new) == 54
+    computed = math.fsum(one.times["cpu_seconds"] + one.times["pass_cpu_seconds"] for one in new)
+    writing = len(new) * costs.rates.record_seconds
+    assert foretold.processor_hours * 3600 - writing == pytest.approx(computed, rel=TOLERANCE)
