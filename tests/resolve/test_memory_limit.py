@@ -51,7 +51,7 @@ def test_factors_are_proposed_where_matrices_do_not_fit_and_the_methods_take_the
     with pytest.raises(SpecError, match='Set backend = "factors", which needs no matrix'):
         check_memory(planned("380MiB"), 1)
     with pytest.raises(SpecError, match="fewer points"):
-        check_memory(planned(None, method="simplemkl"), 1, available=2**28)
+        check_memory(planned(None, method="skm"), 1, available=2**28)
     with pytest.raises(SpecError, match="Lower rank, or use fewer kernels"):
         check_memory(planned("380MiB", "factors"), 1)
 

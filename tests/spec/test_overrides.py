@@ -64,7 +64,7 @@ MISTAKES = [
      "stratified, n_train, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
      "execution, "
-     "memory, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "
+     "memory, wall_time, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
 
