@@ -43,9 +43,6 @@ class CallsHere:
     def results(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
 
-    def close(self) -> None:
-        self.calls.append((-1, "close"))
-
 
 def frozen(value: Any) -> Any:
     """Return a value whose arrays, but for masks and indices of requests, cannot be written."""
