@@ -129,7 +129,7 @@ class CallsToWorkers:
         self._looked = False  # since the last results, where workers are
 
     def put(self, value: Any) -> Any:
-        """See :meth:`mkldist.gram.sharded.ShardCalls.put`: the value stays here until a worker fetches it."""
+        """See :meth:`mkldist.gram.sharded.ShardCalls.put`: workers fetch the value from here."""
         return self._client.scatter([value], hash=False)[0]
 
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
