@@ -402,16 +402,16 @@ def _factors(plan: Plan) -> list[str]:
 
 
 def _shards(plan: Plan, n_workers: int) -> Iterator[str]:
-    """Yield a line on the shards of each bank that workers hold together."""
+    """Yield two lines on the shards of each bank that workers hold together."""
     limit = parse_memory(plan.spec.memory)
     sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
     for (dataset, label), bank in sharded.items():
         of = shard_traffic(bank, limit, n_workers)
-        yield (
-            f"shards:    {of.n_shards} of up to {readable_bytes(of.largest_bytes)} for {label} of "
-            f"{dataset}; {readable_bytes(of.pass_bytes)} move for a vector of a pass, "
-            f"{readable_bytes(of.sum_bytes)} for a sum of all kernels"
+        largest, of_pass, of_sum = map(
+            readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
         )
+        yield f"shards:    {of.n_shards} of up to {largest} for {label} of {dataset}"
+        yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
 
 
 def _graphs(plan: Plan) -> list[str]:

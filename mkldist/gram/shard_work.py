@@ -32,7 +32,7 @@ class PartialSums:
     cpu_seconds: float
 
 
-def size_of(bank: MemoryBank) -> int:
+def n_kernels_of(bank: MemoryBank) -> int:
     """Return the number of kernels of a shard."""
     return bank.n_kernels
 

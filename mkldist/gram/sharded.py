@@ -34,8 +34,8 @@ from mkldist.gram.shard_work import (
     add_part,
     answer_part,
     inside,
+    n_kernels_of,
     named_kernels,
-    size_of,
     take_diagonals,
     take_entries,
     take_rows,
@@ -63,9 +63,6 @@ class ShardCalls(Protocol):
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for calls; return what they returned, or raise what one of them raised."""
-
-    def close(self) -> None:
-        """Give back what the calls hold."""
 
 
 class ShardedBank(Bank):
@@ -103,7 +100,7 @@ class ShardedBank(Bank):
 
     def load(self) -> None:
         """Have all shards made, so that no request waits for that."""
-        self._calls.results([self._calls.call(i, size_of) for i in range(len(self._shards))])
+        self._calls.results([self._calls.call(i, n_kernels_of) for i in range(len(self._shards))])
 
     def own_answers(
         self, requests: Sequence[Request]
@@ -113,12 +110,13 @@ class ShardedBank(Bank):
         others = {at: one for at, one in enumerate(requests) if at not in combines}
         known = {at: found for at, one in others.items() if (found := self._known(one)) is not None}
         asked = {at: one for at, one in others.items() if at not in known}
-        # The handle lives until the answers are here: a shard that is lost answers them again.
-        shared = self._calls.put(list(asked.values())) if asked else None
-        begun = self._ask(list(asked.values()), shared)
+        wanted = list(asked.values())
+        # The handle lives until the answers are here: a shard that is lost answers again.
+        shared = self._calls.put(wanted) if wanted else None
+        begun = self._ask(wanted, shared)
         combined, dense = combine_sparse(self, combines)
-        self._combine(dense, shared=any(_is_of_columns(one) for one in asked.values()))
-        joined = self._joined(list(asked.values()), begun)
+        self._combine(dense, counted=any(map(_is_of_columns, wanted)))
+        joined = self._joined(wanted, begun)
         return {**known, **combined, **dict(zip(asked, joined, strict=True))}
 
     def chunks(self) -> Iterator[Chunk]:
@@ -140,9 +138,8 @@ class ShardedBank(Bank):
                 yield DiagonalPart(own, slice(0, self.n_points), values)
 
     def close(self) -> None:
-        """Give back the memory of kept kernels, and what the calls hold."""
+        """Give back the memory of kept kernels."""
         self._kept.clear()
-        self._calls.close()
 
     def _known(self, request: Request) -> Floats | None:
         """Return radii that were computed before; None for any other answer."""
@@ -188,15 +185,15 @@ class ShardedBank(Bank):
             total = sum(getattr(one, name) for one in spent)
             setattr(self.counter, name, getattr(self.counter, name) + total)
 
-    def _combine(self, dense: Sequence[WeightedSum], *, shared: bool) -> None:
+    def _combine(self, dense: Sequence[WeightedSum], *, counted: bool) -> None:
         """Write combinations of many kernels to their targets.
 
         Parameters
         ----------
         dense : sequence of WeightedSum
             The combinations.
-        shared : bool
-            True if the requests beside them are counted as a pass already.
+        counted : bool
+            True if requests beside them count as this pass.
         """
         if not dense:
             return
@@ -214,7 +211,7 @@ class ShardedBank(Bank):
         for wanted, entries_of in zip(dense, packed, strict=True):
             self.layout.unpack(entries_of, out=wanted.target)
         n_kernels = sum(self._shards[i].stop - self._shards[i].start for i in used)
-        self.counter.passes += not shared
+        self.counter.passes += not counted
         self.counter.bytes_read += n_kernels * self.layout.n_entries * self.dtype.itemsize
         self.counter.bytes_moved += 8 * len(dense) * n_kernels + len(used) * packed.nbytes
         self.counter.threads_cpu_seconds += sum(part.cpu_seconds for part in found)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from mkldist.gram.sharded import ShardCalls, ShardedBank, Work
+from mkldist.gram.sharded import ShardedBank, Work
 from mkldist.gram.shards import cut
 from mkldist.memory import row_cache_bytes, shard_bytes
 from mkldist.worker.bank_inputs import BankRef
@@ -37,9 +38,9 @@ def open_sharded(
     memory_limit : int or None
         Bytes that the sweep allows a worker.
     stack : ExitStack
-        Ends the connection to the other workers.
+        Ends the calls and the connection to the other workers.
     forgets : bool
-        True if workers are to drop their shards when the bank is closed.
+        True if workers are to drop their shards at the end.
 
     Raises
     ------
@@ -50,9 +51,10 @@ def open_sharded(
     most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
     cuts = cut(shape, most, 1 if client is None else len(client.nthreads()))
     shards = [Shard(ref, kernels, most) for kernels in cuts]
-    calls: ShardCalls = CallsHere(shards)
+    calls: CallsHere | CallsToWorkers = CallsHere(shards)
     if client is not None:
         calls = CallsToWorkers(client, shards, forgets=forgets)
+    stack.callback(calls.close)
     bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
     bank.load()
     return bank
@@ -70,7 +72,7 @@ def _client(stack: ExitStack) -> Client:
 
 
 class CallsHere:
-    """Calls in this process, which makes the shards one after the other.
+    """Calls in a thread of this process, which makes the shards one after the other.
 
     Parameters
     ----------
@@ -80,21 +82,28 @@ class CallsHere:
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mkldist-shards")
 
     def put(self, value: Any) -> Any:
-        """See :meth:`ShardCalls.put`."""
+        """See :meth:`mkldist.gram.sharded.ShardCalls.put`."""
         return value
 
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
-        """See :meth:`ShardCalls.call`."""
-        return work_on_shard({}, self._shards[shard], work, *arguments)
+        """See :meth:`mkldist.gram.sharded.ShardCalls.call`."""
+
+        def called() -> Any:
+            values = (a.result() if isinstance(a, Future) else a for a in arguments)
+            return work_on_shard({}, self._shards[shard], work, *values)
+
+        return self._thread.submit(called)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """See :meth:`ShardCalls.results`."""
-        return list(handles)
+        """See :meth:`mkldist.gram.sharded.ShardCalls.results`."""
+        return [handle.result() for handle in handles]
 
     def close(self) -> None:
-        """See :meth:`ShardCalls.close`."""
+        """End the thread, and drop the shards."""
+        self._thread.shutdown()
         SHARDS.clear()
 
 
@@ -120,11 +129,11 @@ class CallsToWorkers:
         self._looked = False  # since the last results, where workers are
 
     def put(self, value: Any) -> Any:
-        """See :meth:`ShardCalls.put`: the value stays here until a worker fetches it."""
+        """See :meth:`mkldist.gram.sharded.ShardCalls.put`: workers fetch the value from here."""
         return self._client.scatter([value], hash=False)[0]
 
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
-        """See :meth:`ShardCalls.call`."""
+        """See :meth:`mkldist.gram.sharded.ShardCalls.call`."""
         if not self._looked:
             workers = sorted(self._client.nthreads())
             self._homes = placed(len(self._shards), workers, self._homes)
@@ -133,7 +142,7 @@ class CallsToWorkers:
         return self._submitted(self._homes[shard], work_on_shard, *known, work, *arguments)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """See :meth:`ShardCalls.results`."""
+        """See :meth:`mkldist.gram.sharded.ShardCalls.results`."""
         self._looked = False
         return list(self._client.gather(list(handles)))
 

@@ -1,7 +1,4 @@
-"""Banks of shards, by the requirements of every bank, and to the bit beside a bank in one memory.
-
-Through them they test `shard_work`.
-"""
+"""Banks of shards and the `shard_work`, by the requirements of every bank and to the bit."""
 
 from __future__ import annotations
 
@@ -42,9 +39,6 @@ class CallsHere:
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
-
-    def close(self) -> None:
-        self.calls.append((-1, "close"))
 
 
 def frozen(value: Any) -> Any:
