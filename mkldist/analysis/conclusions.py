@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.pooled_points import mcnemar_points
-from mkldist.analysis.published import Published, our_values
+from mkldist.analysis.published import Published, values_by_split
+from mkldist.arrays import Floats
 from mkldist.results.rows import place_of
 from mkldist.results.schema import DATASET_SERIES
 from mkldist.spec.kinds import Model
@@ -155,8 +157,8 @@ def read_conclusions(path: Path) -> tuple[Conclusion, ...]:
 def judge(conclusion: Conclusion, results: Mapping[str, Results], n_datasets: int = 0) -> Judged:
     """Hold a conclusion to results.
 
-    Means over the splits are compared data set by data set, without a test: the papers compare
-    means.  Times count only where a sweep runs isolated.
+    Means over the splits with complete runs of both are compared data set by data set, without a
+    test: the papers compare means.  Times count only where a sweep runs isolated.
 
     Parameters
     ----------
@@ -234,16 +236,21 @@ def _series(results: Results) -> dict[str, str]:
 
 
 def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
-    """Return the means of both methods on each data set that has complete runs of both."""
+    """Return the means of both methods on each data set, over the splits with runs of both."""
+    methods = conclusion.first, conclusion.second
     settings = conclusion.setting, conclusion.second_setting or conclusion.setting
     found = {}
     for dataset in _series(results):
-        means = [
-            _mean(results, _row(conclusion, dataset, method, setting))
-            for method, setting in zip((conclusion.first, conclusion.second), settings, strict=True)
+        rows = [
+            _row(conclusion, dataset, method, setting)
+            for method, setting in zip(methods, settings, strict=True)
         ]
-        if not any(map(math.isnan, means)):
-            found[dataset] = means[0], means[1]
+        first, second = (_values(results, row) for row in rows)
+        if first is None or second is None:
+            continue
+        both = ~np.isnan(first) & ~np.isnan(second)
+        if both.any():
+            found[dataset] = float(first[both].mean()), float(second[both].mean())
     return found
 
 
@@ -255,10 +262,15 @@ def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Pub
     )  # fmt: skip
 
 
-def _mean(results: Results, row: Published) -> float:
-    names = OF_PROCESSOR if row.metric == PROCESSOR else (row.metric,)
-    found = [our_values(results, replace(row, metric=name)) for name in names]
-    return sum(math.nan if isinstance(values, str) else float(values.mean()) for values in found)
+def _values(results: Results, row: Published) -> Floats | None:
+    """Return a metric on each split, NaN without a complete run; None if results lack it."""
+    total: Floats | None = None
+    for name in OF_PROCESSOR if row.metric == PROCESSOR else (row.metric,):
+        values = values_by_split(results, replace(row, metric=name))
+        if isinstance(values, str):
+            return None
+        total = values if total is None else total + values
+    return total
 
 
 def _points(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:

@@ -194,6 +194,26 @@ def our_values(results: Results, one: Published) -> Floats | str:
     mkldist.errors.DataError
         For a metric of which runs do not have one number each.
     """
+    values = values_by_split(results, one)
+    if isinstance(values, str):
+        return values
+    known = values[~np.isnan(values)]
+    return known if len(known) else "no complete run"
+
+
+def values_by_split(results: Results, one: Published) -> Floats | str:
+    """Return our value on each split, NaN without a complete run, or why there are none.
+
+    Parameters
+    ----------
+    results, one
+        As for :func:`our_values`.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For a metric of which runs do not have one number each.
+    """
     nodes = [
         node
         for node in results.nodes()
@@ -213,9 +233,7 @@ def our_values(results: Results, one: Published) -> Floats | str:
     if one.metric not in chosen.data:
         return f"no {one.metric} in the results"
     _check_metric(chosen, one)
-    values = chosen.values(one.metric)
-    known = values[~np.isnan(values)]
-    return known if len(known) else "no complete run"
+    return chosen.values(one.metric)
 
 
 def _row(row: Mapping[str, str], place: str) -> Published:

@@ -23,11 +23,11 @@ HEADING = "# What is reproduced of the papers"
 NOT_RUN = "not run"
 NOT_EXPLAINED = "not explained"
 RULES = """\
-Means over the splits are compared on each data set, without a test, as in the papers.  Times are
-those of a processor, passes over the bank included, of runs that had the machine to themselves.
-A time within 10 % of the bound that a conclusion draws does not decide (?); where runs had less
-than half of a processor, because other programs ran, neither does one within a factor of two.  No
-verdict rests on fewer than half of the data sets of a sweep's file.\
+Means over the splits with complete runs of both are compared on each data set, without a test, as
+in the papers.  Times are those of a processor, passes over the bank included, of sweeps that do one
+run at a time.  A time within 10 % of the bound that a conclusion draws does not decide (?); where
+runs had less than half of a processor, because other programs ran, neither does one within a factor
+of two.  No verdict rests on fewer than half of the data sets of a sweep's file.\
 """
 
 

@@ -66,6 +66,13 @@ def test_the_figures_are_the_means(results):
     assert [case.second for case in cases] == pytest.approx([0.3, 0.1, 0.15])
 
 
+def test_means_are_of_the_splits_that_both_methods_have(tmp_path):
+    errors = {("heart", "level"): [0.1, 0.5], ("heart", "uniform"): [0.2, float("nan")]}
+    own = {"made-up": made(tmp_path, errors, split_names=("s0", "s1"))}
+    (case,) = judge(conclusion(), own).cases
+    assert (case.first, case.second) == pytest.approx((0.1, 0.2))
+
+
 def test_sums_decide_where_the_paper_sums(results):
     *_, total = judge(conclusion(scope="total", relation="more"), results).cases
     assert (total.first, total.second) == pytest.approx((0.6, 0.55))
