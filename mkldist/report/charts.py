@@ -57,6 +57,12 @@ UNITS = {"seconds": "s", "split_seconds": "s"}
 _ATTRIBUTE = re.compile(r'="[^"]*"')
 _FONTS = re.compile(r"font-family: [^;\"]*;? ?")
 _LONG = re.compile(r"-?\d+\.\d{3,}")
+_ID = re.compile(r' id="([^"]*)"')
+_REFERENCE = re.compile(r'(url\(#|xlink:href="#)([^")]+)')
+_MARKS = re.compile(
+    r'<g([^>]*)>\n((?:<use [^>]*(?P<style> style="[^"]*")/>\n)(?:<use [^>]*(?P=style)/>\n)*)</g>'
+)
+_UNTURNED = re.compile(r' transform="rotate\(-?0 [^"]*"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +105,7 @@ class Chart:
         text = buffer.getvalue()
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-        text = re.sub(r'\bid="', f'id="{self.name}-', text)
-        text = text.replace("url(#", f"url(#{self.name}-")
-        text = text.replace('xlink:href="#', f'xlink:href="#{self.name}-')
+        text = _with_ids_of(self.name, text)
         text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
         text = text.replace(INK, "currentColor").replace(RULE, "var(--rule)")
         fonts = _FONTS.search(text)
@@ -135,9 +139,22 @@ class Chart:
 
 
 def _compact(svg: str) -> str:
-    """Return an SVG with coordinates of two decimals, and without its fonts and indentation."""
-    rounded = _ATTRIBUTE.sub(lambda value: _LONG.sub(_shorter, value[0]), _FONTS.sub("", svg))
-    return re.sub(r"\n\s+", "\n", rounded)
+    """Return an SVG with coordinates of two decimals, and marks of one series in one style.
+
+    Its fonts, its indentation and rotations by nothing are left out.
+    """
+    plain = _UNTURNED.sub("", _FONTS.sub("", svg))
+    rounded = _ATTRIBUTE.sub(lambda value: _LONG.sub(_shorter, value[0]), plain)
+    flat = re.sub(r"\n\s+", "\n", rounded)
+    return _MARKS.sub(lambda m: f"<g{m[1]}{m['style']}>\n{m[2].replace(m['style'], '')}</g>", flat)
+
+
+def _with_ids_of(name: str, svg: str) -> str:
+    """Return an SVG whose ids are a name and a number, without those that nothing refers to."""
+    referred = dict.fromkeys(found[2] for found in _REFERENCE.finditer(svg))
+    ids = {old: f"{name}-{number}" for number, old in enumerate(referred)}
+    told = _ID.sub(lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", svg)
+    return _REFERENCE.sub(lambda m: m[1] + ids[m[2]], told)
 
 
 def _shorter(number: re.Match[str]) -> str:

@@ -61,12 +61,12 @@ def path_charts(facts: Facts) -> list[Chart]:
 def objective_charts(facts: Facts) -> list[Chart]:
     """Return the mean objective along the regularisation, a figure for each data set."""
     charts = []
-    for dataset in facts.datasets[:MOST]:
-        axis = facts.axis(dataset)
+    axes_of = {dataset: facts.axis(dataset) for dataset in facts.datasets[:MOST]}
+    paths = {axis: objective_path(facts.tree, axis) for axis in set(axes_of.values()) if axis}
+    for dataset, axis in axes_of.items():
         if axis is None:
             continue
-        rows = objective_path(facts.tree, axis)
-        rows = rows[rows["dataset"] == dataset]
+        rows = paths[axis][paths[axis]["dataset"] == dataset]
         if rows.empty:
             continue
         table = rows.loc[rows.groupby(["method", axis], sort=False)["loss"].idxmin()]

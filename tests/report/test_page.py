@@ -125,6 +125,35 @@ def test_the_page_rounds_coordinates_to_a_hundredth_of_a_point_and_names_fonts_o
     assert len(within) < 0.8 * len(drawn)
 
 
+def test_marks_of_the_page_have_the_places_and_styles_that_were_drawn(finished, monkeypatch):
+    for chart in made_page(finished).charts:
+        within = chart.svg()
+        with monkeypatch.context() as patch:
+            patch.setattr(charts, "_compact", lambda svg: svg)
+            drawn = chart.svg()
+        for one, other in zip(marks_of(within), marks_of(drawn), strict=True):
+            assert one[::2] == other[::2]
+            assert one[1] == pytest.approx(other[1], abs=0.00501)
+
+
+def marks_of(svg: str) -> list[tuple[str, list[float], str]]:
+    """Return what each mark of a figure refers to, its place, and its own style or its group's."""
+    use, href = "{http://www.w3.org/2000/svg}use", "{http://www.w3.org/1999/xlink}href"
+    return [
+        (mark.attrib[href], [float(mark.attrib[name]) for name in "xy"],
+         mark.get("style") or group.attrib["style"])
+        for group in ET.fromstring(svg).iter() for mark in group.findall(use)
+    ]  # fmt: skip
+
+
+def test_ids_of_a_figure_are_those_that_it_refers_to(finished):
+    for chart in made_page(finished).charts:
+        svg = chart.svg()
+        ids = re.findall(r' id="([^"]+)"', svg)
+        assert set(ids) == set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg))
+        assert all(one.startswith(f"{chart.name}-") for one in ids)
+
+
 def test_letters_are_legible_in_print(finished):
     for chart in made_page(finished).charts:
         svg = chart.svg()
