@@ -1,4 +1,4 @@
-"""The same `sweep` gives the same results, for any number of workers and in every execution."""
+"""The same `sweep` gives the same results: with any workers, in every execution, after a kill."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import xarray as xr
 import mkldist
 from mkldist.analysis import agreement
 from tests.run.damage import values_of
-from tests.run.sweeps import sweep_text
+from tests.run.sweeps import kill_after, run_process, sweep_text
 
 METHODS = {"level": [1.0, 10.0, 100.0], "silp": [10.0], "best_single": [1.0], "uniform": [1.0]}
-WORKERS = {"shared": (0, 1, 4), "isolated": (1, 1), "path": (0, 2)}
+REPEATS = 3
+N_RUNS = REPEATS * sum(map(len, METHODS.values()))
+WORKERS = {"shared": (0, 1, 4), "isolated": (1, 4), "path": (0, 2)}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def folders(tmp_path_factory):
         for n_workers in numbers:
             folder = tmp_path_factory.mktemp(execution)
             file = folder / "small.toml"
-            file.write_text(sweep_text(METHODS, execution=execution, repeats=3))
+            file.write_text(sweep_text(METHODS, execution=execution, repeats=REPEATS))
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("MKLDIST_CACHE", str(folder / "cache"))
                 output = folder / "small"
@@ -36,11 +38,28 @@ def folders(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("execution", WORKERS)
 def test_results_are_equal_to_the_bit_for_any_number_of_workers(folders, execution):
-    first, *others = (values_of(folder, timed=False) for folder in folders[execution])
+    first, *others = folders[execution]
     for other in others:
-        assert other.keys() == first.keys()
-        for node, data in first.items():
-            xr.testing.assert_equal(other[node], data)
+        assert_equal(other, first)
+
+
+def assert_equal(folder, other):
+    """Hold all results, without times, to those of another folder, bit for bit."""
+    found, expected = (values_of(one, timed=False) for one in (folder, other))
+    assert found.keys() == expected.keys()
+    for node, data in expected.items():
+        xr.testing.assert_equal(found[node], data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("execution", WORKERS)
+def test_results_are_equal_to_the_bit_after_a_kill(folders, tmp_path, monkeypatch, execution):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    text, output = sweep_text(METHODS, execution=execution, repeats=REPEATS), tmp_path / "small"
+    assert 3 <= len(kill_after(3, text, output)) < N_RUNS
+    code, said = run_process(text, output)
+    assert code == 0, said
+    assert_equal(output, folders[execution][0])
 
 
 @pytest.mark.slow
@@ -48,6 +67,6 @@ def test_results_are_equal_to_the_bit_for_any_number_of_workers(folders, executi
 def test_certificates_of_different_executions_agree(folders, one, two):
     trees = [mkldist.open_results(folders[execution][0]) for execution in (one, two)]
     found = agreement(*trees)
-    assert found.n_runs == 3 * sum(map(len, METHODS.values()))
+    assert found.n_runs == N_RUNS
     assert found.holds
     assert found.objective_difference <= 0.01  # the tolerance of the runs
