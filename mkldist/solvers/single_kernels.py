@@ -41,4 +41,5 @@ def grams(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix
     -------
     (k, n, n) float64, or a list of k FactoredMatrix
     """
-    return (yield Combine(np.eye(len(kernels)), kernels, thin=True))
+    found: Floats | list[FactoredMatrix] = yield Combine(np.eye(len(kernels)), kernels, thin=True)
+    return found

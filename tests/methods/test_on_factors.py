@@ -31,7 +31,7 @@ from tests.methods.references.recorded import (
     smallest_points,
     usual_points,
 )
-from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.methods.test_random_instances import conic_optimum, instance
 
 CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
 EVERY = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
@@ -206,10 +206,9 @@ def random_instance(seed: int, methods: tuple[str, ...]) -> None:
         assert_true(certified(METHODS[name], factors, problem, grams, C=C, tol=1e-3), expected)
 
 
-@pytest.mark.parametrize("first", range(0, 12, 4))
-def test_the_exact_gap_is_never_below_the_true_one(first):
-    for seed in sorted(set(range(first, first + 4)) - HARD_FOR_CONES):
-        random_instance(seed, SIMPLEX)
+@pytest.mark.parametrize("seed", [1, 3, 8, 10])
+def test_the_exact_gap_is_never_below_the_true_one(seed):
+    random_instance(seed, SIMPLEX)
 
 
 @pytest.mark.slow
