@@ -47,10 +47,12 @@ class ThinSystem:
     def __init__(self, diagonal: Floats, weights: Floats, factors: Sequence[Floats]) -> None:
         self._diagonal, self._weights, self._factors = diagonal, weights, factors
         self._root = 1.0 / np.sqrt(diagonal)
-        self._F = self._heaviest()
-        capacity = self._F.T @ self._F
-        capacity.flat[:: len(capacity) + 1] += 1.0
-        self._capacity = scipy.linalg.cho_factor(capacity, lower=True, overwrite_a=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._F = self._heaviest()
+            capacity = self._F.T @ self._F
+        if not np.isfinite(capacity).all():  # the diagonal alone preconditions
+            self._F, capacity = self._F[:, :0], np.empty((0, 0))
+        self._capacity = _factorised(capacity)
         self._of_ones = self._inverse(np.ones((len(diagonal), 1)))
         self.steps = 0
 
@@ -132,3 +134,18 @@ def _dots(left: Floats, right: Floats) -> Floats:
     """Return the inner products of columns, (R,)."""
     products: Floats = np.einsum("nr,nr->r", left, right)
     return products
+
+
+def _factorised(products: Floats) -> tuple[Floats, bool]:
+    """Return the Cholesky factor of ``I + F'F``, or of ``c I + F'F`` where rounding asks for c > 1.
+
+    The preconditioner stays positive definite with any such c.
+    """
+    ridge = 1.0
+    while True:
+        try:
+            ridged = products + ridge * np.eye(len(products))
+            factor, lower = scipy.linalg.cho_factor(ridged, lower=True, overwrite_a=True)
+            return factor, lower
+        except scipy.linalg.LinAlgError:
+            ridge *= 100.0

@@ -6,8 +6,10 @@ The optima with the kernels are those of an independent solver, see
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -21,9 +23,15 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank
+from tests.methods.instances import Instance
 from tests.methods.references import Case, all_cases
-from tests.methods.references.recorded import optimum, usual_points
-from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.methods.references.recorded import (
+    extreme_points,
+    optimum,
+    smallest_points,
+    usual_points,
+)
+from tests.methods.test_random_instances import conic_optimum, instance
 
 CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
 EVERY = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
@@ -31,11 +39,32 @@ CASES = [case for case in EVERY if case.method not in CHOOSE_FIRST]
 SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 TOL = 1e-5
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
-LATER = {instances.duplicated_kernels, instances.unbalanced, instances.not_normalised}
+SOON = {
+    "elastmkl-squared-elastic-net",
+    "primalmkl-squared-hinge-1-1",
+    "primalmkl-squared-hinge-1.5-0.01",
+    "spicymkl-epsilon-block-q",
+    "spicymkl-hinge-block1",
+    "spicymkl-logistic-block1",
+}  # of the methods that have many cases
+
+
+def later(case: Case) -> bool:
+    return case.method in {name.split("-")[0] for name in SOON} and str(case) not in SOON
+
+
+def with_slow(cases: list[Case]):
+    marked = [pytest.param(one, marks=pytest.mark.slow) if later(one) else one for one in cases]
+    return pytest.mark.parametrize("case", marked, ids=str)
+
+
+every_case = with_slow(CASES)
 every_instance = pytest.mark.parametrize(
     "make",
-    [pytest.param(f, marks=pytest.mark.slow) if f in LATER else f for f in instances.INSTANCES],
+    [
+        instances.balanced,
+        *(pytest.param(f, marks=pytest.mark.slow) for f in instances.INSTANCES[1:]),
+    ],
     ids=lambda f: f.__name__,
 )
 
@@ -59,6 +88,12 @@ def factors_of(grams: np.ndarray, rank: int) -> FactorBank:
     )
 
 
+@cache
+def factors_on(make: Callable[[], Instance], rank: int) -> FactorBank:
+    """Return the factors of an instance, which all cases share."""
+    return factors_of(make().grams, rank)
+
+
 def products_of(factors: FactorBank) -> np.ndarray:
     return np.array([factor.values @ factor.values.T for factor in factors.factors])
 
@@ -77,7 +112,7 @@ def solve(case: Case, make, rank: int, tol: float = TOL) -> tuple[Certified, Fac
     point = next(point for point in usual_points(case) if point.name == make.__name__)
     grams = point.instance.grams
     groups = None if case.groups is None else case.groups(len(grams))
-    problem, factors = plain_bank.problem(grams, point.y, groups=groups), factors_of(grams, rank)
+    problem, factors = plain_bank.problem(grams, point.y, groups=groups), factors_on(make, rank)
     found = certified(METHODS[case.method], factors, problem, grams, tol=tol, **point.params)
     return found, factors, optimum(case, point)
 
@@ -113,7 +148,21 @@ def test_factors_of_full_rank_close_the_exact_gap(case):
     assert found.exact_gap <= 2 * TOL
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@every_case
+def test_extremes_and_smallest_inputs_leave_the_bounds_true(case):
+    for point in [*extreme_points(case), *smallest_points(case)]:
+        grams, expected = point.instance.grams, optimum(case, point)
+        groups = None if case.groups is None else case.groups(len(grams))
+        problem = plain_bank.problem(grams, point.y, groups=groups)
+        method, factors = METHODS[case.method], factors_of(grams, rank=15)
+        found = certified(method, factors, problem, grams, tol=1e-3, **point.params)
+        slack = case.extreme_accuracy * max(abs(expected), 1e-9)
+        assert np.isfinite([found.solution.objective, found.lower]).all()
+        assert found.lower <= expected + slack
+        assert found.solution.objective >= expected - slack
+
+
+@with_slow(EVERY)
 def test_no_sum_of_kernels_is_multiplied_out(case):
     method, point = METHODS[case.method], next(usual_points(case))
     grams = point.instance.grams
@@ -157,10 +206,9 @@ def random_instance(seed: int, methods: tuple[str, ...]) -> None:
         assert_true(certified(METHODS[name], factors, problem, grams, C=C, tol=1e-3), expected)
 
 
-@pytest.mark.parametrize("first", range(0, 12, 4))
-def test_the_exact_gap_is_never_below_the_true_one(first):
-    for seed in sorted(set(range(first, first + 4)) - HARD_FOR_CONES):
-        random_instance(seed, SIMPLEX)
+@pytest.mark.parametrize("seed", [1, 3, 8, 10])
+def test_the_exact_gap_is_never_below_the_true_one(seed):
+    random_instance(seed, SIMPLEX)
 
 
 @pytest.mark.slow
