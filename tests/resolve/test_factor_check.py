@@ -43,19 +43,19 @@ def resolved(tmp_path, methods, splits=""):
 
 def test_methods_that_need_matrices_are_refused_with_the_points_that_fit(tmp_path):
     with pytest.raises(SpecError) as raised:
-        resolved(tmp_path, '[[methods]]\nname = "level"\n[[methods]]\nname = "hessianmkl"')
-    method = METHODS["hessianmkl"]
+        resolved(tmp_path, '[[methods]]\nname = "level"\n[[methods]]\nname = "skm"')
+    method = METHODS["skm"]
     most = most_points(method, method.params(), 2, 2 * 2**30)
     said = str(raised.value)
-    assert said.startswith("methods.hessianmkl: found hessianmkl on bank 'thin' of factors")
+    assert said.startswith("methods.skm: found skm on bank 'thin' of factors")
     assert f"2.0 GiB of memory hold up to {most:,} points" in said
     assert "level" in said
     assert "uniform" in said
 
 
 def test_such_methods_run_on_the_other_banks(tmp_path):
-    both = '[[methods]]\nname = "level"\n[[methods]]\nname = "hessianmkl"\nbanks = ["whole"]'
-    assert resolved(tmp_path, both).grids.keys() == {"level", "hessianmkl"}
+    both = '[[methods]]\nname = "level"\n[[methods]]\nname = "skm"\nbanks = ["whole"]'
+    assert resolved(tmp_path, both).grids.keys() == {"level", "skm"}
 
 
 def test_unlabelled_rows_are_refused(tmp_path):
