@@ -290,7 +290,7 @@ def _solutions(
         outcomes[key] = outcome
 
     if factors is not None:
-        return [solved_in_turn(factors, one.run, job(one))[0] for one in subproblems]
+        return [solved_in_turn(factors.copy(), one.run, job(one))[0] for one in subproblems]
     drive(view.bank, [job(subproblem) for subproblem in subproblems], on_done)
     solutions = []
     for subproblem in subproblems:

@@ -188,3 +188,16 @@ def test_the_best_is_that_of_the_unlabelled_points_where_there_are_no_others(tmp
     ).all()
     assert heart["best"].sum() == 1
     assert wdbc["best"].all()
+
+
+def test_the_largest_exact_gap_of_runs_on_factors_is_told(tmp_path):
+    made = [
+        dataclasses.replace(made_up_record(run), extra={"exact_gap": 1e-3 * (run.split + 1)})
+        for run in PLAN.runs
+    ]
+    table = summary(tree_of(tmp_path, made))
+    np.testing.assert_allclose(table["exact_gap_max"], 3e-3)
+
+
+def test_other_runs_have_no_exact_gap(table):
+    assert table["exact_gap_max"].isna().all()

@@ -212,3 +212,10 @@ def test_without_test_points_the_unlabelled_ones_rank():
     assert "lowest mean unlabelled error of" in lines[-4]
     apart = pd.concat([few[few["dataset"] == "wdbc"], table[table["dataset"] != "wdbc"]])
     assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-4]
+
+
+def test_exact_gaps_have_a_column_of_their_own():
+    lines = shown(made_up_summary().assign(exact_gap_max=0.0042), width=100)
+    assert any("exact gap" in line for line in lines[:4])
+    assert any("4.2e-03" in line for line in lines)
+    assert not any("exact gap" in line for line in shown(made_up_summary(), width=100))

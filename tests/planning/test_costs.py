@@ -232,9 +232,9 @@ def test_runs_of_one_setting_are_estimated_once_whatever_the_number_of_splits(mo
     """Once for the memory and once for the passes, so that plans of many splits stay quick."""
     estimated = []
 
-    def counting(run, n_points, n_kernels, **words):
+    def counting(run, n_points, n_kernels, **more):
         estimated.append(run.params["C"])
-        return run_memory(run, n_points, n_kernels, **words)
+        return run_memory(run, n_points, n_kernels, **more)
 
     monkeypatch.setattr("mkldist.planning.costs.run_memory", counting)
     plan = plan_of({"a": dataset("a", n_splits=20)}, {"level": grid("level", C=[1.0, 10.0])})

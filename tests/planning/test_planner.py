@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,6 +141,22 @@ def test_preprocessing_fitted_per_split_needs_a_bank_per_split_and_globally_one(
     assert {b.n_points for b in once.banks} == {50}
     precomputed = plan_of(spec_of(fit="train"), precomputed=True)
     assert [b.split for b in precomputed.banks] == [None, None]
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_factors_are_of_the_training_rows_of_each_split_and_are_not_stored(fit):
+    def factors(**more):
+        banks = [{"family": "xu2008", "backend": "factors", **more}]
+        return plan_of(spec_of(fit=fit, banks=banks), n_points=1000)
+
+    plan = factors()
+    assert [b.split for b in plan.banks] == [0, 1, 2]
+    assert {(b.dtype, b.is_factored, b.stored) for b in plan.banks} == {("float64", True, False)}
+    assert {b.n_bytes for b in plan.banks} == {7 * 100 * 500 * 8}
+    assert plan.bank_bytes == 0
+    assert {b.n_bytes for b in factors(rank=30).banks} == {7 * 30 * 500 * 8}
+    ids = [{run.id for run in one.runs} for one in (plan, factors(rank=30), factors(tolerance=0.1))]
+    assert not ids[0] & ids[1] | ids[0] & ids[2] | ids[1] & ids[2]
 
 
 @given(st.integers(1, 30), st.integers(1, 8))

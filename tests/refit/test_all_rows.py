@@ -73,6 +73,16 @@ def test_two_classes_are_predicted_as_in_the_sweep(changes, tmp_path):
     assert_predicts_as_recorded(swept(tmp_path, TWO_CLASSES, **changes), tmp_path)
 
 
+@pytest.mark.parametrize("target", ["two", "three"])
+def test_runs_on_factors_are_predicted_as_in_the_sweep(target, tmp_path):
+    methods = entry("level", C=[1.0, 100.0]) + entry("uniform", C=10.0)
+    bank = '"trace"\nbackend = "factors"'
+    results = swept(tmp_path, methods, target, normalisation=bank)
+    assert_predicts_as_recorded(results, tmp_path)
+    model = refit(results, choose(results, Wanted(method="level")))
+    assert model.facts["exact_gap"] <= 0.01
+
+
 def test_more_classes_are_predicted_as_in_the_sweep(tmp_path):
     methods = entry("level", C=10.0) + entry(
         "level", label='"shared"', kernel_weights='"shared"', C=10.0

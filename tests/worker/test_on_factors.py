@@ -144,10 +144,20 @@ def test_a_run_does_not_depend_on_those_beside_it(tmp_path):
     assert (alone.decision_values == together["level 100"].decision_values).all()
 
 
-SLOWLY = """\
-import pathlib, time, mkldist.gram.factored_kernels as f; made = f.factorised; \
-said = pathlib.Path({file!r}); f.factorised = lambda *given, **more: \
-(said.open("a").write("x"), time.sleep(0.3), made(*given, **more))[-1]; """
+SLOWLY = """
+import pathlib, time
+from mkldist.gram import factored_kernels
+made = factored_kernels.factorised
+
+def slowly(*given, **more):
+    with pathlib.Path({said!r}).open("a") as said:
+        said.write("x")
+    time.sleep(0.3)
+    return made(*given, **more)
+
+factored_kernels.factorised = slowly
+"""
+PRELOADED = "import os; os.environ['DASK_DISTRIBUTED__WORKER__PRELOAD'] = {file!r}; "
 
 
 @pytest.mark.slow
@@ -155,8 +165,10 @@ def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_pa
     text = sweep_text({"level": [1.0, 10.0], "uniform": [1.0, 10.0]}, backend="factors")
     code, said = run_process(text, tmp_path / "whole")
     assert code == 0, said
-    output, begun = tmp_path / "killed", tmp_path / "begun"
-    with start_process(text, output, "--workers", "1", setup=SLOWLY.format(file=str(begun))) as one:
+    output, begun, slowly = tmp_path / "killed", tmp_path / "begun", tmp_path / "slowly.py"
+    slowly.write_text(SLOWLY.format(said=str(begun)))
+    setup = PRELOADED.format(file=str(slowly))
+    with start_process(text, output, "--workers", "1", setup=setup) as one:
         try:
             wait_until(lambda: begun.is_file() and len(begun.read_text()) > 3, "factors", one)
         finally:
