@@ -17,17 +17,16 @@ from mkldist.from_python.plan_forecast import (
     forecast_table,
     rates_of_here,
 )
+from mkldist.from_python.plan_notes import graph_lines, opposite_lines, search_lines
 from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
-from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -280,12 +279,12 @@ class SweepPlan:
         kept = ", each bank deleted when its runs are recorded"
         yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
-        yield from _search(self.plan)
+        yield from search_lines(self.plan)
         if self.n_solvers > self.n_runs:
             yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
         kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
         yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
-        yield from _graphs(self.plan)
+        yield from graph_lines(self.plan)
         disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
         yield disk + ("" if spec.outputs.keep_banks else kept)
         yield (
@@ -295,7 +294,7 @@ class SweepPlan:
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
         if spec.is_study and spec.search is None:
             yield from RULE
-        yield from _opposites(self.plan)
+        yield from opposite_lines(self.plan)
 
     def _recorded(self) -> str:
         """Return a line on the runs that need not be done any more."""
@@ -365,52 +364,3 @@ def plan(
             given.spec, given.origin, folders, given.output,
             crew, given.kept.data, storage=storage, allow_code=allow_code,
         )  # fmt: skip
-
-
-def _search(plan: Plan) -> list[str]:
-    """Return a line on the trials of a search, if there is one."""
-    search = plan.spec.search
-    if search is None:
-        return []
-    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
-    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
-    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
-    return [
-        f"search:    {search.trials} trials of each method on each split, "
-        f"{how.get(search.kind, halving)}; least validation error wins"
-    ]
-
-
-def _graphs(plan: Plan) -> list[str]:
-    """Return a line on the graphs, if there are any."""
-    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
-    if not graphs:
-        return []
-    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
-    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
-
-
-def _words(graph: GraphTable) -> str:
-    """Return a graph in words."""
-    joined = f"{graph.neighbours} neighbours"
-    if graph.kind == "epsilon":
-        joined = f"all within {graph.epsilon:g}"
-    features = "raw" if graph.of_raw_features else "preprocessed"
-    power = f" to the power {graph.power}" if graph.power > 1 else ""
-    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
-
-
-def _opposites(plan: Plan) -> Iterator[str]:
-    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
-    values: dict[bool, set[float]] = {True: set(), False: set()}
-    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
-    for run in plan.runs:
-        if "C" in run.params:
-            smooths = "C" in METHODS[run.method].params.weigh_regularizer
-            values[smooths].add(run.params["C"])
-            names[smooths][run.key] = None
-    if values[True] & values[False]:
-        yield (
-            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
-            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
-        )
