@@ -138,7 +138,8 @@ class SweepPlan:
         if crew is None:
             return plan
         rates, said = rates_of_here(storage)
-        return replace(plan, forecasts=forecast_of(rounds, store, crew, rates), rates_from=said)
+        foretold, unknown = forecast_of(rounds, store, crew, rates)
+        return replace(plan, forecasts=foretold, rates_from=said + unknown)
 
     @property
     def n_runs(self) -> int:
