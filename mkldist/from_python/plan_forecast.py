@@ -25,8 +25,8 @@ FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
 MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
 STORED = "Rates of this machine as 'mkldist doctor' measured them."
 UNKNOWN = (
-    "No run is recorded of {methods}: their\ncode counts as that of the Level method, and may take "
-    "several times as long.  Run a split first."
+    "\nNo run is recorded of {methods}: their code counts as that of\n"
+    "the Level method, and may take several times as long.  Run a split first."
 )
 SHOWN = 3
 
@@ -74,7 +74,7 @@ def forecast_of(
     known = recorded_costs(plan, store)
     costs = TaskCosts(plan, resolved.facts, resolved.grids, rounds.memory_limit, rates, known)
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
-    said = f" {UNKNOWN.format(methods=first_of([*unknown], SHOWN))}" if unknown else ""
+    said = UNKNOWN.format(methods=first_of([*unknown], SHOWN)) if unknown else ""
     return tuple(forecasts(costs, crew, store.ids())), said
 
 
@@ -93,12 +93,15 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
             str(one.workers),
             duration(one.seconds),
             f"{one.efficiency:.0%}",
-            f"{one.processor_hours:.3g}"
-            if one.processor_hours < 100
-            else f"{one.processor_hours:.0f}",
+            _hours(one.processor_hours),
             readable_bytes(round(one.bytes)),
             readable_bytes(one.memory_per_worker),
             f"{one.tasks_per_second:.2g}",
             one.limit,
         )
     return table
+
+
+def _hours(hours: float) -> str:
+    """Return hours with three digits, or all that stand before the point."""
+    return f"{hours:.3g}" if hours < 100 else f"{hours:.0f}"

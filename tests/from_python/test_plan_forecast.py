@@ -50,8 +50,8 @@ def test_without_workers_nothing_is_foretold(tmp_path):
 
 def test_the_text_has_a_row_for_each_number_of_workers(tmp_path):
     said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3))
-    assert f"{STORED} No run is recorded of uniform: their" in said
-    table = said.partition("efficiency")[2].splitlines()[2:-2]
+    assert f"{STORED}\nNo run is recorded of uniform: their" in said
+    table = said.partition("efficiency")[2].splitlines()[2:-3]
     assert [int(line.split()[0]) for line in table] == [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 
