@@ -5,10 +5,11 @@ The names below are imported on first use, so that ``import mkldist`` takes no t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import mkldist.analysis as analysis
     import mkldist.kernels as kernels
     from mkldist.estimators.classifier import MKLClassifier
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
+    from mkldist.from_python.reruns import rerun
     from mkldist.from_python.sweeps import sweep
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
@@ -44,6 +46,7 @@ _EXPORTS = {
     "load_model": "mkldist.models.model",
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
+    "rerun": "mkldist.from_python.reruns",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.in_memory.solve",
     "sweep": "mkldist.from_python.sweeps",
@@ -68,6 +71,7 @@ __all__ = [
     "load_model",
     "open_results",
     "plan",
+    "rerun",
     "selected",
     "solve",
     "solve_path",
@@ -77,6 +81,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name not in _EXPORTS:
@@ -87,4 +93,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    hidden = {"annotations", "TYPE_CHECKING"}
+    return sorted({*globals(), *__all__} - hidden)

@@ -53,8 +53,8 @@ def command(
     sweep: GivenSweep,
     workers: int | None,
     threads: int | None,
-    as_json: bool,
     storage: str | None,
+    as_json: bool,
     **fates: Any,
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.

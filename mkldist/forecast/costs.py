@@ -56,8 +56,8 @@ def recorded_costs(plan: Plan, store: RecordStore) -> dict[SolverKey, SolverCost
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
     complete = {i for i, state in store.ids().items() if state is RunState.COMPLETE}
     for run in plan.runs:
-        if run.id in complete and len(found[_key(run)]) < RECORDS_READ:
-            found[_key(run)] += _recorded_cost(run, store)
+        if run.id in complete and len(found[solver_key(run)]) < RECORDS_READ:
+            found[solver_key(run)] += _recorded_cost(run, store)
     return {key: _mean(costs) for key, costs in found.items() if costs}
 
 
@@ -148,7 +148,7 @@ class TaskCosts:
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
-        if (known := self.recorded.get(_key(run))) is not None:
+        if (known := self.recorded.get(solver_key(run))) is not None:
             return known
         n_points = self.facts[run.dataset].known_sizes[run.split]
         seconds = self.rates.solver_seconds + self.rates.cubic_seconds * n_points**3
@@ -156,7 +156,8 @@ class TaskCosts:
         return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
 
 
-def _key(run: RunPlan) -> SolverKey:
+def solver_key(run: RunPlan) -> SolverKey:
+    """Return the key under which the costs of a run are known."""
     return run.dataset, run.bank_label, run.key
 
 

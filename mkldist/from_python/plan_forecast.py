@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.forecast.costs import TaskCosts, recorded_costs
+from mkldist.data.listing import first_of
+from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
 from mkldist.forecast.curve import Forecast, forecasts
 from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
 MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
 STORED = "Rates of this machine as 'mkldist doctor' measured them."
+UNKNOWN = (
+    "\nNo run is recorded of {methods}: their code counts as that of\n"
+    "the Level method, and may take several times as long.  Run a split first."
+)
+SHOWN = 3
 
 
 def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
@@ -48,8 +54,10 @@ def _measured() -> Rates:
 
 def forecast_of(
     rounds: Rounds, store: RecordStore, crew: Crew, rates: Rates
-) -> tuple[Forecast, ...]:
+) -> tuple[tuple[Forecast, ...], str]:
     """Return the forecast of the runs that are not recorded, for rising numbers of workers.
+
+    With it comes a sentence on methods of which no run is recorded; it may be empty.
 
     Parameters
     ----------
@@ -63,14 +71,11 @@ def forecast_of(
         Rates of a machine.
     """
     plan, resolved = rounds.most, rounds.resolved
-    costs = TaskCosts(
-        plan,
-        resolved.facts,
-        rounds.memory_limit,
-        rates,
-        recorded_costs(plan, store),
-    )
-    return tuple(forecasts(costs, crew, store.ids()))
+    known = recorded_costs(plan, store)
+    costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
+    unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
+    said = UNKNOWN.format(methods=first_of([*unknown], SHOWN)) if unknown else ""
+    return tuple(forecasts(costs, crew, store.ids())), said
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
@@ -88,12 +93,15 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
             str(one.workers),
             duration(one.seconds),
             f"{one.efficiency:.0%}",
-            f"{one.processor_hours:.3g}"
-            if one.processor_hours < 100
-            else f"{one.processor_hours:.0f}",
+            _hours(one.processor_hours),
             readable_bytes(round(one.bytes)),
             readable_bytes(one.memory_per_worker),
             f"{one.tasks_per_second:.2g}",
             one.limit,
         )
     return table
+
+
+def _hours(hours: float) -> str:
+    """Return hours with three digits, or all that stand before the point."""
+    return f"{hours:.3g}" if hours < 100 else f"{hours:.0f}"

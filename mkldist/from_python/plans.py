@@ -17,20 +17,22 @@ from mkldist.from_python.plan_forecast import (
     forecast_table,
     rates_of_here,
 )
+from mkldist.from_python.plan_notes import (
+    factor_lines,
+    graph_lines,
+    opposite_lines,
+    search_lines,
+    shard_lines,
+)
 from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
-from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
-from mkldist.planning.shard_traffic import shard_traffic
-from mkldist.resolve.memory_limit import parse_memory
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, build_seconds, certificate_bytes
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -142,7 +144,8 @@ class SweepPlan:
         if crew is None:
             return plan
         rates, said = rates_of_here(storage)
-        return replace(plan, forecasts=forecast_of(rounds, store, crew, rates), rates_from=said)
+        foretold, unknown = forecast_of(rounds, store, crew, rates)
+        return replace(plan, forecasts=foretold, rates_from=said + unknown)
 
     @property
     def n_runs(self) -> int:
@@ -283,24 +286,24 @@ class SweepPlan:
         kept = ", each bank deleted when its runs are recorded"
         yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
-        yield from _search(self.plan)
+        yield from search_lines(self.plan)
         if self.n_solvers > self.n_runs:
             yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
         kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
         yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
-        yield from _graphs(self.plan)
-        yield from _factors(self.plan)
+        yield from graph_lines(self.plan)
+        yield from factor_lines(self.plan)
         disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
         yield disk + ("" if spec.outputs.keep_banks else kept)
         yield (
             f"memory:    {readable_bytes(self.memory_per_worker)} per worker at its peak, "
             f"{counted(self.n_workers, 'worker')}"
         )
-        yield from _shards(self.plan, self.n_workers)
+        yield from shard_lines(self.plan, self.n_workers)
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
         if spec.is_study and spec.search is None:
             yield from RULE
-        yield from _opposites(self.plan)
+        yield from opposite_lines(self.plan)
 
     def _recorded(self) -> str:
         """Return a line on the runs that need not be done any more."""
@@ -370,80 +373,3 @@ def plan(
             given.spec, given.origin, folders, given.output,
             crew, given.kept.data, storage=storage, allow_code=allow_code,
         )  # fmt: skip
-
-
-def _search(plan: Plan) -> list[str]:
-    """Return a line on the trials of a search, if there is one."""
-    search = plan.spec.search
-    if search is None:
-        return []
-    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
-    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
-    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
-    return [
-        f"search:    {search.trials} trials of each method on each split, "
-        f"{how.get(search.kind, halving)}; least validation error wins"
-    ]
-
-
-def _factors(plan: Plan) -> list[str]:
-    """Return a line on banks of factors, if there are any."""
-    banks = [bank for bank in plan.banks if bank.is_factored]
-    if not banks:
-        return []
-    largest = max(banks, key=certificate_bytes)
-    built, certified = build_seconds(largest), certificate_bytes(largest)
-    return [
-        f"factors:   {readable_bytes(largest.n_bytes)} in each task at first, made in about "
-        f"{built:.2g} s; one pass over the kernels for each certificate computes "
-        f"{readable_bytes(round(certified))}, in about "
-        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s"
-    ]
-
-
-def _shards(plan: Plan, n_workers: int) -> Iterator[str]:
-    """Yield two lines on the shards of each bank that workers hold together."""
-    limit = parse_memory(plan.spec.memory)
-    sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
-    for (dataset, label), bank in sharded.items():
-        of = shard_traffic(bank, limit, n_workers)
-        largest, of_pass, of_sum = map(
-            readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
-        )
-        yield f"shards:    {of.n_shards} of up to {largest} for {label} of {dataset}"
-        yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
-
-
-def _graphs(plan: Plan) -> list[str]:
-    """Return a line on the graphs, if there are any."""
-    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
-    if not graphs:
-        return []
-    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
-    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
-
-
-def _words(graph: GraphTable) -> str:
-    """Return a graph in words."""
-    joined = f"{graph.neighbours} neighbours"
-    if graph.kind == "epsilon":
-        joined = f"all within {graph.epsilon:g}"
-    features = "raw" if graph.of_raw_features else "preprocessed"
-    power = f" to the power {graph.power}" if graph.power > 1 else ""
-    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
-
-
-def _opposites(plan: Plan) -> Iterator[str]:
-    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
-    values: dict[bool, set[float]] = {True: set(), False: set()}
-    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
-    for run in plan.runs:
-        if "C" in run.params:
-            smooths = "C" in METHODS[run.method].params.weigh_regularizer
-            values[smooths].add(run.params["C"])
-            names[smooths][run.key] = None
-    if values[True] & values[False]:
-        yield (
-            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
-            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
-        )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import FailedRunsWarning
 from mkldist.from_python.short_errors import with_short_errors
+from mkldist.from_python.worker_choice import worker_choice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -117,11 +117,14 @@ def sweep(
     from mkldist.results.tree import open_results
 
     given = GivenSweep.of(spec, data, changes, output)
-    options = _options(workers, threads_per_worker, scheduler, cluster)
-    options = replace(
-        options, tls=None if tls is None else Path(tls), allow_unencrypted=allow_unencrypted
+    options = worker_choice(
+        workers,
+        threads_per_worker,
+        scheduler,
+        cluster,
+        tls,
+        allow_unencrypted=allow_unencrypted,
     )
-    options.check()
     run = partial(_run, retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     outcome = run(given, options, data_dirs)
     tree = open_results(outcome.path)
@@ -156,20 +159,6 @@ def _run(
             kept=given.kept,
             allow_code=allow_code,
         )
-
-
-def _options(
-    workers: int | None, threads: int, scheduler: str | None, cluster: str | Path | None
-) -> ConnectOptions:
-    """Return the choice of workers."""
-    from mkldist.from_python.given_sweep import check_count
-    from mkldist.run.cluster import ConnectOptions
-
-    check_count("workers", workers, 0)
-    check_count("threads_per_worker", threads, 1)
-    file = None if cluster is None else Path(cluster)
-    options = ConnectOptions(scheduler, file, workers or None, threads)
-    return replace(options, in_this_process=True) if workers == 0 else options
 
 
 def _warn_of_failures(outcome: SweepOutcome) -> None:

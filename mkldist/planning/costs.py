@@ -147,15 +147,20 @@ def _bytes_of_solvers(
 
     Those of settings that other batches share are taken from `of_settings`, or put there.
     """
-    of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+    each: list[int] = []
     for run in runs:
         size = bank.n_points, bank.n_kernels, run.n_labelled
         settings = run.method, id(run.params), *size
         if settings not in of_settings:
             memory = run_memory(run, bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
             of_settings[settings] = memory.within(memory_limit)
+        each.append(of_settings[settings])
+    if all(run.path is None for run in runs):  # as most; there may be many thousands of them
+        return [n for run, n in zip(runs, each, strict=True) for _ in range(run.n_jobs)]
+    of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+    for run, n_bytes in zip(runs, each, strict=True):
         largest, _ = of_chain.get(run.chain, (0, 0))
-        of_chain[run.chain] = max(largest, of_settings[settings]), run.n_jobs
+        of_chain[run.chain] = max(largest, n_bytes), run.n_jobs
     return [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
 
 
@@ -291,4 +296,4 @@ def passes_of_runs(
 
 def _longest_chain(runs: Sequence[RunPlan]) -> int:
     """Return the number of runs of the longest path of a batch."""
-    return max(Counter(run.chain for run in runs).values(), default=1)
+    return max(Counter(run.chain for run in runs if run.path).values(), default=1)

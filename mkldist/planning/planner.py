@@ -97,6 +97,9 @@ def _with_distinct_ids(
     place in `owners`, which names the first of them, it does so whatever a search has proposed
     at the others so far.
     """
+    ids = [run.id for batch in batches for run in batch.runs]
+    if not owners and len(set(ids)) == len(ids):
+        return list(batches)
     first: dict[str, Place] = {}
     for batch in batches:
         for run in batch.runs:

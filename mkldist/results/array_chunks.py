@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +139,16 @@ def is_intact(content: bytes, document: Document) -> bool:
     return True
 
 
-def chunk_names(document: Document) -> Iterator[str]:
-    """Yield the names of the files of an array's chunks below its folder, written or not."""
-    grid = [
-        range(math.ceil(size / chunk))
-        for size, chunk in zip(document["shape"], _chunk_shape(document), strict=True)
-    ]
-    for index in itertools.product(*grid):
-        yield "/".join(("c", *map(str, index)))
+def chunk_names(document: Document) -> tuple[str, ...]:
+    """Return the names of the files of an array's chunks below its folder, written or not."""
+    return _names_of_grid(tuple(document["shape"]), tuple(_chunk_shape(document)))
+
+
+@lru_cache(maxsize=16)  # the arrays of a node have the same few grids
+def _names_of_grid(shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the chunks of an array of some shape."""
+    grid = [range(math.ceil(size / part)) for size, part in zip(shape, chunk, strict=True)]
+    return tuple("/".join(("c", *map(str, index))) for index in itertools.product(*grid))
 
 
 def _dtype(document: Document) -> np.dtype[Any]:

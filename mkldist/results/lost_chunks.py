@@ -10,7 +10,7 @@ differing_runs` compares them with the records.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ def _is_coordinate(name: str, document: Document, group: Mapping[str, Any]) -> b
     return name == RUN_ID.name or name in named.split() or document["dimension_names"] == [name]
 
 
-def _absent(folder: Path, names: Iterator[str]) -> Iterator[str]:
+def _absent(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """Yield the paths of the files that are not there."""
     for name in names:
         path = f"{folder}/{name}"

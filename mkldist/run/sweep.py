@@ -21,6 +21,7 @@ from mkldist.gram.bank_users import using_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.results.bank_note import note_banks
+from mkldist.results.lacking import lacking_runs
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -152,7 +153,7 @@ def run_sweep(
         changed = kept.write(folder)
         sweep = _Sweep(rounds, folder, wall_time)
         before = sweep.open(retry_failed=retry_failed)
-        changed += sweep.set_aside(before)
+        changed += [*sweep.set_aside(before), *sweep.done_again()]
         after = before
         if len(before) < len(sweep.plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
@@ -177,6 +178,8 @@ class _Sweep:
     ----------
     known : frozenset of str
         Ids of the runs that were recorded when the folder was opened.
+    n_lacking : int
+        Runs whose records were removed since they lack what is asked for.
     """
 
     def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
@@ -184,6 +187,7 @@ class _Sweep:
         self.folder, self.store = folder, RecordStore(folder.records)
         self._wall_time = wall_time
         self.known: frozenset[str] = frozenset()
+        self.n_lacking = 0
         self._built: set[str] = set()
         self._consolidator: Consolidator | None = None
         self._in_tree: frozenset[str] = frozenset()
@@ -219,11 +223,19 @@ class _Sweep:
             f"before its file changed: its {runs} set aside, not removed. To keep both, rename one"
         ]
 
+    def done_again(self) -> list[str]:
+        """Return a line if runs are done again because their records lack what is asked for now."""
+        if not self.n_lacking:
+            return []
+        runs = counted(self.n_lacking, "run is", "runs are")
+        return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
+
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
         """Make the tree of results or bring it up to date; return the recorded runs.
 
         Records are removed, so that their runs are done again, if they are damaged, if they lack
-        the coefficients that a figure needs, or, with `retry_failed`, if the run failed.
+        predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
+        the run failed.
         """
         with writing(self.folder.path):
             self.rounds.replay(self.store)
@@ -233,6 +245,10 @@ class _Sweep:
                         self.store.remove(run_id)
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
+            lacking = lacking_runs(self.plan, self.store, self.folder.results)
+            for run_id in lacking:
+                self.store.remove(run_id)
+            self.n_lacking = len(lacking)
             self.store.remove_temporaries()
             remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)

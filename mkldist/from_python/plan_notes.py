@@ -1,0 +1,90 @@
+"""Lines of a plan's text on its search, graphs, factors, shards, and opposite values of C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mkldist.memory import readable_bytes
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import Plan
+from mkldist.planning.shard_traffic import shard_traffic
+from mkldist.resolve.memory_limit import parse_memory
+from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, build_seconds, certificate_bytes
+from mkldist.spec.graph import GraphTable
+
+
+def search_lines(plan: Plan) -> list[str]:
+    """Return a line on the trials of a search, if there is one."""
+    search = plan.spec.search
+    if search is None:
+        return []
+    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
+    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
+    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
+    return [
+        f"search:    {search.trials} trials of each method on each split, "
+        f"{how.get(search.kind, halving)}; least validation error wins"
+    ]
+
+
+def graph_lines(plan: Plan) -> list[str]:
+    """Return a line on the graphs, if there are any."""
+    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
+    if not graphs:
+        return []
+    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
+    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
+
+
+def _words(graph: GraphTable) -> str:
+    """Return a graph in words."""
+    joined = f"{graph.neighbours} neighbours"
+    if graph.kind == "epsilon":
+        joined = f"all within {graph.epsilon:g}"
+    features = "raw" if graph.of_raw_features else "preprocessed"
+    power = f" to the power {graph.power}" if graph.power > 1 else ""
+    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
+
+
+def factor_lines(plan: Plan) -> list[str]:
+    """Return a line on banks of factors, if there are any."""
+    banks = [bank for bank in plan.banks if bank.is_factored]
+    if not banks:
+        return []
+    largest = max(banks, key=certificate_bytes)
+    built, certified = build_seconds(largest), certificate_bytes(largest)
+    return [
+        f"factors:   {readable_bytes(largest.n_bytes)} in each task at first, made in about "
+        f"{built:.2g} s; one pass over the kernels for each certificate computes "
+        f"{readable_bytes(round(certified))}, in about "
+        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s"
+    ]
+
+
+def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:
+    """Yield two lines on the shards of each bank that workers hold together."""
+    limit = parse_memory(plan.spec.memory)
+    sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
+    for (dataset, label), bank in sharded.items():
+        of = shard_traffic(bank, limit, n_workers)
+        largest, of_pass, of_sum = map(
+            readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
+        )
+        yield f"shards:    {of.nshard_lines} of up to {largest} for {label} of {dataset}"
+        yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
+
+
+def opposite_lines(plan: Plan) -> Iterator[str]:
+    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
+    values: dict[bool, set[float]] = {True: set(), False: set()}
+    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for run in plan.runs:
+        if "C" in run.params:
+            smooths = "C" in METHODS[run.method].params.weigh_regularizer
+            values[smooths].add(run.params["C"])
+            names[smooths][run.key] = None
+    if values[True] & values[False]:
+        yield (
+            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
+            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
+        )
