@@ -113,6 +113,14 @@ class Rounds:
         """True if records decide on further runs."""
         return bool(self._studies or self._takers)
 
+    @property
+    def most_runs(self) -> int:
+        """As many runs as there may be in the end; 0 if records decide on none."""
+        if not self.are_several:
+            return 0
+        ended = not self._studies and self._given is not None
+        return len(self.plan.runs if ended else self.most.runs)
+
     @cached_property
     def most(self) -> Plan:
         """The plan if every round takes place: as many runs as there may be.
