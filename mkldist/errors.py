@@ -111,6 +111,13 @@ class UnfitClusterError(ClusterError, InputError):
     exit_code = EXIT_BAD_INPUT
 
 
+class OutOfTimeError(MkldistError):
+    """The end of a sweep's wall time.  Recorded runs stay and the same command resumes."""
+
+    kind = "out of time"
+    exit_code = EXIT_OUT_OF_TIME
+
+
 class ConvergenceWarning(UserWarning):
     """A solver stopped before its tolerance; its bounds and gap hold all the same."""
 

@@ -89,4 +89,6 @@ def solved(method: str) -> Solution:
         settings["form"] = "shared"
     if method == "l0_mkl":
         settings["k"] = 1
+    if method == "rmkl":
+        settings["random_weights"] = 1
     return mkldist.solve(method, grams, y, **settings)

@@ -70,7 +70,7 @@ def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:
         largest, of_pass, of_sum = map(
             readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
         )
-        yield f"shards:    {of.nshard_lines} of up to {largest} for {label} of {dataset}"
+        yield f"shards:    {of.n_shards} of up to {largest} for {label} of {dataset}"
         yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
 
 

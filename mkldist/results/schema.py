@@ -12,7 +12,8 @@ unless the classes share the weights, kernel weights and traces.
 
 A method whose settings are searched has the dim ``trial`` in place of its hyperparameters, and,
 with halving, ``tol`` or ``training_fraction``.  Its hyperparameters are coordinates with the dims
-``(split, trial)``.
+``(split, trial)``.  A method whose C another gives has the dims of the other, as ``source_C``, and
+C is a coordinate along ``split`` and all dims.
 
 If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
 there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of

@@ -88,7 +88,7 @@ def prepare(
     path = Path(path)
     remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
-    if _is_of(path, layout.id) and is_sound(path, path.parent / NOTE):
+    if _is_of(path, layout.id, facts.most_runs) and is_sound(path, path.parent / NOTE):
         try:
             return catch_up(TreeWriter(path), records)
         except StoreError:
@@ -206,9 +206,11 @@ def current(path: str | Path) -> Path:
     return store
 
 
-def _is_of(path: Path, layout_id: str) -> bool:
+def _is_of(path: Path, layout_id: str, most_runs: int) -> bool:
     try:
-        return bool(read_root(path)["attributes"]["layout_id"] == layout_id)
+        attributes = read_root(path)["attributes"]
+        own = attributes["layout_id"], attributes.get(MOST_RUNS, 0)
+        return bool(own == (layout_id, most_runs))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

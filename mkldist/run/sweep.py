@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.counted import counted
 from mkldist.durable import writing
+from mkldist.errors import OutOfTimeError
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
 from mkldist.planning.batches import without
@@ -41,7 +42,7 @@ from mkldist.run.search_notes import left_out_note, round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
 from mkldist.run.tree_facts import tree_facts
-from mkldist.run.wall_time import OutOfTimeError, WallTime
+from mkldist.run.wall_time import WallTime
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
@@ -136,7 +137,7 @@ def run_sweep(
         For input or an output folder that cannot be used.
     mkldist.errors.ClusterError
         When workers cannot be started or the scheduler is lost.
-    OutOfTimeError, KeyboardInterrupt
+    mkldist.errors.OutOfTimeError, KeyboardInterrupt
         After the cluster is closed; they say how many runs are recorded and how to resume.
     """
     wall_time = WallTime.from_now(spec.wall_time)
@@ -312,7 +313,8 @@ class _Sweep:
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(self._how_to_go_on(resume_command)) from error
             if isinstance(error, OutOfTimeError):
-                raise error.with_hint(self._how_to_go_on(resume_command)) from None
+                how = self._how_to_go_on(resume_command)
+                raise OutOfTimeError(error.where, error.found, hint=how) from None
             raise
 
     def _do_rounds(

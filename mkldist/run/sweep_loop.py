@@ -157,7 +157,7 @@ class SweepLoop:
             When the medium of banks or records does not answer.
         mkldist.errors.ClusterError
             When the scheduler is lost.
-        mkldist.run.wall_time.OutOfTimeError
+        mkldist.errors.OutOfTimeError
             When the time is over; tasks that have begun are left to the workers' end.
         """
         topic = self._work.settings.topic

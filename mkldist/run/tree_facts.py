@@ -56,7 +56,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
             for name, own in splits.items()
         },
         n_features={name: dataset.n_features for name, dataset in data.items()},
-        most_runs=len(rounds.most.runs) if rounds.are_several else 0,
+        most_runs=rounds.most_runs,
     )
 
 

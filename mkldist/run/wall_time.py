@@ -6,18 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from mkldist.errors import EXIT_OUT_OF_TIME, MkldistError, SpecError
-
-
-class OutOfTimeError(MkldistError):
-    """The end of the time of a call.  Recorded runs stay and the same command resumes."""
-
-    kind = "out of time"
-    exit_code = EXIT_OUT_OF_TIME
-
-    def with_hint(self, hint: str) -> OutOfTimeError:
-        """Return the same error with another remedy."""
-        return OutOfTimeError(self.where, self.found, self.expected, hint)
+from mkldist.errors import OutOfTimeError, SpecError
 
 
 def parse_wall_time(text: str | None) -> float:
@@ -66,7 +55,7 @@ class WallTime:
 
         Raises
         ------
-        OutOfTimeError
+        mkldist.errors.OutOfTimeError
             Without words on what is recorded, which the sweep adds.
         """
         if time.monotonic() >= self.end:

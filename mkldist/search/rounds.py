@@ -9,9 +9,10 @@ interrupted goes on as if it had not been.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import product
 
 from mkldist.planning.batches import without
 from mkldist.planning.costs import passes_by_bank, typical_passes
@@ -24,6 +25,7 @@ from mkldist.search.adaptive import proposed
 from mkldist.search.draws import Values
 from mkldist.search.given import Taker, given_C
 from mkldist.search.study import Ask, Study, drawn_batch
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.search import TRIAL
 
@@ -91,30 +93,36 @@ class Rounds:
             return {}
         seed = self.spec.seed if search.seed is None else search.seed
         return {
-            (dataset.name, bank.label, method.key, split): Study(space, search, seed, self._ask)
-            for dataset in self.spec.sized_datasets
-            for bank in self.spec.sized_banks
-            for method in self.spec.methods
-            if method.runs_on(bank)
-            and (space := self.resolved.grids[dataset.name][method.key].space) is not None
-            for split in range(self.resolved.facts[dataset.name].n_splits)
+            place: Study(grid.space, search, seed, self._ask)
+            for place, grid in self._grids_by_place()
+            if grid.space is not None
         }
 
     def _new_takers(self) -> list[Taker]:
-        return [
-            Taker((dataset.name, bank.label, method.key, split), grid)
-            for dataset in self.spec.sized_datasets
-            for bank in self.spec.sized_banks
-            for method in self.spec.methods
-            if method.runs_on(bank)
-            and (grid := self.resolved.grids[dataset.name][method.key]).source
-            for split in range(self.resolved.facts[dataset.name].n_splits)
-        ]
+        return [Taker(place, grid) for place, grid in self._grids_by_place() if grid.source]
+
+    def _grids_by_place(self) -> Iterator[tuple[Place, MethodGrid]]:
+        """Yield every method on every bank, data set and split, and its settings there."""
+        for dataset in self.spec.sized_datasets:
+            grids = self.resolved.grids[dataset.name]
+            splits = range(self.resolved.facts[dataset.name].n_splits)
+            for bank, method in product(self.spec.sized_banks, self.spec.methods):
+                if method.runs_on(bank):
+                    for split in splits:
+                        yield (dataset.name, bank.label, method.key, split), grids[method.key]
 
     @property
     def are_several(self) -> bool:
         """True if records decide on further runs."""
         return bool(self._studies or self._takers)
+
+    @property
+    def most_runs(self) -> int:
+        """As many runs as there may be in the end; 0 if records decide on none."""
+        if not self.are_several:
+            return 0
+        ended = not self._studies and self._given is not None
+        return len(self.plan.runs if ended else self.most.runs)
 
     @cached_property
     def most(self) -> Plan:
@@ -262,7 +270,7 @@ class Rounds:
         )
 
     def _make(self) -> None:
-        """Plan the runs that the studies have proposed so far."""
+        """Plan the runs that are decided so far."""
         proposals: dict[Place, list[Proposal]] = {}
         for place, study in self._studies.items():
             for rung, trials in enumerate(study.rungs):

@@ -1,4 +1,4 @@
-"""Requests for single Gram matrices, a few at a time, so that few are in memory at once."""
+"""Single kernels: requests for their Gram matrices, a few at a time, and numbers of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.errors import SpecError
 from mkldist.gram.requests import Combine
 from mkldist.optim.factored_matrix import FactoredMatrix
 
@@ -45,3 +46,26 @@ def grams(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix
         np.eye(len(kernels)), kernels, thin=True
     )
     return matrices
+
+
+def check_kernel_number(kernel: int, n_kernels: int) -> None:
+    """Refuse the number of a kernel that is not there.
+
+    Parameters
+    ----------
+    kernel : int
+        The number, from 0, that the user chose.
+    n_kernels : int
+        Number M of kernels.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the numbers that there are.
+    """
+    if kernel >= n_kernels:
+        raise SpecError(
+            "kernel_number",
+            f"{kernel}",
+            f"a number from 0 to {n_kernels - 1}: there are {n_kernels}",
+        )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from mkldist.errors import InputError
 from mkldist.refit.all_rows import prepared_fit
 from mkldist.refit.choice import Wanted, choose
+from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.run.sweeps import records, run_here, sweep_text
 
@@ -66,3 +70,14 @@ def test_a_model_needs_one_c(folder):
         prepared_fit(folder, choose(folder, Wanted(method="level")))
     _, run = prepared_fit(folder, choose(folder, Wanted(method="level", settings={"C": 7.0})))
     assert run.params["C"] == 7.0
+
+
+def test_solutions_without_kernels_give_no_c(tmp_path):
+    text = TEXT.replace("[0.1, 0.4]", "[1e6]").replace("isolated", "shared")
+    said = StringIO()
+    outcome = run_here(text, tmp_path / "small", None, console=Console(file=said, width=200))
+    assert outcome.computed == len(outcome.plan.runs) == 2
+    assert "2 runs of spicymkl failed or found no kernel, and so gave no C" in said.getvalue()
+    assert sweep_status(tmp_path / "small").most_runs == 2
+    with open_results(tmp_path / "small") as tree:
+        assert list(tree["two_moons"].children) == ["spicymkl"]

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from mkldist.errors import EXIT_OUT_OF_TIME, SpecError
-from mkldist.run.wall_time import OutOfTimeError, WallTime, parse_wall_time
+from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
+from mkldist.run.wall_time import WallTime, parse_wall_time
 from tests.run.sweeps import records, run_here, sweep_text
 
 TEXT = sweep_text({"uniform": [1.0, 10.0], "level": [100.0]}, execution="isolated")

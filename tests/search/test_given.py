@@ -74,7 +74,7 @@ def test_runs_begin_when_the_runs_that_give_their_c_are_recorded(rounds):
 
 
 def test_the_whole_work_is_known_before_any_record(rounds):
-    assert len(rounds.most.runs) == 2 * (2 + 4 + 1)
+    assert rounds.most_runs == len(rounds.most.runs) == 2 * (2 + 4 + 1)
     assert rounds.later_banks == {bank.id for bank in rounds.plan.banks}
 
 
@@ -97,6 +97,7 @@ def test_a_run_that_gives_no_c_leaves_out_those_that_take_it(rounds, broken):
     rounds.replay(store)
     assert sum(run.key == "level" for run in rounds.plan.runs) == 6
     assert rounds.without_C == [failed]
+    assert rounds.most_runs == len(rounds.plan.runs) == 12
 
 
 def test_c_is_rounded_to_six_digits(rounds):

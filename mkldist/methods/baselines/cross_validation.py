@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.single_kernels import grams
+from mkldist.solvers.single_kernels import check_kernel_number, grams
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -83,7 +83,8 @@ def train_chosen(
     problem : Problem
         Labels and number of kernels.
     params : SolverParams
-        Tolerance of the final machine, and the time limit, after which no kernel is scored.
+        Tolerance of the final machine; the kernel if the user chose it; and the time limit, after
+        which no kernel is scored.
     Cs : sequence of float
         Bounds of the dual variables to choose from, increasing.
     n_folds : int
@@ -92,7 +93,7 @@ def train_chosen(
     Yields
     ------
     Combine
-        Each single kernel once, and the chosen one again.
+        Each single kernel to choose from once, and the chosen one again.
 
     Returns
     -------
@@ -124,14 +125,15 @@ def _choose(
     counters: Counters,
 ) -> Generator[Combine, Any, Choice]:
     """Score every kernel, at least one, and return the best."""
-    y, n_kernels = problem.y, problem.n_kernels
+    y, numbers = problem.y, _numbers(problem, params)
     folds = stratified_folds(y, n_folds)
     tol = min(SELECTION_TOL, params.tol)
-    best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
-    for first in range(0, n_kernels, CHUNK):
-        few = yield from grams(np.arange(first, min(first + CHUNK, n_kernels)))
-        for kernel, K in enumerate(few, first):
-            if kernel and problem.clock.past(params.time_limit):
+    best = Choice(kernel=int(numbers[0]), C=Cs[0], error=1.0, hinge=np.inf)
+    for first in range(0, len(numbers), CHUNK):
+        some = numbers[first : first + CHUNK]
+        few = yield from grams(some)
+        for kernel, K in zip(some.tolist(), few, strict=True):
+            if kernel != numbers[0] and problem.clock.past(params.time_limit):
                 return replace(best, complete=False)
             fewest = round(best.error * len(y))
             scores = cross_validate(K, y, Cs, folds, tol, counters, most_errors=fewest)
@@ -142,6 +144,14 @@ def _choose(
                 if (error, hinge, C) < (best.error, best.hinge, best.C):
                     best = Choice(kernel, C, error, hinge)
     return best
+
+
+def _numbers(problem: Problem, params: SolverParams) -> Ints:
+    """Return the numbers of the kernels to choose from: all, or the one that the user chose."""
+    if params.chosen_kernel is None:
+        return np.arange(problem.n_kernels)
+    check_kernel_number(params.chosen_kernel, problem.n_kernels)
+    return np.array([params.chosen_kernel])
 
 
 def stratified_folds(y: Floats, n_folds: int) -> Masks:

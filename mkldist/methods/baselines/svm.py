@@ -8,7 +8,8 @@ index) is trained on the whole training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
-Here C is learned.  In :mod:`.best_single` it is a parameter.
+Where the parameter ``kernel_number`` is m, kernel m alone is scored: several m are a list of
+machines, each with a C of its own.  Here C is learned.  In :mod:`.best_single` it is a parameter.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ class SvmParams(CrossValidatedParams):
     C_num: int = Field(
         7, ge=1, description="number of C tried, from C_min to C_max by equal ratios"
     )
+    kernel_number: int | None = Field(
+        None, ge=0, description="number of the one kernel, from 0; by default it is chosen too"
+    )
+
+    @property
+    def chosen_kernel(self) -> int | None:
+        """Number of the kernel; None if cross-validation chooses it."""
+        return self.kernel_number
 
     @property
     def Cs(self) -> list[float]:

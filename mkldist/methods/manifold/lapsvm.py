@@ -37,7 +37,6 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.errors import SpecError
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
@@ -49,6 +48,7 @@ from mkldist.methods.manifold.deformed import (
 )
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.single_kernels import check_kernel_number
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.trace import Trace
 
@@ -125,12 +125,7 @@ def _weights(n_kernels: int, kernel: int | None) -> Floats:
     """Return the weights (M,) of the mean of all kernels, or of one kernel alone."""
     if kernel is None:
         return np.full(n_kernels, 1.0 / n_kernels)
-    if kernel >= n_kernels:
-        raise SpecError(
-            "kernel_number",
-            f"{kernel}",
-            f"a number from 0 to {n_kernels - 1}: there are {n_kernels}",
-        )
+    check_kernel_number(kernel, n_kernels)
     weights: Floats = (np.arange(n_kernels) == kernel).astype(np.float64)
     return weights
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.counters import Counters
+from mkldist.errors import SpecError
 from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
@@ -56,6 +57,23 @@ def test_svm_chooses_the_kernel_and_C_that_scikit_learn_chooses(make):
         "cv_error": pytest.approx(scores[0, C][0]),
     }
     assert solution.active().tolist() == [kernel]
+
+
+@pytest.mark.parametrize("kernel", [0, 4])
+def test_svm_on_one_kernel_chooses_the_C_that_scikit_learn_chooses(kernel):
+    instance = instances.balanced()
+    settings = {"C_min": 1.0, "C_max": 100.0, "C_num": 3, "tol": 1e-8}
+    solution = solve("svm", instance.grams, instance.y, kernel_number=kernel, **settings)
+    _, C = choice(instance.grams[[kernel]], instance.y, [1.0, 10.0, 100.0])
+    assert solution.extra["chosen_kernel"] == kernel
+    assert solution.extra["chosen_C"] == pytest.approx(C)
+    assert solution.active().tolist() == [kernel]
+
+
+def test_svm_on_a_kernel_that_is_not_there_is_refused():
+    instance = instances.balanced()
+    with pytest.raises(SpecError, match="kernel_number: found 99; expected a number from 0 to"):
+        solve("svm", instance.grams, instance.y, kernel_number=99)
 
 
 def test_svm_with_one_C_is_best_single():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Quadratic, Radii
+from mkldist.gram.requests import Combine, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.machines.l2_svm import best_bias
 from mkldist.methods.registry import METHODS
@@ -178,3 +178,24 @@ def test_values_of_C_share_the_radii_of_their_split():
     part = part / np.trace(part, axis1=1, axis2=2)[:, None, None]
     alone = solve(part, y[splits[1]], C=10.0, tol=1e-5)
     assert outcomes["1, C=10"].objective == pytest.approx(alone.objective, rel=2e-5)
+
+
+def test_the_radius_error_at_random_weights_is_that_of_a_conic_solver():
+    grams, y = paper_bank()
+    drawn = []
+
+    def watch(request, _):
+        if isinstance(request, Combine):
+            drawn.append(request.weights)
+
+    solution = solve(grams, y, watch, C=1.0, random_weights=5)
+    weights = np.array(drawn[-5:])
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert (weights > 0.0).all()
+    assert len(np.unique(weights, axis=0)) == 5
+    radii = squared_radii(grams)
+    errors = [mu @ radii / squared_radius(np.einsum("m,mij->ij", mu, grams)) - 1 for mu in weights]
+    assert solution.extra["random_radius_error"] == pytest.approx(np.mean(errors), rel=1e-6)
+    plain = solve(grams, y, C=1.0)
+    assert "random_radius_error" not in plain.extra
+    assert plain.objective == solution.objective
