@@ -26,7 +26,7 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.work_queue import BatchItem
+from mkldist.run.work_items import BatchItem
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec

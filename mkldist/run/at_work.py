@@ -10,7 +10,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.work_note import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.run.bank_refs import BankKey
-from mkldist.run.work_queue import BatchItem, BuildItem, Item
+from mkldist.run.work_items import BatchItem, BuildItem, Item
 
 EVERY_SECONDS = 1.0  # least time between two notes
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mkldist.errors import ClusterError, UnfitClusterError
-from mkldist.run.work_queue import Item
+from mkldist.run.work_items import Item
 from mkldist.worker.versions import do_where_equal, versions_here
 
 if TYPE_CHECKING:

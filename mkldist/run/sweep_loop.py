@@ -28,7 +28,8 @@ from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.wall_time import WallTime
-from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, WorkQueue
+from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
+from mkldist.run.work_queue import WorkQueue
 from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.scoring import failed_record

@@ -7,7 +7,7 @@ import pytest
 from mkldist.results.work_note import AtWork, read_work_note
 from mkldist.run.at_work import WorkTeller
 from mkldist.run.bank_refs import BankKey
-from mkldist.run.work_queue import BatchItem, BuildItem
+from mkldist.run.work_items import BatchItem, BuildItem
 from tests.run.sweeps import plan_of, sweep_text
 
 PLAN = plan_of(sweep_text({"level": [1.0, 10.0], "uniform": [1.0]}, repeats=2))

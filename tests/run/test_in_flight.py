@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import ClusterError, UnfitClusterError
 from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.work_queue import BuildItem
+from mkldist.run.work_items import BuildItem
 
 ITEM = BuildItem("bank", (0,))
 

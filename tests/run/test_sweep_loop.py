@@ -22,7 +22,7 @@ from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
-from mkldist.run.work_queue import BatchItem, BuildItem
+from mkldist.run.work_items import BatchItem, BuildItem
 from mkldist.worker.tasks import BatchTask, Stage
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
 from tests.run.sweeps import run_here, sweep_text

@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.run.in_flight import TasksInFlight
 from mkldist.run.thread_worker import ThreadWorker, thread_worker
-from mkldist.run.work_queue import BuildItem
+from mkldist.run.work_items import BuildItem
 from mkldist.worker.announcements import announcer
 
 ITEM = BuildItem("bank", (0,))

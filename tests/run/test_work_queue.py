@@ -1,4 +1,4 @@
-"""The work queue: every run ends exactly once, however tasks fail."""
+"""The work queue and its items (`work_items`): every run ends exactly once, however tasks fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from mkldist.planning.batches import shares_of
 from mkldist.planning.model import BatchPlan, RunPlan
-from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
+from mkldist.run.work_items import BatchItem, BuildItem
+from mkldist.run.work_queue import MAX_ATTEMPTS, WorkQueue
 from mkldist.solvers.base import Path
 
 
