@@ -55,8 +55,8 @@ def later(case: Case) -> bool:
     return case.method in {name.split("-")[0] for name in SOON} and str(case) not in SOON
 
 
-def with_slow(cases: list[Case]):
-    marked = [pytest.param(one, marks=pytest.mark.slow) if later(one) else one for one in cases]
+def with_slow(cases: list[Case], slow: Callable[[Case], bool] = later):
+    marked = [pytest.param(one, marks=pytest.mark.slow) if slow(one) else one for one in cases]
     return pytest.mark.parametrize("case", marked, ids=str)
 
 
@@ -144,7 +144,7 @@ def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     assert found.solution.objective == pytest.approx(value, rel=1e-7)
 
 
-@every_case
+@with_slow(FAST, lambda case: later(case) or str(case) in SOON)  # hundreds of long steps of CG
 def test_factors_of_full_rank_close_the_exact_gap(case):
     found, _, _ = solve(case, instances.more_kernels_than_points, rank=40)
     assert found.exact_gap <= 2 * TOL
