@@ -36,6 +36,8 @@ from tests.methods.test_random_instances import conic_optimum, instance
 CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
 EVERY = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
 CASES = [case for case in EVERY if case.method not in CHOOSE_FIRST]
+# The papers' plain algorithms may take minutes to a gap of TOL, or stall before it.
+FAST = [case for case in CASES if not case.label.startswith("printed")]
 SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 TOL = 1e-5
 
@@ -53,12 +55,12 @@ def later(case: Case) -> bool:
     return case.method in {name.split("-")[0] for name in SOON} and str(case) not in SOON
 
 
-def with_slow(cases: list[Case]):
-    marked = [pytest.param(one, marks=pytest.mark.slow) if later(one) else one for one in cases]
+def with_slow(cases: list[Case], slow: Callable[[Case], bool] = later):
+    marked = [pytest.param(one, marks=pytest.mark.slow) if slow(one) else one for one in cases]
     return pytest.mark.parametrize("case", marked, ids=str)
 
 
-every_case = with_slow(CASES)
+every_case = with_slow(FAST)
 every_instance = pytest.mark.parametrize(
     "make",
     [
@@ -122,12 +124,12 @@ def solve(case: Case, make, rank: int, tol: float = TOL) -> tuple[Certified, Fac
 def test_bounds_enclose_the_optimum_with_the_kernels(case, make):
     found, _, expected = solve(case, make, rank=12)
     slack = case.accuracy * abs(expected)
-    assert found.solution.gap <= 10 * TOL  # Level as printed meets its limit of iterations
+    assert found.solution.converged
     assert found.lower <= expected + slack
     assert found.solution.objective >= expected - slack
 
 
-@every_case
+@with_slow(CASES)
 def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     found, factors, _ = solve(case, instances.balanced, rank=9)
     grams, labelled = products_of(factors), case.labels(instances.balanced())
@@ -142,7 +144,7 @@ def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     assert found.solution.objective == pytest.approx(value, rel=1e-7)
 
 
-@every_case
+@with_slow(FAST, lambda case: later(case) or str(case) in SOON)  # hundreds of long steps of CG
 def test_factors_of_full_rank_close_the_exact_gap(case):
     found, _, _ = solve(case, instances.more_kernels_than_points, rank=40)
     assert found.exact_gap <= 2 * TOL
