@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Client
 
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
@@ -36,16 +37,17 @@ def kept_bytes() -> int:
 
 
 def test_a_sharded_bank_gives_the_results_of_one_in_memory_and_leaves_nothing(tmp_path, scheduler):
-    for backend in ("memory", "sharded"):
-        outcome = run_here(sweep_text(METHODS, backend=backend), tmp_path / backend, scheduler)
-        assert outcome.counts[RunState.COMPLETE] == 10
+    run_here(sweep_text(METHODS, backend="sharded"), tmp_path / "sharded", scheduler)
+    assert not (tmp_path / "banks").exists()
+    with Client(scheduler, set_as_default=False) as client:
+        assert not any(client.run(kept_bytes).values())
+    run_here(sweep_text(METHODS, backend="memory"), tmp_path / "memory", scheduler)
+    assert (tmp_path / "banks").exists()
+    found = {name: records(tmp_path / name).values() for name in ("sharded", "memory")}
+    assert [one.state for one in found["sharded"]] == [RunState.COMPLETE] * 10
     assert solutions(tmp_path / "sharded") == solutions(tmp_path / "memory")
-    assert not (tmp_path / "sharded" / "banks").exists()
-    moved = {
-        one.method: one.counters["bytes_moved"] for one in records(tmp_path / "sharded").values()
-    }
-    assert all(moved.values())
-    assert not any("bytes_moved" in one.counters for one in records(tmp_path / "memory").values())
+    assert all(one.counters["bytes_moved"] > 0 for one in found["sharded"])
+    assert not any("bytes_moved" in one.counters for one in found["memory"])
 
 
 @pytest.mark.slow
