@@ -59,7 +59,7 @@ def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
         assert code == 0, said
         took[n_workers] = seconds_of(tmp_path / str(n_workers))
     own = [record.times["own_seconds"] for record in records(tmp_path / "1").values()]
-    each = {("two_moons", "gaussian", "slow"): SolverCost(math.fsum(own) / len(own), 2.0)}
+    each = {("two_moons", "bank", "slow"): SolverCost(math.fsum(own) / len(own), 2.0)}
     with misbehaving_methods():
         for n_workers, seconds in took.items():
             costs = costs_of(text, RATES, n_workers, each)
