@@ -94,6 +94,15 @@ def test_the_sweep_file_is_in_the_page(page, facts):
     assert "without values that are defaults" in section.title
 
 
+def test_cells_sort_by_six_digits_of_their_numbers(html, page):
+    (table,) = [table for table in page.tables if table.name == "results"]
+    keys = [cell.key for row in table.rows for cell in row if cell.key is not None]
+    own = html[html.index('<table id="table-results"') :]
+    written = re.findall(r'data-key="([^"]*)"', own[: own.index("</table>")])
+    assert [float(key) for key in written] == pytest.approx(keys, rel=1e-5)
+    assert max(map(len, written)) <= len("-1.23456e-10")
+
+
 def test_a_figure_draws_its_data(finished):
     (chart,) = path_charts(finished)
     level = chart.data[chart.data["method"] == "level"]
