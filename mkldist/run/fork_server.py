@@ -19,7 +19,7 @@ from typing import Any
 
 from mkldist.durable import temporary_folder, writing
 from mkldist.run.interrupts import children_without_interrupts
-from mkldist.run.scratch import check_sockets_fit, mark_sockets
+from mkldist.run.scratch import check_sockets_fit, make_socket_folder, mark_sockets
 
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -62,6 +62,7 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     # Started below with the server, the tracker would unblock Ctrl-C before the server starts.
     resource_tracker.ensure_running()
     with writing(temporary_folder()), _environment(wanted), children_without_interrupts():
+        make_socket_folder()
         ensure_running()
         mark_sockets()
 

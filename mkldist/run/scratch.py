@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,22 @@ def check_sockets_fit() -> None:
             f"{folder}, a path of {length} bytes",
             f"at most {longest}, so that sockets of worker processes fit",
             "Set TMPDIR to a folder of a shorter path",
+        )
+
+
+def make_socket_folder() -> None:
+    """Make multiprocessing's folder of sockets, unless it is there, to be removed at the end.
+
+    Its own removal shows a traceback where the folder has vanished or become read-only.
+    """
+    from multiprocessing import process, util
+
+    config = getattr(process.current_process(), "_config")  # noqa: B009, mypy knows no _config
+    if config.get("tempdir") is None:
+        folder = tempfile.mkdtemp(prefix=SOCKETS.rstrip("*"), dir=temporary_folder())
+        config["tempdir"] = folder
+        util.Finalize(
+            None, shutil.rmtree, args=(folder,), kwargs={"ignore_errors": True}, exitpriority=-100
         )
 
 

@@ -101,6 +101,22 @@ def test_a_full_folder_for_temporary_files_is_a_full_disk(folder, monkeypatch):
         pass
 
 
+@pytest.mark.parametrize("vanishes", [False, True])
+def test_the_folder_of_sockets_is_removed_without_a_word(folder, vanishes):
+    program = (
+        "import shutil, sys\n"
+        "from multiprocessing.util import get_temp_dir\n"
+        "from mkldist.run.scratch import make_socket_folder\n"
+        "make_socket_folder(); made = get_temp_dir(); make_socket_folder()\n"
+        "assert get_temp_dir() == made; print(made)\n"
+        f"{vanishes} and shutil.rmtree(made)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(done.stdout.strip()).parent == folder
+    assert list(folder.iterdir()) == []
+
+
 def test_a_folder_of_too_long_a_path_is_refused_before_workers_start(tmp_path, monkeypatch):
     long = tmp_path / ("long" * 25)
     long.mkdir()
