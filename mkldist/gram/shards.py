@@ -42,7 +42,7 @@ def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ..
     >>> from mkldist.gram.layout import TileLayout
     >>> shape = BankShape(2000, TileLayout.for_points(200), "float64")
     >>> cut(shape, 1000 * kernel_bytes(shape))
-    (slice(0, 960, None), slice(960, 1440, None), slice(1440, 2000, None))
+    (slice(0, 960, None), slice(960, 1920, None), slice(1920, 2000, None))
     """
     size = block_kernels(shape.layout)
     n_blocks = -(-shape.n_kernels // size)
