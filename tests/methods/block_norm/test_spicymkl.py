@@ -12,6 +12,7 @@ import mkldist
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.block_norm import pace
 from mkldist.methods.block_norm.regularizers import Concave
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
@@ -139,7 +140,7 @@ def test_smooth_losses_take_few_outer_iterations_and_one_pass_each_at_most():
 def test_counters_count_what_was_asked_for():
     instance = instances.more_kernels_than_points()
     asked = []
-    method = mkldist.methods.registry.METHODS["spicymkl"]
+    method = METHODS["spicymkl"]
     steps = method.solve(
         plain_bank.problem(instance.grams, instance.y), method.params(C=0.05, tol=1e-6)
     )
