@@ -116,6 +116,21 @@ def test_a_straggler_makes_a_tail():
     assert slow.seconds == 8.0
 
 
+@pytest.mark.parametrize(("workers", "seconds"), [(1, 9.0), (2, 5.0), (3, 5.0), (4, 3.0), (9, 3.0)])
+def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
+    # One second alone, and four parts of two seconds each; the worker that has most decides.
+    run = run_plan("bank", 0)
+
+    def make_queue(is_recorded, n_threads):
+        batch = BatchPlan(run.id, run.bank, (run,))
+        return WorkQueue(["bank"], [batch], lambda bank: [], is_recorded, n_threads)
+
+    cost = TaskCost(1.0, shared_seconds=8.0, parts=4)
+    took = simulate(make_queue, lambda item: cost, Crew(workers), Service())
+    assert (took.seconds, took.longest_seconds) == (seconds, seconds)
+    assert took.computing_seconds == 9.0
+
+
 class Lives:
     """Draws of a generator that are given: nobody is slow, lives as listed, then for ever."""
 
