@@ -130,9 +130,8 @@ class Outcome:
     ----------
     seconds : float
         Wall time, from the first task to the outcome of the last.
-    busy_seconds, computing_seconds : float
-        Time that threads had tasks, and that they computed, of all threads together; lost tasks
-        count.
+    computing_seconds : float
+        Time that threads computed, of all threads together; lost tasks count.
     coordinator_seconds, storage_seconds : float
         Time that the coordinator and the storage were busy.
     longest_seconds : float
@@ -144,7 +143,6 @@ class Outcome:
     """
 
     seconds: float = 0.0
-    busy_seconds: float = 0.0
     computing_seconds: float = 0.0
     coordinator_seconds: float = 0.0
     storage_seconds: float = 0.0
@@ -166,12 +164,11 @@ class _Worker:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A task: its worker, its begin, computation and end, its threads, and its deaths before."""
+    """A task: its worker, when it computes and ends, its threads, and its deaths before."""
 
     item: Item
     cost: TaskCost
     worker: _Worker
-    since: float
     computes: float
     ends: float
     n_threads: float  # on average, while it computes
@@ -265,7 +262,7 @@ class _Simulation:
         moving, computing = moved / self._service.bytes_per_second, together * worker.slowness
         computes = self._moved(moving)
         ends, n_threads = computes + computing, alone / together if together else 1.0
-        task = _Task(item, cost, worker, self.now, computes, ends, n_threads, deaths)
+        task = _Task(item, cost, worker, computes, ends, n_threads, deaths)
         self._running[number] = task
         worker.tasks.add(number)
         self._at(ends, lambda at: self._end(number, at))
@@ -299,7 +296,6 @@ class _Simulation:
     def _stop(self, number: int, at: float) -> _Task:
         """Take a task from those that run, and return it."""
         task = self._running.pop(number)
-        self.took.busy_seconds += at - task.since
         computed = max(0.0, min(at, task.ends) - task.computes)
         self.took.computing_seconds += task.n_threads * computed
         return task
