@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.captions import caption, is_missing
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.summary import (
     EARLY,
     INPUTS,
@@ -54,21 +55,6 @@ _PROXIMITIES = {
     "stationarity_max": "station-\narity",
 }
 _MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
-LEAST_P = 0.001  # p-values below it are not told apart
-NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
-
-
-def p_value_text(value: float) -> str:
-    """Return a p-value with three decimals, of which small ones are ``< 0.001``.
-
-    Examples
-    --------
-    >>> p_value_text(0.0421), p_value_text(2e-5)
-    ('0.042', '< 0.001')
-    """
-    if value < LEAST_P:
-        return f"< {LEAST_P}"
-    return f"{value:.3f}" if value >= LEAST_P else NOTHING
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.analysis.tables import NOTHING, p_value_text
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod

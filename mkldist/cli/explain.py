@@ -141,7 +141,7 @@ def _table(heading: str, shares: Sequence[Share]) -> Table:
 
 
 def _percent(mean: float, sd: float) -> str:
-    from mkldist.analysis.tables import NOTHING
+    from mkldist.analysis.cell_texts import NOTHING
 
     if math.isnan(mean):
         return NOTHING

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mkldist.analysis.tables import p_value_text
+from mkldist.analysis.cell_texts import p_value_text
 from mkldist.cli.compare_tables import plain_table, short
 
 if TYPE_CHECKING:

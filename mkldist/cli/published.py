@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.analysis.tables import NOTHING
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.cli.json_output import print_json
 from mkldist.cli.later_runs import tell_later_runs
 

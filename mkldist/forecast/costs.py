@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
+from mkldist.gram.bank import block_kernels
 from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
+from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import Settings, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
@@ -131,27 +131,43 @@ class TaskCosts:
         vectors = math.fsum(
             run.n_jobs * of_each for run, of_each in zip(item.runs, rounds, strict=True)
         )
-        seconds = _n_values(bank) * self._seconds_of_value(bank, passes, vectors)
-        seconds += math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
+        of_bank = self._pass_seconds(bank, passes, vectors)
+        of_runs = math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
+        receipt = rates.receipt_seconds * len(each)
+        if bank.sharded:
+            of_bank += _n_values(bank) * rates.kernel_value_seconds
+            parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
+            return TaskCost(of_runs, receipt_seconds=receipt, shared_seconds=of_bank, parts=parts)
+        if bank.is_factored:
+            of_runs += self._factor_seconds(bank, sum(run.n_jobs for run in item.runs))
         moved, kept = _reads(bank, passes)
         if item.builds:
             build = self._build_cost(bank, 1.0)
-            seconds, moved = seconds + build.seconds, build.moved_bytes
-        return TaskCost(seconds, moved, kept, rates.receipt_seconds * len(each))
+            of_bank, moved = of_bank + build.seconds, build.moved_bytes
+        return TaskCost(of_bank + of_runs, moved, kept, receipt)
 
-    def _seconds_of_value(self, bank: BankPlan, passes: float, vectors: float) -> float:
-        """Return the time that some passes take for one value, for so many vectors in all."""
+    def _pass_seconds(self, bank: BankPlan, passes: float, vectors: float) -> float:
+        """Return the time of some passes over a bank, for so many vectors in all."""
         rates = self.rates
-        each = rates.pass_value_seconds
-        each += 0.0 if bank.stored else rates.kernel_value_seconds
-        return passes * each + max(0.0, vectors - passes) * rates.vector_value_seconds
+        of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
+        further = max(0.0, vectors - passes) * rates.vector_value_seconds
+        return _n_values(bank) * (passes * of_pass + further)
+
+    def _factor_seconds(self, bank: BankPlan, n_solvers: int) -> float:
+        """Return the time to make factors, and of a pass over the kernels for each certificate."""
+        rates = self.rates
+        of_value = rates.kernel_value_seconds + rates.pass_value_seconds
+        certificates = n_solvers * bank.n_kernels * bank.shape.layout.n_entries * of_value
+        return _n_values(bank) * rates.kernel_value_seconds + certificates
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
         if (known := self.recorded.get(solver_key(run))) is not None:
             return known
         n_points = self.facts[run.dataset].known_sizes[run.split]
-        seconds = self.rates.solver_seconds + self.rates.cubic_seconds * n_points**3
+        seconds = self.rates.solver_seconds
+        if not bank.is_factored:  # no solver on factors makes a matrix of all points
+            seconds += self.rates.cubic_seconds * n_points**3
         passes = METHODS[run.method].typical_passes(bank.n_kernels)
         return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
 
@@ -163,19 +179,21 @@ def solver_key(run: RunPlan) -> SolverKey:
 
 def _n_blocks(bank: BankPlan) -> int:
     """Return the number of blocks that are built of a bank."""
-    shape = BankShape(bank.n_kernels, TileLayout.for_points(bank.n_points), bank.dtype)
-    return len(blocks_of(shape)) if bank.stored else 0
+    return len(blocks_of(bank.shape)) if bank.stored else 0
 
 
 def _n_values(bank: BankPlan) -> int:
-    """Return the number of kernel values of a bank."""
-    return bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
+    """Return the number of values of a bank: of its kernels, or of factors that stand for them."""
+    if bank.is_factored:
+        return bank.n_bytes // FLOAT_BYTES
+    return bank.n_kernels * bank.shape.layout.n_entries
 
 
 def _reads(bank: BankPlan, passes: float) -> tuple[float, float]:
     """Return the bytes that a batch reads, and those that its worker reads once and keeps.
 
-    A mapped bank that the node cache cannot hold is read in every pass, as a streamed one is.
+    A mapped bank that the node cache cannot hold is read in every pass, as a streamed one is.  Of a
+    bank that is not stored nothing is read.
     """
     if bank.backend == "memory":
         return bank.n_bytes, 0.0

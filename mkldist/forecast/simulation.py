@@ -44,12 +44,28 @@ class TaskCost:
         Further bytes that a worker reads once for all of its tasks on the bank, and keeps.
     receipt_seconds : float
         Time of the coordinator for the outcome, besides that of any task.
+    shared_seconds : float
+        Further time of threads, of what workers do together, each some parts of it.
+    parts : int
+        Parts of that, of equal size.
     """
 
     seconds: float
     moved_bytes: float = 0.0
     kept_bytes: float = 0.0
     receipt_seconds: float = 0.0
+    shared_seconds: float = 0.0
+    parts: int = 1
+
+    @property
+    def all_seconds(self) -> float:
+        """Time of all threads together."""
+        return self.seconds + self.shared_seconds
+
+    def seconds_on(self, workers: int) -> float:
+        """Return the time from beginning to end where there are so many workers."""
+        most = -(-self.parts // workers)  # parts of the worker that has most
+        return self.seconds + self.shared_seconds * most / self.parts
 
 
 CostOf = Callable[[Item], TaskCost]
@@ -114,9 +130,8 @@ class Outcome:
     ----------
     seconds : float
         Wall time, from the first task to the outcome of the last.
-    busy_seconds, computing_seconds : float
-        Time that threads had tasks, and that they computed, of all threads together; lost tasks
-        count.
+    computing_seconds : float
+        Time that threads computed, of all threads together; lost tasks count.
     coordinator_seconds, storage_seconds : float
         Time that the coordinator and the storage were busy.
     longest_seconds : float
@@ -128,7 +143,6 @@ class Outcome:
     """
 
     seconds: float = 0.0
-    busy_seconds: float = 0.0
     computing_seconds: float = 0.0
     coordinator_seconds: float = 0.0
     storage_seconds: float = 0.0
@@ -150,14 +164,14 @@ class _Worker:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A task on a worker, when it begins, computes and ends, and how often it has died before."""
+    """A task: its worker, when it computes and ends, its threads, and its deaths before."""
 
     item: Item
     cost: TaskCost
     worker: _Worker
-    since: float
     computes: float
     ends: float
+    n_threads: float  # on average, while it computes
     deaths: int
 
 
@@ -244,10 +258,12 @@ class _Simulation:
         if cost.kept_bytes and item.bank not in worker.banks:
             worker.banks.add(item.bank)
             moved += cost.kept_bytes
-        moving, computing = moved / self._service.bytes_per_second, cost.seconds * worker.slowness
+        alone, together = cost.all_seconds, cost.seconds_on(self._crew.workers)
+        moving, computing = moved / self._service.bytes_per_second, together * worker.slowness
         computes = self._moved(moving)
-        ends = computes + computing
-        self._running[number] = _Task(item, cost, worker, self.now, computes, ends, deaths)
+        ends, n_threads = computes + computing, alone / together if together else 1.0
+        task = _Task(item, cost, worker, computes, ends, n_threads, deaths)
+        self._running[number] = task
         worker.tasks.add(number)
         self._at(ends, lambda at: self._end(number, at))
         self.took.tasks += 1
@@ -280,8 +296,8 @@ class _Simulation:
     def _stop(self, number: int, at: float) -> _Task:
         """Take a task from those that run, and return it."""
         task = self._running.pop(number)
-        self.took.busy_seconds += at - task.since
-        self.took.computing_seconds += max(0.0, min(at, task.ends) - task.computes)
+        computed = max(0.0, min(at, task.ends) - task.computes)
+        self.took.computing_seconds += task.n_threads * computed
         return task
 
     def _join(self, worker: _Worker, at: float) -> None:

@@ -121,15 +121,14 @@ class BankView:
             case Diagonal(weights):
                 return Diagonal(self.padded(weights))
 
-    def _interpreted(self, request: Request, bank_answer: Floats) -> Floats:
+    def _interpreted(self, request: Request, bank_answer: Any) -> Any:
         """Return the view's answer to `request` from the bank's answer to the translated one.
 
         The bank's answer may be overwritten.
         """
         match request:
             case Combine():
-                gathered: Floats = self._gather_matrices(bank_answer)
-                return gathered
+                return self._gathered(bank_answer)
             case Quadratic(_, np.ndarray() as kernels):
                 return (self.scale[kernels] * bank_answer.T).T
             case Quadratic() | Inner() | Radii() | Diagonal():
@@ -168,12 +167,15 @@ class BankView:
         padded[:, self.index[:, None], self.index] = matrices
         return padded
 
-    def _gather_matrices(self, matrices: Any) -> Any:
-        if isinstance(matrices, FactoredMatrix):  # of kernels that are not centred
-            return matrices if self.index is None else matrices.on(self.index)
+    def _gathered(self, combined: Any) -> Any:
+        """Return combinations on the view's points: matrices, an operator, or a list of these."""
+        if isinstance(combined, list):
+            return [self._gathered(one) for one in combined]
+        if isinstance(combined, FactoredMatrix):  # of kernels that are not centred
+            return combined if self.index is None else combined.on(self.index)
         if self.index is not None:
-            matrices = matrices[..., self.index[:, None], self.index]
-        return centred_matrices(matrices) if self.centred else matrices
+            combined = combined[..., self.index[:, None], self.index]
+        return centred_matrices(combined) if self.centred else combined
 
 
 def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from mkldist.analysis.cell_texts import LEAST_P
 from mkldist.analysis.compare_results import (
     FEWEST_DATA_SETS,
     OverDataSets,
@@ -90,7 +91,7 @@ def p_words(test: PairComparison | OverDataSets) -> str:
     """Return the adjusted p-value of a test, and say where it is not the p-value itself."""
     if math.isnan(test.p_holm):
         return "p unknown"
-    p = f"p = {test.p_holm:.2g}" if test.p_holm >= 0.001 else "p < 0.001"
+    p = f"p = {test.p_holm:.2g}" if test.p_holm >= LEAST_P else f"p < {LEAST_P}"
     return p if test.p_holm == test.p_value else f"{p} with Holm's correction"
 
 

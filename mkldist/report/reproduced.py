@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion, Judged, judge
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published import Cell, Published, against_published
-from mkldist.analysis.tables import NOTHING
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState
 from mkldist.spec.changes import changes

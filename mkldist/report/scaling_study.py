@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.growth import SIZES
-from mkldist.analysis.tables import NOTHING
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import Chart

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.analysis.tables import NOTHING, p_value_text
 from mkldist.durable import write_file
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
@@ -89,7 +89,7 @@ def number(value: float, form: str) -> Cell:
 
 
 def p_value(value: float) -> Cell:
-    """Return the cell of a p-value, see :func:`mkldist.analysis.tables.p_value_text`."""
+    """Return the cell of a p-value, see :func:`mkldist.analysis.cell_texts.p_value_text`."""
     return Cell(p_value_text(value), None if np.isnan(value) else float(value))
 
 

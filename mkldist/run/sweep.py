@@ -38,8 +38,8 @@ from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
-from mkldist.run.search_notes import left_out_note, round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
+from mkldist.run.sweep_notes import left_out_note, opening_note, resume_note, round_note
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
@@ -297,7 +297,8 @@ class _Sweep:
         small = options.in_this_process or alone
         options = replace(options.limited_to(n_runs), in_this_process=small)
         try:
-            for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
+            opening = opening_note(self.rounds, n_runs, self.folder.path)
+            for line in (*self.resolved.account_lines(self.spec), opening):
                 progress.note(line)
             progress.show(Counts(runs=len(self.plan.runs) - len(before), doing="starting workers"))
             compiling = self._compiling(without(self.plan.batches, before), options)
@@ -310,11 +311,11 @@ class _Sweep:
         except BaseException as error:
             with suppress(Exception):  # the user is told of the error that ended the sweep
                 self._catch_up()
-            if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(self._how_to_go_on(resume_command)) from error
-            if isinstance(error, OutOfTimeError):
-                how = self._how_to_go_on(resume_command)
-                raise OutOfTimeError(error.where, error.found, hint=how) from None
+            if isinstance(error, KeyboardInterrupt | OutOfTimeError):
+                how = resume_note(self.rounds, len(self.recorded()), resume_command)
+                if isinstance(error, OutOfTimeError):
+                    raise OutOfTimeError(error.where, error.found, hint=how) from None
+                raise KeyboardInterrupt(how) from error
             raise
 
     def _do_rounds(
@@ -332,9 +333,9 @@ class _Sweep:
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
                 progress.note(round_note(self.rounds))
-            if self.rounds.without_C:
-                progress.note(left_out_note(self.rounds))
             if not more:
+                if self.rounds.without_C:
+                    progress.note(left_out_note(self.rounds))
                 return
             self._catch_up()
             before = self._prepare()
@@ -387,21 +388,3 @@ class _Sweep:
         """Draw the figures that the sweep asks for; return their paths."""
         with writing(self.folder.figures):
             return draw_figures(self.plan, self.resolved, self.store, self.folder.figures)
-
-    def _opening(self, n_runs: int) -> str:
-        """Return the first line of the progress."""
-        before = len(self.rounds.most.runs) - n_runs
-        are = "is" if before == 1 else "are"
-        recorded = f", {before} {are} recorded already" if before else ""
-        runs = f"{'at most ' * (self.spec.search is not None)}{counted(n_runs, 'run')} to do"
-        return f"{self.spec.name}: {runs}{recorded}; output in {self.folder.path}"
-
-    def _how_to_go_on(self, resume_command: str) -> str:
-        """Return how much is recorded, and the command that does the rest."""
-        recorded = f"{len(self.recorded())} of {self._all_runs()} runs are recorded"
-        return f"{recorded}; resume with: {resume_command}"
-
-    def _all_runs(self) -> str:
-        """Return the number of all runs, in words if a search may end with fewer."""
-        n_runs = len(self.rounds.most.runs)
-        return f"at most {n_runs}" if self.spec.search is not None else f"{n_runs}"

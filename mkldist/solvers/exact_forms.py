@@ -3,6 +3,10 @@
 A dual point is feasible whatever the kernels are.  With the quadratic forms of the kernels
 themselves its dual value therefore bounds the optimum with the kernels from below.  One pass over
 the kernels gives the forms.
+
+Every such bound, :attr:`mkldist.solvers.base.Method.exact_bound`, takes the problem, the parameters
+of the method, and the solution on factors with its state for a path.  It asks the kernels for
+`Quadratic` and `Diagonal`, and returns a lower bound of the optimum with the kernels that answer.
 """
 
 from __future__ import annotations
@@ -55,25 +59,10 @@ def best_multiple(height: float, form: float) -> float:
 def fixed_weights_bound(
     problem: Problem, params: SolverParams, solution: Solution
 ) -> Generator[Request, Any, float]:
-    """Ask for the dual value of a machine's dual point at the kernel weights of the solution.
+    """Ask for the dual value of a machine's dual point at the solution's weights, fixed before.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem of a support vector machine, or of one for each class.
-    params : SolverParams
-        Its parameters.
-    solution : Solution
-        The solution on factors, at weights that were fixed before.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer, at these weights.
+    A machine of each class has a dual point of its own; their values add up.
+    Parameters, requests and result are those of every such bound.
     """
     alpha = solution.dual_variables.reshape(problem.n_points, -1)
     signed = alpha * problem.y.reshape(alpha.shape)

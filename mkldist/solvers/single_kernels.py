@@ -30,7 +30,7 @@ def gram_matrices(kernels: Ints) -> Generator[Combine, Floats, Floats]:
     return (yield Combine(np.eye(len(kernels)), kernels))
 
 
-def grams(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix]]:
+def gram_operators(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix]]:
     """Ask for the Gram matrices of a few kernels, or for their operators where the bank has these.
 
     Parameters

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from mkldist.analysis.tables import NOTHING
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.cli.compare import command
 from mkldist.cli.reproduced import write_reproduced
 from mkldist.errors import MkldistError

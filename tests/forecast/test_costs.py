@@ -78,6 +78,28 @@ def test_a_mapped_bank_beyond_the_cache_is_read_in_every_pass(monkeypatch):
     assert cost.moved_bytes == METHODS["level"].typical_passes(40) * plan.banks[0].n_bytes
 
 
+def test_a_sharded_bank_is_computed_once_by_all_workers_together():
+    plan, costs = planned("sharded")
+    bank, runs, cost = plan.banks[0], plan.batches[0].runs, costs(item_of(plan))
+    values = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
+    once = values * 2e-9 + work(plan, METHODS["level"].typical_passes(40))
+    assert cost.all_seconds == pytest.approx(once)
+    assert cost.seconds == pytest.approx(len(runs) * (0.01 + 3e-10 * 30**3 + 0.005))
+    assert (cost.moved_bytes, cost.kept_bytes, cost.parts) == (0, 0, 1)  # 40 kernels are one block
+
+
+def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernels():
+    plan, costs = planned("factors")
+    bank, runs = plan.banks[0], plan.batches[0].runs
+    passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / 8
+    kernels = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
+    of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
+    expected = factors * (2e-9 + of_passes) + len(runs) * (kernels * 3e-9 + 0.01 + 0.005)
+    cost = costs(item_of(plan))
+    assert cost.seconds == pytest.approx(expected)
+    assert (cost.moved_bytes, cost.kept_bytes, cost.shared_seconds) == (0, 0, 0)
+
+
 def test_recorded_runs_replace_the_rates(tmp_path):
     plan, _ = planned("memory")
     store = RecordStore(tmp_path)

@@ -65,7 +65,7 @@ def simulated(
 def test_two_workers_do_three_tasks():
     # 0–3 and 0–2, then 2–4: the second worker takes the third task.
     took = simulated([3.0, 2.0, 2.0], Crew(2))
-    assert (took.seconds, took.busy_seconds, took.tasks) == (4.0, 7.0, 3)
+    assert (took.seconds, took.computing_seconds, took.tasks) == (4.0, 7.0, 3)
     assert took.longest_seconds == 3.0
 
 
@@ -116,6 +116,21 @@ def test_a_straggler_makes_a_tail():
     assert slow.seconds == 8.0
 
 
+@pytest.mark.parametrize(("workers", "seconds"), [(1, 9.0), (2, 5.0), (3, 5.0), (4, 3.0), (9, 3.0)])
+def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
+    # One second alone, and four parts of two seconds each; the worker that has most decides.
+    run = run_plan("bank", 0)
+
+    def make_queue(is_recorded, n_threads):
+        batch = BatchPlan(run.id, run.bank, (run,))
+        return WorkQueue(["bank"], [batch], lambda bank: [], is_recorded, n_threads)
+
+    cost = TaskCost(1.0, shared_seconds=8.0, parts=4)
+    took = simulate(make_queue, lambda item: cost, Crew(workers), Service())
+    assert (took.seconds, took.longest_seconds) == (seconds, seconds)
+    assert took.computing_seconds == 9.0
+
+
 class Lives:
     """Draws of a generator that are given: nobody is slow, lives as listed, then for ever."""
 
@@ -137,7 +152,7 @@ def test_a_death_repeats_its_task(monkeypatch):
     monkeypatch.setattr("mkldist.forecast.simulation.random.Random", Lives(2.0))
     took = simulated([3.0, 1.0], Crew(1, deaths_per_hour=1.0), blocks=0)
     assert took.seconds == 2 + RESTART_SECONDS + 4
-    assert (took.deaths, took.abandoned, took.busy_seconds) == (1, 0, 6.0)
+    assert (took.deaths, took.abandoned, took.computing_seconds) == (1, 0, 6.0)
 
 
 def test_another_worker_takes_the_task_of_a_dead_one(monkeypatch):
@@ -172,7 +187,7 @@ def test_a_seed_gives_one_outcome():
 def test_no_schedule_beats_the_bounds_and_lists_keep_grahams(times, workers, threads):
     """Graham 1966: list scheduling takes at most (2 - 1/m) of the best possible time."""
     took = simulated(times, Crew(workers, threads))
-    m, work = workers * threads, took.busy_seconds
+    m, work = workers * threads, took.computing_seconds
     assert work == pytest.approx(math.fsum(times))
     least = max(work / m, took.longest_seconds)
     assert least <= took.seconds * (1 + 1e-9)

@@ -85,10 +85,9 @@ def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
 
 
 def test_only_runs_without_a_record_are_foretold(tmp_path):
-    few = sweep_text({"uniform": [1.0]}, repeats=12)
-    run_here(few, tmp_path / "r", None)
-    spec = tomllib.loads(TEXT)
-    left = mkldist.plan(spec, output=tmp_path / "r", workers=1).forecast
-    all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1).forecast
-    assert "No run is recorded" not in str(mkldist.plan(spec, output=tmp_path / "r", workers=1))
-    assert left.processor_hours[0] < all_of_them.processor_hours[0]
+    run_here(sweep_text({"uniform": [1.0]}), tmp_path / "r", None)
+    spec = tomllib.loads(sweep_text({"uniform": [1.0, 10.0]}))
+    left = mkldist.plan(spec, output=tmp_path / "r", workers=1)
+    all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1)
+    assert "No run is recorded" not in str(left)
+    assert left.forecast.processor_hours[0] < all_of_them.forecast.processor_hours[0]

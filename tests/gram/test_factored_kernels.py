@@ -17,6 +17,7 @@ from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource
+from mkldist.gram.view import answer_views
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.spec.banks import BankSpec
@@ -114,6 +115,16 @@ def test_sources_have_the_same_kernels_on_some_of_their_points():
             )
         diagonals = source.diagonals(slice(0, source.n_kernels))
         assert_allclose(part.diagonals(slice(0, source.n_kernels)), diagonals[:, some])
+
+
+def test_views_have_operators_of_single_kernels_on_their_points(few):
+    index = np.array([50, 2, 7])
+    [view] = begun().views([index], ())
+    wanted = Combine(np.eye(2), np.array([3, 1]), thin=True)
+    [operators] = answer_views([(view, wanted)])
+    for kernel, operator in zip((3, 1), operators, strict=True):
+        rows = view.bank.factors[kernel].values[index]
+        assert_allclose(operator @ np.eye(3), rows @ rows.T, rtol=1e-12, atol=1e-14)
 
 
 def test_some_kernels_go_on_by_themselves(few):

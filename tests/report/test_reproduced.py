@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.published import Published
-from mkldist.analysis.tables import NOTHING
 from mkldist.report.reproduced import NOT_EXPLAINED, experiments, reproduced
 from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made

@@ -48,6 +48,7 @@ C = [10.0, 100.0]
 [[methods]]
 name = "uniform"
 C = 10.0
+{chosen}
 """
 MOONS = 'name = "two_moons"\noptions = { n = 120, noise = 0.3 }'
 
@@ -59,7 +60,7 @@ def few(monkeypatch, tmp_path):
 
 
 def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
-    settings = {"more": "", "data": MOONS, "fit": "train"} | changes
+    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": ""} | changes
     return task_of(TEXT.format(backend=backend, **settings), folder)
 
 
@@ -96,6 +97,19 @@ def test_inner_folds_are_solved_on_factors_and_scored_on_the_bank(tmp_path):
         assert record.extra["exact_gap"] <= 1e-3
         error = exact[name].scores["validation_error"]
         assert record.scores["validation_error"] == pytest.approx(error, abs=0.05)
+
+
+@pytest.mark.parametrize("method", ["best_single", "svm"])
+def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_path, method):
+    more = "[selection]\nfolds = 3\n"
+    wanted = task(tmp_path, more=more, chosen=f'[[methods]]\nname = "{method}"\n')
+    runs = tuple(run for run in wanted.runs if run.method == method)
+    solve_batch(replace(wanted, runs=runs))
+    store = RecordStore(Path(wanted.settings.records))
+    for record in (store.read(run.id) for run in runs):
+        assert record.state is RunState.COMPLETE, record.error
+        assert record.extra["exact_gap"] <= 1e-3
+        assert record.scores["validation_error"] < 0.3
 
 
 def test_each_class_is_certified_and_all_together(tmp_path):

@@ -27,7 +27,7 @@ from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.single_kernels import check_kernel_number, grams
+from mkldist.solvers.single_kernels import check_kernel_number, gram_operators
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -131,7 +131,7 @@ def _choose(
     best = Choice(kernel=int(numbers[0]), C=Cs[0], error=1.0, hinge=np.inf)
     for first in range(0, len(numbers), CHUNK):
         some = numbers[first : first + CHUNK]
-        few = yield from grams(some)
+        few = yield from gram_operators(some)
         for kernel, K in zip(some.tolist(), few, strict=True):
             if kernel != numbers[0] and problem.clock.past(params.time_limit):
                 return replace(best, complete=False)

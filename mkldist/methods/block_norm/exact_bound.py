@@ -26,23 +26,7 @@ def exact_bound(
 ) -> Generator[Request, Any, float]:
     """Ask for the forms of all kernels at the dual point of the solution, by one pass.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : BlockNormParams
-        Loss and regulariser.
-    solution : Solution
-        The solution on factors.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     rho = solution.dual_variables

@@ -103,23 +103,7 @@ def exact_bound(
     The dual value is a parabola in multiples of the residual.  Any multiple is feasible where the
     loss has no slope, and then the best one counts.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : PrimalMKLParams
-        Its parameters.
-    solution : Solution
-        The solution on factors.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     loss, lam = squared_loss(params, problem.y), params.lam
     r = signed_by_class(params, solution.dual_variables, problem.y)

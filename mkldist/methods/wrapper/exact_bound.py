@@ -27,23 +27,7 @@ def exact_bound(
 ) -> Generator[Request, Any, float]:
     """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : HingeParams
-        Its parameters.
-    solution : Solution
-        The solution on factors, with its dual points.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     cuts = DualCuts(problem.n_kernels)
     for height, q in (yield from binding_forms(problem, solution)):

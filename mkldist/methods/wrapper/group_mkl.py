@@ -126,23 +126,7 @@ def exact_bound(
 ) -> Generator[Request, Any, float]:
     """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : GroupMklParams
-        Its parameters.
-    solution : Solution
-        The solution on factors, with the state for a path.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     groups = _groups(problem, params)
     part = _on(groups, problem)

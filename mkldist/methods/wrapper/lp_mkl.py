@@ -157,23 +157,7 @@ def exact_bound(
 ) -> Generator[Request, Any, float]:
     """Ask for the forms of all kernels at the best dual point met, by one pass.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : LpMklParams
-        Its parameters.
-    solution : Solution
-        The solution on factors of the kernels.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        A lower bound of the optimum with the kernels that answer.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     [(height, q)] = yield from binding_forms(problem, solution)
     return best_multiple(height, dual_norm(q, params.p))

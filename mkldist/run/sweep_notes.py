@@ -1,13 +1,54 @@
-"""Lines about the rounds of a sweep: how far a search is, and which runs are left out."""
+"""Lines about the rounds of a sweep: its runs, how far a search is, and which runs are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from mkldist.counted import counted
 from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
 from mkldist.spec.search import TRIAL
+
+
+def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
+    """Return the first line of a call: what is to do, what is recorded, and where it goes.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of the sweep.
+    n_left : int
+        Runs that are not recorded, as many as there may be.
+    output : Path
+        Output folder.
+    """
+    before = len(rounds.most.runs) - n_left
+    are = "is" if before == 1 else "are"
+    recorded = f", {before} {are} recorded already" if before else ""
+    runs = f"{_at_most(rounds)}{counted(n_left, 'run')} to do"
+    return f"{rounds.spec.name}: {runs}{recorded}; output in {output}"
+
+
+def resume_note(rounds: Rounds, n_recorded: int, resume_command: str) -> str:
+    """Return how much of a sweep is recorded, and the command that does the rest.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of the sweep.
+    n_recorded : int
+        Recorded runs.
+    resume_command : str
+        The command.
+    """
+    runs = f"{_at_most(rounds)}{len(rounds.most.runs)} runs"
+    return f"{n_recorded} of {runs} are recorded; resume with: {resume_command}"
+
+
+def _at_most(rounds: Rounds) -> str:
+    """Return words before the number of all runs, if there may be fewer in the end."""
+    return "at most " * rounds.are_several
 
 
 def round_note(rounds: Rounds) -> str:
