@@ -122,10 +122,12 @@ class ThinSystem:
             for weight, factor in zip(self._weights, self._factors, strict=True)
         ]
         every = np.concatenate([np.empty(0), *masses])
-        least = np.partition(every, -COLUMNS)[-COLUMNS] if len(every) > COLUMNS else TINY
+        heavy = every >= TINY
+        heavy[np.argsort(-every, kind="stable")[COLUMNS:]] = False  # of equal ones too
+        places = np.split(heavy, np.cumsum([len(mass) for mass in masses])[:-1])
         kept = [
-            (np.sqrt(weight) * self._root)[:, None] * factor[:, mass >= least]
-            for weight, factor, mass in zip(self._weights, self._factors, masses, strict=True)
+            (np.sqrt(weight) * self._root)[:, None] * factor[:, place]
+            for weight, factor, place in zip(self._weights, self._factors, places, strict=False)
         ]
         return np.concatenate([np.empty((len(self._root), 0)), *kept], axis=1)
 

@@ -59,6 +59,15 @@ def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
     assert steps[3] <= 2
 
 
+def test_columns_of_equal_weight_do_not_fill_the_preconditioner(monkeypatch):
+    monkeypatch.setattr(thin_system, "COLUMNS", 5)
+    factors = [np.eye(N), np.zeros((N, 3)), np.eye(N)]  # as of narrow kernels and of one of zeros
+    system = ThinSystem(np.ones(N), np.ones(3), factors)
+    assert system._heaviest().shape == (N, 5)
+    expected = bordered(3.0 * np.eye(N), GRADIENT)
+    assert_allclose(system.minimiser(GRADIENT, 1e-10), expected, atol=1e-8)
+
+
 def test_the_preconditioner_promises_at_least_the_gain(monkeypatch):
     monkeypatch.setattr(thin_system, "COLUMNS", 5)
     system = ThinSystem(DIAGONAL, WEIGHTS, FACTORS)
