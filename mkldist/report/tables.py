@@ -22,7 +22,7 @@ from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
-MOST_ROWS = 1000  # of a table, in the page
+MOST_ROWS = 500  # of a table, in the page
 
 
 @dataclass(frozen=True)

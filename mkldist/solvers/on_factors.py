@@ -130,7 +130,7 @@ class _Growing:
             return {}
         with self._charged():
             lack = self.kernels.lacking(active, solution.coefficients).reshape(len(active), -1)
-        shares = 0.5 * solution.kernel_weights[active] * lack.sum(axis=1)
+        shares = 0.5 * _unit(solution) * solution.kernel_weights[active] * lack.sum(axis=1)
         allowed = (1.0 - SHARE) * self.params.tol * abs(solution.objective)
         total = float(shares.sum())
         if total <= allowed:
@@ -208,3 +208,14 @@ class _Growing:
             pass_cpu_seconds=time.thread_time() - cpu + spent.threads_cpu_seconds,
             pass_bytes=spent.value_bytes,
         )
+
+
+def _unit(solution: Solution) -> float:
+    """Return the unit of norms in the objective.
+
+    The dual variables are the slopes of the loss at the function, and a multiple of its
+    coefficients: 1 for the hinge loss with a norm of 1/2, lam for PrimalMKL, and one over the sum
+    of the weights before they are normalised for block norms.
+    """
+    length = float(np.linalg.norm(solution.coefficients))
+    return float(np.linalg.norm(solution.dual_variables)) / length if length > 0.0 else 0.0

@@ -33,7 +33,7 @@ def completed(folder, words: str) -> list[str]:
     [
         ("mkldist sw", ["plain,sweep"]),
         ("mkldist sweep quick", ["plain,quickstart"]),
-        ("mkldist plan mi", ["plain,mine.toml"]),
+        ("mkldist plan min", ["plain,mine.toml"]),
         ("mkldist plan else", ["file,else"]),
         ("mkldist status ", ["plain,old"]),
         ("mkldist sca", ["plain,scale"]),

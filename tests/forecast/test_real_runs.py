@@ -1,7 +1,7 @@
 """Forecasts held to sweeps that were run: `curve`, `costs` and `simulation` together.
 
 Solvers that wait take the same time on a busy machine, so that these sweeps tell how work is
-divided and what is lost between tasks.  What solvers compute is compared in processor time.
+divided and what is lost between tasks.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.forecast.costs import SolverCost, TaskCosts, recorded_costs
+from mkldist.forecast.costs import SolverCost, TaskCosts
 from mkldist.forecast.curve import forecasts
-from mkldist.forecast.measuring import measured_rates
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import Crew
-from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
@@ -25,7 +23,6 @@ from tests.run.sweeps import (
     misbehaving_methods,
     record_times,
     records,
-    run_here,
     run_process,
     sweep_text,
 )
@@ -67,22 +64,3 @@ def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
             rows = forecasts(costs, Crew(n_workers), numbers=())
             [foretold] = [row.seconds for row in rows if row.workers == n_workers]
             assert foretold == pytest.approx(seconds, rel=TOLERANCE)
-
-
-@pytest.mark.slow
-def test_some_recorded_runs_foretell_the_processor_time_of_the_others(tmp_path):
-    few, many = (sweep_text({"level": [1.0, 10.0, 100.0]}, repeats=n, fit="all") for n in (6, 24))
-    output = tmp_path / "r"
-    run_here(few, output, None)
-    store, before = RecordStore(output / "records"), records(output)
-    costs = costs_of(many, measured_rates(tmp_path), 1)
-    known = recorded_costs(costs.plan, store)
-    assert len(known) == 1
-    costs = TaskCosts(costs.plan, costs.facts, costs.memory_limit, costs.rates, known)
-    [foretold] = forecasts(costs, Crew(1), before, numbers=())
-    run_here(many, output, None)
-    new = [record for run_id, record in records(output).items() if run_id not in before]
-    assert len(new) == 54
-    computed = math.fsum(one.times["cpu_seconds"] + one.times["pass_cpu_seconds"] for one in new)
-    writing = len(new) * costs.rates.record_seconds
-    assert foretold.processor_hours * 3600 - writing == pytest.approx(computed, rel=TOLERANCE)

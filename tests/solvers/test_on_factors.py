@@ -145,3 +145,19 @@ def test_work_of_all_rounds_is_counted():
     solution, _ = solved(kernels_of(GRAMS), C=30.0, tol=1e-3)
     alone, _ = solved(kernels_of(GRAMS, tolerance=0.0, rank=5), C=30.0, tol=1e-3)
     assert solution.counters.svm_solves > alone.counters.svm_solves
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "unit"),
+    [
+        ("level", {"C": 3.0}, 1.0),
+        ("primalmkl", {"lam": 0.3}, 0.3),
+        ("spicymkl", {"loss": "logistic", "C": 0.1}, None),
+        ("elastmkl", {"loss": "squared", "C": 0.1}, None),
+    ],
+)
+def test_norms_in_the_objective_are_slopes_of_the_loss_times_the_function(name, params, unit):
+    solution, _ = solved(kernels_of(GRAMS), name, tol=1e-2, **params)
+    slopes, coefficients = np.abs(solution.dual_variables), np.abs(solution.coefficients)
+    np.testing.assert_allclose(slopes, on_factors._unit(solution) * coefficients, rtol=1e-3)
+    assert unit is None or on_factors._unit(solution) == pytest.approx(unit, rel=1e-3)
