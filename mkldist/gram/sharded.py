@@ -10,7 +10,8 @@ Shards begin with whole blocks of a pass.  So every product has the shape that i
 and every sum the same order, and all answers are the same to the last bit.
 
 Combinations of few kernels are made here, from copies of these kernels, because solvers come back
-to their active kernels.
+to their active kernels.  Where memory keeps fewer copies than one combination takes, that one goes
+from shard to shard too, and its last digits are those of a pass.
 """
 
 from __future__ import annotations

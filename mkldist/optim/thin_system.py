@@ -10,6 +10,9 @@ preconditioner keeps the diagonal and the heaviest columns F of the weighted fac
 and leaves out the others.  The heaviest columns are those of the largest ``f'D^-1 f``; of a pivoted
 Cholesky factor these are the first ones, which hold most of its trace.  Where all columns are few,
 P is H and one step suffices.
+
+On vectors of sum zero, every column of F may be shifted by a multiple of 1.  The shifts with
+``1'D^-1 F = 0`` make ``P^-1 1 = D^-1 1``, without the cancellation of nearly constant kernels.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class ThinSystem:
         if not np.isfinite(capacity).all():  # the diagonal alone preconditions
             self._F, capacity = self._F[:, :0], np.empty((0, 0))
         self._capacity = _factorised(capacity)
-        self._of_ones = self._inverse(np.ones((len(diagonal), 1)))
+        self._of_ones = (self._root**2)[:, None]
         self.steps = 0
 
     def __matmul__(self, vectors: Floats) -> Floats:
@@ -84,7 +87,7 @@ class ThinSystem:
         z, shift = self._balanced(residual)
         residual -= shift
         p, rho = -z, _dots(residual, z)
-        enough = share**2 * rho
+        enough = share**2 * np.maximum(rho, 0.0)
         for _ in range(STEPS):
             product = self @ p
             curvature = _dots(p, product)
@@ -115,19 +118,24 @@ class ThinSystem:
         return self._root[:, None] * scaled
 
     def _heaviest(self) -> Floats:
-        """Return the heaviest columns of ``D^-1/2 sqrt(w_s) G_s``, (n, k)."""
+        """Return ``D^-1/2 F`` for the heaviest columns of ``sqrt(w_s) G_s``, shifted, (n, k)."""
         inverse = self._root**2
         masses = [
             weight * np.einsum("nr,nr,n->r", factor, factor, inverse)
             for weight, factor in zip(self._weights, self._factors, strict=True)
         ]
         every = np.concatenate([np.empty(0), *masses])
-        least = np.partition(every, -COLUMNS)[-COLUMNS] if len(every) > COLUMNS else TINY
+        heavy = every >= TINY
+        heavy[np.argsort(-every, kind="stable")[COLUMNS:]] = False  # of equal ones too
+        places = np.split(heavy, np.cumsum([len(mass) for mass in masses])[:-1])
         kept = [
-            (np.sqrt(weight) * self._root)[:, None] * factor[:, mass >= least]
-            for weight, factor, mass in zip(self._weights, self._factors, masses, strict=True)
+            (np.sqrt(weight) * self._root)[:, None] * factor[:, place]
+            for weight, factor, place in zip(self._weights, self._factors, places, strict=False)
         ]
-        return np.concatenate([np.empty((len(self._root), 0)), *kept], axis=1)
+        scaled = np.concatenate([np.empty((len(self._root), 0)), *kept], axis=1)
+        unit = self._root / np.linalg.norm(self._root)
+        scaled -= np.outer(unit, unit @ scaled)
+        return scaled
 
 
 def _dots(left: Floats, right: Floats) -> Floats:

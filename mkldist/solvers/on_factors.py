@@ -80,11 +80,7 @@ def solve_on_factors(
             continue
         solution, forms = growing.certified(solution)
         if not growing.grow(growing.needs_of_all(solution, forms)):
-            if growing.limit:
-                late = growing.limit == "time_limit"
-                stop = StopReason.TIME_LIMIT if late else StopReason.STALLED
-                solution = replace(solution, stop_reason=stop)
-            return FactorSolution(solution, growing.limit, growing.times)
+            return growing.ended(solution)
 
 
 @dataclass(eq=False)
@@ -148,16 +144,35 @@ class _Growing:
         return replace(found, extra={**found.extra, "largest_rank": float(rank)}), forms
 
     def needs_of_all(self, solution: Solution, forms: ExactForms) -> dict[int, int]:
-        """Return the ranks that kernels need which are active, or would be if nothing lacked."""
-        tol = self.params.tol
-        if not solution.converged or solution.exact_gap <= tol:
+        """Return the ranks that kernels need which are active, or would be if nothing lacked.
+
+        On the simplex, kernels of larger forms than all others would be.  Where these lack nothing,
+        the method has another rule, such as a threshold, and all kernels may be to blame.  None is
+        where most of the exact gap is that on the factors.
+        """
+        tol, gap = self.params.tol, solution.exact_gap
+        if gap <= tol or solution.gap > SHARE * gap:
             return {}
         largest = np.maximum(forms.found.max(axis=0), np.finfo(float).tiny)
         lack = (forms.exact - forms.found) / largest
         concerned = (solution.kernel_weights > 0.0)[:, None] | (forms.exact > largest)
         blame = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
-        kernels = np.flatnonzero(blame > min(SLACK * tol, float(blame.max(initial=0.0)) / 2))
-        return self._ranks(kernels, float(blame.max(initial=0.0)) / ((1.0 - SHARE) * tol))
+        if blame.max(initial=0.0) <= SLACK * tol:
+            blame = lack.max(axis=1, initial=0.0)
+        most = float(blame.max(initial=0.0))
+        kernels = np.flatnonzero(blame > min(SLACK * tol, most / 2))
+        return self._ranks(kernels, most / ((1.0 - SHARE) * tol))
+
+    def ended(self, solution: Solution) -> FactorSolution:
+        """Return the last solution, which has converged where its exact gap is at most `tol`."""
+        stop, limit = solution.stop_reason, self.limit
+        if solution.exact_gap <= self.params.tol:
+            stop, limit = StopReason.CONVERGED, ""
+        elif limit == "time_limit":
+            stop = StopReason.TIME_LIMIT
+        elif limit or solution.converged:  # or nothing is lacking that could be seen
+            stop, limit = StopReason.STALLED, limit or "rounding"
+        return FactorSolution(replace(solution, stop_reason=stop), limit, self.times)
 
     def grow(self, ranks: dict[int, int]) -> bool:
         """Make factors longer; return True if any is."""

@@ -193,3 +193,15 @@ def test_shards_can_be_made_before_the_first_request():
     bank.load()
     assert {shard for shard, _ in bank._calls.calls} == set(range(5))
     assert bank.counter.bytes_moved == 0
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_combinations_of_more_kernels_than_are_kept_differ_in_last_digits_alone(kept):
+    grams = random_grams(61, 40)
+    bank, memory = sharded(grams, kept=kept), MemoryBank.from_grams(grams, "float64")
+    weights = np.zeros(61)
+    weights[[2, 9, 17, 33, 60]] = 0.1, 0.2, 0.3, 0.15, 0.25
+    [found], [expected] = answer(bank, [Combine(weights)]), answer(memory, [Combine(weights)])
+    eps = np.finfo(np.float64).eps
+    assert np.abs(found - expected).max() <= 5 * eps * (weights @ np.abs(grams).max(axis=(1, 2)))
+    assert "take_rows" not in {work for _, work in bank._calls.calls}

@@ -59,12 +59,43 @@ def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
     assert steps[3] <= 2
 
 
+def test_columns_of_equal_weight_do_not_fill_the_preconditioner(monkeypatch):
+    monkeypatch.setattr(thin_system, "COLUMNS", 5)
+    factors = [np.eye(N), np.zeros((N, 3)), np.eye(N)]  # as of narrow kernels and of one of zeros
+    system = ThinSystem(np.ones(N), np.ones(3), factors)
+    assert system._heaviest().shape == (N, 5)
+    expected = bordered(3.0 * np.eye(N), GRADIENT)
+    assert_allclose(system.minimiser(GRADIENT, 1e-10), expected, atol=1e-8)
+
+
 def test_the_preconditioner_promises_at_least_the_gain(monkeypatch):
     monkeypatch.setattr(thin_system, "COLUMNS", 5)
     system = ThinSystem(DIAGONAL, WEIGHTS, FACTORS)
     best = bordered(dense(), GRADIENT)
     gain = -0.5 * float(GRADIENT @ best)
     assert 0.5 * float(GRADIENT @ system.preconditioned(GRADIENT)) >= gain
+
+
+@pytest.mark.parametrize("constant", [1e6, 1e12, 1e18])
+@pytest.mark.parametrize("share", [1e-2, 1e-10])
+def test_constant_kernels_change_nothing_whatever_their_weight(constant, share):
+    weights, factors = np.append(WEIGHTS, constant), [*FACTORS, np.ones((N, 1))]
+    gradient = GRADIENT - GRADIENT.mean()
+    found = ThinSystem(DIAGONAL, weights, factors).minimiser(gradient, share)
+    expected = bordered(dense(), gradient)
+    assert_allclose(found, expected, atol=10 * share * np.abs(expected).max())
+
+
+def test_a_gradient_that_is_rounding_of_a_constant_leaves_rounding():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        factors = [np.ones((5, 1)), rng.normal(size=(5, 3))]
+        diagonal = np.full(5, 10.0 ** rng.uniform(-12, 6))
+        system = ThinSystem(diagonal, 10.0 ** rng.uniform(-12, 12, size=2), factors)
+        gradient = 1e6 + 1e-10 * rng.normal(size=5)
+        found = system.minimiser(gradient, 1e-5)
+        assert np.isfinite(found).all()
+        assert np.abs(found).max() <= 1e-7 / diagonal.min()
 
 
 def test_a_system_without_factors_is_diagonal():

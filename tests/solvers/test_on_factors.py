@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,8 +15,10 @@ from mkldist.gram.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.solvers import on_factors
-from mkldist.solvers.base import Problem
+from mkldist.solvers.base import Problem, StopReason
 from mkldist.solvers.on_factors import solve_on_factors
+from tests.methods.instances import Instance
+from tests.methods.references import block_norm
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
 
 N = 90
@@ -170,3 +173,47 @@ def test_norms_in_the_objective_are_slopes_of_the_loss_times_the_function(name, 
     slopes, coefficients = np.abs(solution.dual_variables), np.abs(solution.coefficients)
     np.testing.assert_allclose(slopes, on_factors._unit(solution) * coefficients, rtol=1e-3)
     assert unit is None or on_factors._unit(solution) == pytest.approx(unit, rel=1e-3)
+
+
+def ending(level, **changes):
+    """Solve by a method that ends otherwise than `level`."""
+    kernels, problem = kernels_of(GRAMS), Problem(Y, len(GRAMS))
+    return solve_on_factors(kernels, replace(level, **changes), problem, level.params(C=0.3))
+
+
+def test_a_stalled_solution_grows_too_and_has_converged_within_the_tolerance():
+    level = METHODS["level"]
+
+    def stalling(problem, params):
+        solution = yield from level.solve(problem, params)
+        return replace(solution, stop_reason=StopReason.STALLED)
+
+    found = ending(level, solve=stalling)
+    assert found.solution.exact_gap <= 0.01
+    assert (found.solution.converged, found.limit) == (True, "")
+
+
+def test_a_solution_beyond_the_tolerance_has_not_converged_where_factors_lack_nothing():
+    def half(problem, params, solution):
+        yield from ()
+        return 0.5 * solution.objective
+
+    found = ending(METHODS["level"], exact_bound=half)
+    assert found.solution.stop_reason is StopReason.STALLED
+    assert found.limit == "rounding"
+
+
+@pytest.mark.parametrize(("name", "loss"), [("spicymkl", "hinge"), ("elastmkl", "logistic")])
+@pytest.mark.parametrize("C", [0.1, 0.5])
+def test_kernels_below_the_largest_grow_where_a_threshold_makes_them_active(name, loss, C):
+    y = np.where(X[:60, 0] > 0, 1.0, -1.0)
+    strong = 0.2 * np.outer(X[:60, 0], X[:60, 0])
+    grams = np.array([strong, *[np.eye(60) / 60] * 6])
+    params = {"C": C, "loss": loss, "regularizer": "elastic-net", "mix": block_norm.MIX}
+    kernels = kernels_of(grams)
+    solution, limit = solved(kernels, name, y, tol=1e-3, **params)
+    optimum = block_norm.optimum(Instance("", grams, y, C), y, params)
+    assert (solution.converged, limit) == (True, "")
+    assert solution.exact_gap <= 1e-3
+    assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
+    assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01e-3)
