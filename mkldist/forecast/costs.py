@@ -13,12 +13,16 @@ from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
+from mkldist.gram.shards import kernel_bytes
+from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import Settings, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
+from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
+from mkldist.run.small_work import certificate_bytes
 from mkldist.run.work_items import BatchItem, BuildItem, Item
 
 RECORDS_READ = 20  # of each method on each data set and bank
@@ -91,6 +95,8 @@ class TaskCosts:
         Rates of a machine.
     recorded : mapping of SolverKey to SolverCost
         Costs that are known from recorded runs; they replace those by the rates.
+    n_workers : int
+        Workers among which sharded banks are divided.
     """
 
     plan: Plan
@@ -98,6 +104,7 @@ class TaskCosts:
     memory_limit: int | None
     rates: Rates
     recorded: Mapping[SolverKey, SolverCost] = field(default_factory=dict)
+    n_workers: int = 1
     _of_settings: dict[Settings, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,27 +138,49 @@ class TaskCosts:
         vectors = math.fsum(
             run.n_jobs * of_each for run, of_each in zip(item.runs, rounds, strict=True)
         )
-        seconds = _n_values(bank) * self._seconds_of_value(bank, passes, vectors)
-        seconds += math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
+        of_bank = self._bank_seconds(bank, item.runs, passes, vectors)
+        own = of_bank * self._own_share(bank)
+        seconds = own + math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
         moved, kept = _reads(bank, passes)
         if item.builds:
             build = self._build_cost(bank, 1.0)
             seconds, moved = seconds + build.seconds, build.moved_bytes
-        return TaskCost(seconds, moved, kept, rates.receipt_seconds * len(each))
+        return TaskCost(seconds, moved, kept, rates.receipt_seconds * len(each), of_bank - own)
 
-    def _seconds_of_value(self, bank: BankPlan, passes: float, vectors: float) -> float:
-        """Return the time that some passes take for one value, for so many vectors in all."""
+    def _bank_seconds(
+        self, bank: BankPlan, runs: Sequence[RunPlan], passes: float, vectors: float
+    ) -> float:
+        """Return the time of passes for so many vectors in all, and of what no build has made.
+
+        Shards and factors are made once.  Each solver on factors certifies its solution by a pass
+        that computes the kernels.
+        """
         rates = self.rates
-        each = rates.pass_value_seconds
-        each += 0.0 if bank.stored else rates.kernel_value_seconds
-        return passes * each + max(0.0, vectors - passes) * rates.vector_value_seconds
+        of_value = passes * rates.pass_value_seconds
+        of_value += max(0.0, vectors - passes) * rates.vector_value_seconds
+        if not bank.stored:
+            of_value += rates.kernel_value_seconds * (passes if bank.recomputed else 1.0)
+        if not bank.is_factored:
+            return _n_values(bank) * of_value
+        certified = sum(run.n_jobs for run in runs) * certificate_bytes(bank)
+        return (bank.n_bytes * of_value + certified * rates.kernel_value_seconds) / FLOAT_BYTES
+
+    def _own_share(self, bank: BankPlan) -> float:
+        """Return the largest share of the work on a bank that one worker does."""
+        if not bank.sharded:
+            return 1.0
+        of = shard_traffic(bank, self.memory_limit, self.n_workers)
+        largest = of.largest_bytes / (bank.n_kernels * kernel_bytes(bank.shape))
+        return min(1.0, math.ceil(of.n_shards / self.n_workers) * largest)
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
         if (known := self.recorded.get(solver_key(run))) is not None:
             return known
         n_points = self.facts[run.dataset].known_sizes[run.split]
-        seconds = self.rates.solver_seconds + self.rates.cubic_seconds * n_points**3
+        seconds = self.rates.solver_seconds
+        if not bank.is_factored:
+            seconds += self.rates.cubic_seconds * n_points**3
         passes = METHODS[run.method].typical_passes(bank.n_kernels)
         return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
 

@@ -104,7 +104,7 @@ def _outcome(
         lambda is_recorded, n_threads: WorkQueue.of_plans(
             banks, batches, costs.blocks, is_recorded, n_threads
         ),
-        costs,
+        replace(costs, n_workers=crew.workers),
         crew,
         Service(rates.task_seconds, rates.storage_bytes_per_second),
     )

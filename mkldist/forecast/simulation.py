@@ -44,12 +44,15 @@ class TaskCost:
         Further bytes that a worker reads once for all of its tasks on the bank, and keeps.
     receipt_seconds : float
         Time of the coordinator for the outcome, besides that of any task.
+    elsewhere_seconds : float
+        Time of threads of other workers that take part meanwhile.
     """
 
     seconds: float
     moved_bytes: float = 0.0
     kept_bytes: float = 0.0
     receipt_seconds: float = 0.0
+    elsewhere_seconds: float = 0.0
 
 
 CostOf = Callable[[Item], TaskCost]
@@ -251,6 +254,7 @@ class _Simulation:
         worker.tasks.add(number)
         self._at(ends, lambda at: self._end(number, at))
         self.took.tasks += 1
+        self.took.computing_seconds += cost.elsewhere_seconds
         self.took.moved_bytes += moved
         self.took.longest_seconds = max(self.took.longest_seconds, moving + computing)
 

@@ -55,6 +55,29 @@ def test_a_batch_takes_its_passes_its_solvers_and_its_records(backend):
     assert cost.receipt_seconds == pytest.approx(0.0005 * len(plan.batches[0].runs))
 
 
+def test_factors_are_made_once_and_each_solver_certifies_its_solution():
+    plan, costs = planned("factors")
+    bank, runs, passes = plan.banks[0], plan.batches[0].runs, METHODS["level"].typical_passes(40)
+    entries = bank.n_bytes / 8
+    kernels = bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
+    of_passes = entries * (2e-9 + passes * 1e-9 + (len(runs) - 1) * passes * 1e-10)
+    expected = of_passes + len(runs) * (kernels * 2e-9 + 0.01 + 0.005)
+    assert costs(item_of(plan)).seconds == pytest.approx(expected)
+
+
+def test_workers_share_the_work_on_shards_and_each_value_is_computed_once():
+    plan, costs = planned("sharded")
+    bank, runs, passes = plan.banks[0], plan.batches[0].runs, METHODS["level"].typical_passes(40)
+    plan = replace(plan, banks=(replace(bank, n_kernels=4 * 480),))
+    values = 4 * 480 * TileLayout.for_points(bank.n_points).n_entries
+    of_bank = values * (2e-9 + passes * 1e-9 + (len(runs) - 1) * passes * 1e-10)
+    own = len(runs) * (0.01 + 3e-10 * 30**3 + 0.005)
+    for n_workers, share in ((1, 1.0), (2, 0.5), (3, 0.5), (4, 0.25), (9, 0.25)):
+        cost = replace(costs, plan=plan, n_workers=n_workers)(item_of(plan))
+        assert cost.seconds == pytest.approx(share * of_bank + own), n_workers
+        assert cost.elsewhere_seconds == pytest.approx((1 - share) * of_bank), n_workers
+
+
 def test_a_bank_is_computed_once_and_written():
     plan, costs = planned("memory")
     bank = plan.banks[0]
