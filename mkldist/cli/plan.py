@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,27 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, sweep_options
+from mkldist.errors import SpecError
+from mkldist.forecast import MOST_WORKERS
 
 if TYPE_CHECKING:
     from mkldist.forecast.simulation import Crew
+
+OF_WORKERS = ("stragglers", "deaths", "storage", "seed")  # options that say nothing without workers
+
+
+def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse infinity and NaN, which ranges of numbers let through."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
 
 
 @click.command("plan")
 @sweep_options
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_WORKERS),
     help="Workers to plan for, here or on a cluster; foretells time, bytes, memory and limits.",
 )
 @click.option(
@@ -29,12 +41,14 @@ if TYPE_CHECKING:
 @click.option(
     "--stragglers",
     type=click.FloatRange(0, 1),
+    callback=_finite,
     default=0.0,
     help="Share of these workers that take three times as long; by default 0.",
 )
 @click.option(
     "--deaths",
     type=click.FloatRange(min=0),
+    callback=_finite,
     default=0.0,
     help="Expected deaths of each of these workers in an hour; by default 0.",
 )
@@ -62,6 +76,7 @@ def command(
     With --workers, also foretell what these and other numbers of workers take, by the rates that
     'mkldist doctor' measured on this machine and a simulation of the work queue.
     """
+    _check_use(workers is not None or threads is not None)
     from mkldist.from_python.plans import SweepPlan
     from mkldist.resolve.memory_limit import parse_memory
     from mkldist.run.places import output_path
@@ -104,6 +119,21 @@ def command(
     from rich.console import Console
 
     Console().print(plan, crop=False)
+
+
+def _check_use(has_workers: bool) -> None:
+    """Refuse options of workers where no worker is asked for.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first.
+    """
+    context = click.get_current_context()
+    for name in OF_WORKERS:
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and not has_workers:
+            raise SpecError(f"--{name}", "no --workers", "their number too: it is about them")
 
 
 def _crew(workers: int | None, threads: int | None, fates: Mapping[str, Any]) -> Crew | None:

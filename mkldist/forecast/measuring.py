@@ -93,9 +93,9 @@ def rates_finding(folder: Path) -> Finding:
     except (OSError, MkldistError) as error:
         return Finding("rates", str(error), "Plans for --workers measure them anew")
     words = (
-        f"of one processor and second: {1e-6 / rates.kernel_value_seconds:.0f} million kernel "
-        f"values computed, {1e-6 / rates.pass_value_seconds:.0f} million read in a pass; of the "
-        f"scheduler: {1 / rates.task_seconds:.0f} tasks; stored in {place}"
+        f"a second: {1e-6 / rates.kernel_value_seconds:.0f} million kernel values computed or "
+        f"{1e-6 / rates.pass_value_seconds:.0f} million read in a pass, by one processor; "
+        f"{1 / rates.task_seconds:.0f} tasks, by the scheduler; stored in {place}"
     )
     return Finding("rates", words)
 

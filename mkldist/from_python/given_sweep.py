@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -95,12 +96,13 @@ class GivenSweep:
         return naming(self.words)
 
 
-def check_count(name: str, value: object, least: int) -> None:
-    """Refuse anything but None and whole numbers of at least `least`."""
+def check_count(name: str, value: object, least: int, most: float = math.inf) -> None:
+    """Refuse anything but None and whole numbers of at least `least` and at most `most`."""
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SpecError(name, f"{value!r:.60}", f"a whole number of at least {least}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        limits = f"at least {least}" + (f" and at most {most}" if math.isfinite(most) else "")
+        raise SpecError(name, f"{value!r:.60}", f"a whole number of {limits}")
 
 
 def _file_of(spec: Any) -> tuple[Path | None, Path | None]:

@@ -8,12 +8,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
 from mkldist.forecast.curve import Forecast, forecasts
 from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
 from mkldist.memory import readable_bytes
+from mkldist.planning.batches import without
 from mkldist.results.records import RecordStore
 from mkldist.run.progress import duration
 from mkldist.search.rounds import Rounds
@@ -25,10 +27,36 @@ FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
 MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
 STORED = "Rates of this machine as 'mkldist doctor' measured them."
 UNKNOWN = (
-    "\nNo run is recorded of {methods}: their code counts as that of\n"
-    "the Level method, and may take several times as long.  Run a split first."
+    "No run of {methods} is recorded: besides passes, a run counts as long as one\n"
+    "of the Level method when these rates were measured.  It may take several times as long:\n"
+    "run a split first."
 )
+ABANDONED = "Runs that fail because their workers die: {counts}."
+ALL_RECORDED = "Nothing is foretold: all runs are recorded."
 SHOWN = 3
+
+
+def forecast_here(
+    rounds: Rounds, store: RecordStore, crew: Crew, storage: float | None = None
+) -> tuple[tuple[Forecast, ...], str]:
+    """Return the forecast of a sweep by the rates of this machine, and notes on it.
+
+    Parameters
+    ----------
+    rounds, store, crew
+        As for :func:`forecast_of`.
+    storage : float, optional
+        Bytes a second of another storage.
+    """
+    if not without(rounds.expected.batches, store.ids().keys()):
+        return (), ALL_RECORDED
+    rates, said = rates_of_here(storage)
+    rows, unknown = forecast_of(rounds, store, crew, rates)
+    failed = [
+        f"{row.abandoned} with {counted(row.workers, 'worker')}" for row in rows if row.abandoned
+    ]
+    notes = said, unknown, ABANDONED.format(counts=", ".join(failed)) if failed else ""
+    return rows, "\n".join(filter(None, notes))
 
 
 def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
@@ -70,7 +98,7 @@ def forecast_of(
     rates : Rates
         Rates of a machine.
     """
-    plan, resolved = rounds.most, rounds.resolved
+    plan, resolved = rounds.expected, rounds.resolved
     known = recorded_costs(plan, store)
     costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)

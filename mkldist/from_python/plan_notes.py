@@ -47,7 +47,7 @@ def _words(graph: GraphTable) -> str:
 
 
 def factor_lines(plan: Plan) -> list[str]:
-    """Return a line on banks of factors, if there are any."""
+    """Return two lines on banks of factors, if there are any."""
     banks = [bank for bank in plan.banks if bank.is_factored]
     if not banks:
         return []
@@ -55,9 +55,10 @@ def factor_lines(plan: Plan) -> list[str]:
     built, certified = build_seconds(largest), certificate_bytes(largest)
     return [
         f"factors:   {readable_bytes(largest.n_bytes)} in each task at first, made in about "
-        f"{built:.2g} s; one pass over the kernels for each certificate computes "
+        f"{built:.2g} s",
+        f"           a pass over the kernels for each certificate computes "
         f"{readable_bytes(round(certified))}, in about "
-        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s"
+        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s",
     ]
 
 

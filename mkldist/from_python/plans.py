@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.counted import counted
+from mkldist.forecast import MOST_WORKERS
 from mkldist.forecast.curve import Forecast
 from mkldist.forecast.simulation import Crew
 from mkldist.from_python.plan_forecast import (
     FORECAST_COLUMNS,
-    forecast_of,
+    forecast_here,
     forecast_table,
-    rates_of_here,
 )
 from mkldist.from_python.plan_notes import (
     factor_lines,
@@ -65,8 +65,10 @@ class SweepPlan:
         Passes that are expected, by data set and bank; with a search, those of its first rounds.
     forecasts : tuple of Forecast
         What it is expected to take on rising numbers of workers, if a number was asked for.
-    rates_from : str
-        Sentence on the rates of the forecasts.
+    forecast_notes : str
+        Sentences on the forecasts: rates, methods that no record times, runs that fail.
+    n_threads : int
+        Threads of each worker.
 
     Attributes
     ----------
@@ -93,7 +95,8 @@ class SweepPlan:
     n_workers: int
     passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()
-    rates_from: str = ""
+    forecast_notes: str = ""
+    n_threads: int = 1
 
     @classmethod
     def make(
@@ -143,9 +146,8 @@ class SweepPlan:
         plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
         if crew is None:
             return plan
-        rates, said = rates_of_here(storage)
-        foretold, unknown = forecast_of(rounds, store, crew, rates)
-        return replace(plan, forecasts=foretold, rates_from=said + unknown)
+        foretold, notes = forecast_here(rounds, store, crew, storage)
+        return replace(plan, n_threads=crew.threads, forecasts=foretold, forecast_notes=notes)
 
     @property
     def n_runs(self) -> int:
@@ -247,7 +249,8 @@ class SweepPlan:
         if self.forecasts:
             yield Text("")
             yield forecast_table(self.forecasts)
-            yield Text(self.rates_from, **unbroken)
+        if self.forecast_notes:
+            yield Text(self.forecast_notes, **unbroken)
 
     def _table(self) -> RenderableType:
         from rich.box import SIMPLE_HEAD
@@ -295,9 +298,11 @@ class SweepPlan:
         yield from factor_lines(self.plan)
         disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
         yield disk + ("" if spec.outputs.keep_banks else kept)
+        threads = f" of {self.n_threads} threads" if self.n_threads > 1 else ""
         yield (
-            f"memory:    {readable_bytes(self.memory_per_worker)} per worker at its peak, "
-            f"{counted(self.n_workers, 'worker')}"
+            f"memory:    {readable_bytes(self.memory_per_worker)} per worker"
+            f"{' of one thread' if threads else ''} at its peak, "
+            f"{counted(self.n_workers, 'worker')}{threads}"
         )
         yield from shard_lines(self.plan, self.n_workers)
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
@@ -363,7 +368,7 @@ def plan(
     """
     from mkldist.from_python.given_sweep import GivenSweep, check_count
 
-    check_count("workers", workers, 1)
+    check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)
     crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
     given = GivenSweep.of(spec, data, changes, output)

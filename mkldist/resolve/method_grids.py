@@ -61,7 +61,7 @@ def _check_names(entry: MethodSpec, datasets: list[str]) -> None:
                 nearest(name, datasets),
             )
         for key in own:
-            if key in ENTRY_KEYS:
+            if key in ("name", *ENTRY_KEYS):
                 raise SpecError(
                     f"{where}.on.{name}.{key}",
                     "a key of the whole entry",

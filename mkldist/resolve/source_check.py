@@ -44,6 +44,7 @@ def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> N
             )
     value, place = settings.get(GIVEN), f"{where}.{GIVEN}"
     if not is_from_method(value):
+        _check_spelling(place, value)
         return
     if not issubclass(METHODS[entry.name].params, HingeParams):
         able = [name for name, method in METHODS.items() if issubclass(method.params, HingeParams)]
@@ -60,6 +61,13 @@ def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> N
             f"{spelled(value)} beside a distribution",
             "values or lists for the other parameters",
         )
+
+
+def _check_spelling(place: str, value: object) -> None:
+    """Refuse a table whose key is meant to be "from"."""
+    for key in value if isinstance(value, dict) else ():
+        if meant := nearest(key, [FROM]):
+            raise SpecError(place, spelled(value), f"a table such as {EXAMPLE}", meant)
 
 
 def source_entry(
@@ -130,9 +138,7 @@ def check_source(where: str, key: str, grid: MethodGrid) -> None:
     if grid.space is not None:
         raise SpecError(where, f"{key}, whose settings are searched", "a method with values of C")
     if not all(point.gives_C for point in grid.points):
-        raise SpecError(
-            where, f"{key}, a {grid.method.name} of another problem", f"a {GIVER}, by its label"
-        )
+        raise SpecError(where, f"{key}, whose solutions give no C", f"a {GIVER}, by its label")
 
 
 def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

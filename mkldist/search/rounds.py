@@ -119,10 +119,13 @@ class Rounds:
     @property
     def most_runs(self) -> int:
         """As many runs as there may be in the end; 0 if records decide on none."""
-        if not self.are_several:
-            return 0
+        return len(self.expected.runs) if self.are_several else 0
+
+    @property
+    def expected(self) -> Plan:
+        """The plan of as many runs as there may be: that of now, if no other round can follow."""
         ended = not self._studies and self._given is not None
-        return len(self.plan.runs if ended else self.most.runs)
+        return self.plan if ended else self.most
 
     @cached_property
     def most(self) -> Plan:

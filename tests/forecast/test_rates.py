@@ -50,7 +50,7 @@ def test_this_machine_has_rates_in_the_order_that_its_work_must_have(tmp_path):
 def test_the_doctor_stores_what_it_measures(tmp_path, monkeypatch):
     monkeypatch.setattr("mkldist.forecast.measuring.measured_rates", lambda folder: RATES)
     finding = rates_finding(tmp_path)
-    assert "500 million kernel values computed, 1000 million read" in finding.words
+    assert "500 million kernel values computed or 1000 million read" in finding.words
     assert "500 tasks" in finding.words
     assert stored_rates() == RATES
 

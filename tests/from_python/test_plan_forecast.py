@@ -13,7 +13,12 @@ from mkldist.cli import command
 from mkldist.errors import SpecError
 from mkldist.forecast import measuring
 from mkldist.forecast.rates import Rates, store_rates
-from mkldist.from_python.plan_forecast import FORECAST_COLUMNS, MEASURED_NOW, STORED
+from mkldist.from_python.plan_forecast import (
+    ALL_RECORDED,
+    FORECAST_COLUMNS,
+    MEASURED_NOW,
+    STORED,
+)
 from tests.run.sweeps import run_here, sweep_text
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
@@ -50,8 +55,8 @@ def test_without_workers_nothing_is_foretold(tmp_path):
 
 def test_the_text_has_a_row_for_each_number_of_workers(tmp_path):
     said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3))
-    assert f"{STORED}\nNo run is recorded of uniform: their" in said
-    table = said.partition("efficiency")[2].splitlines()[2:-3]
+    assert f"{STORED}\nNo run of uniform is recorded: besides passes, a run counts" in said
+    table = said.partition("efficiency")[2].splitlines()[2:-4]
     assert [int(line.split()[0]) for line in table] == [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 
@@ -85,9 +90,35 @@ def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
 
 
 def test_only_runs_without_a_record_are_foretold(tmp_path):
-    run_here(sweep_text({"uniform": [1.0]}), tmp_path / "r", None)
-    spec = tomllib.loads(sweep_text({"uniform": [1.0, 10.0]}))
-    left = mkldist.plan(spec, output=tmp_path / "r", workers=1)
-    all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1)
-    assert "No run is recorded" not in str(left)
-    assert left.forecast.processor_hours[0] < all_of_them.forecast.processor_hours[0]
+    few = sweep_text({"uniform": [1.0]}, repeats=12)
+    run_here(few, tmp_path / "r", None)
+    spec = tomllib.loads(TEXT)
+    left = mkldist.plan(spec, output=tmp_path / "r", workers=1).forecast
+    all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1).forecast
+    assert "is recorded: besides" not in str(mkldist.plan(spec, output=tmp_path / "r", workers=1))
+    assert left.processor_hours[0] < all_of_them.processor_hours[0]
+
+
+def test_a_sweep_that_is_recorded_is_not_foretold(tmp_path):
+    few = sweep_text({"uniform": [1.0]}, repeats=2)
+    run_here(few, tmp_path / "r", None)
+    done = mkldist.plan(tomllib.loads(few), output=tmp_path / "r", workers=2)
+    assert done.forecast.empty
+    assert str(done).endswith(ALL_RECORDED)
+
+
+def test_runs_that_fail_by_deaths_are_told(tmp_path):
+    (tmp_path / "s.toml").write_text(TEXT)
+    words = ["plan", str(tmp_path / "s.toml"), "--workers", "2", "--deaths", "1e9"]
+    done = CliRunner().invoke(command, words)
+    assert "because their workers die: 24 with 1 worker, 24 with 2 workers," in done.output
+
+
+def test_the_memory_of_several_threads_is_named_as_that_of_one(tmp_path):
+    work = mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3, threads_per_worker=2)
+    assert "per worker of one thread at its peak, 3 workers of 2 threads" in str(work)
+
+
+def test_more_workers_than_can_be_simulated_are_refused(tmp_path):
+    with pytest.raises(SpecError, match="at least 1 and at most 100000"):
+        mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=10**8)

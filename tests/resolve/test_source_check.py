@@ -49,12 +49,12 @@ def test_c_may_come_from_a_method_on_one_data_set_alone():
         (LEVEL.replace("spicymkl", "silp") + '[[methods]]\nname = "silp"\nC = { from = "level" }\n',
          "methods.level.C: found silp, whose own C comes from a method"),
         (HINGE.replace("hinge", "logistic") + LEVEL,
-         "methods.level.C: found spicymkl, a spicymkl of another problem; "
+         "methods.level.C: found spicymkl, whose solutions give no C; "
          'expected a spicymkl with loss = "hinge" and regularizer = "block1", by its label'),
         (HINGE + 'regularizer = "uniform"\n' + LEVEL,
-         "methods.level.C: found spicymkl, a spicymkl of another problem"),
+         "methods.level.C: found spicymkl, whose solutions give no C"),
         ('[[methods]]\nname = "uniform"\n' + LEVEL.replace("spicymkl", "uniform"),
-         "methods.level.C: found uniform, a uniform of another problem"),
+         "methods.level.C: found uniform, whose solutions give no C"),
         (HINGE + LEVEL.replace("C =", "near ="), "methods.level.near: found {from = \"spicymkl\"}; "
          "expected a value. Another method may give C."),
         (HINGE + LEVEL.replace("level", "elastmkl"),
