@@ -131,5 +131,7 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
 
 
 def _hours(hours: float) -> str:
-    """Return hours with three digits, or all that stand before the point."""
-    return f"{hours:.3g}" if hours < 100 else f"{hours:.0f}"
+    """Return hours with three digits, with two below one hour, or all before the point."""
+    if hours >= 100:
+        return f"{hours:.0f}"
+    return f"{hours:.3g}" if hours >= 1 else f"{hours:.2g}"
