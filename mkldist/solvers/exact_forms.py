@@ -48,10 +48,11 @@ def best_multiple(height: float, form: float) -> float:
     Parameters
     ----------
     height : float
-        ``1'alpha``, or less.
+        ``1'alpha``, or less; rounding may make it negative.
     form : float
         Its quadratic form, or more.
     """
+    height = max(height, 0.0)
     t = height / form if form > height else 1.0
     return t * height - 0.5 * t**2 * form
 

@@ -32,3 +32,8 @@ def test_no_multiple_has_a_greater_dual_value(height, form):
     )
     assert best_multiple(height, form) == pytest.approx(-best.fun, abs=1e-4)
     assert best_multiple(height, form) >= -best.fun * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("form", [0.0, 1e-12, 1e-3])
+def test_a_height_that_rounding_makes_negative_bounds_by_zero(form):
+    assert best_multiple(-1e-9, form) == 0.0
