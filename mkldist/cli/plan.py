@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 @click.option(
     "--stragglers",
     type=click.FloatRange(0, 1),
-    default=0.0,
     help="Share of these workers that take three times as long; by default 0.",
 )
 @click.option(
     "--deaths",
     type=click.FloatRange(min=0),
-    default=0.0,
     help="Expected deaths of each of these workers in an hour; by default 0.",
 )
 @click.option(
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     metavar="BYTES",
     help="Bytes a second of the storage that these workers share; by default as this disk.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of stragglers and deaths; by default 0.")
+@click.option("--seed", type=int, help="Seed of stragglers and deaths; by default 0.")
 @json_option(
     "name", "output", "n_runs", "n_recorded", "n_failed", "n_batches", "n_banks", "n_kernels",
     "n_solvers", "disk_bytes", "memory_per_worker", "passes", "workers", "banks", "sizes", "data",
@@ -53,9 +51,11 @@ def command(
     sweep: GivenSweep,
     workers: int | None,
     threads: int | None,
+    stragglers: float | None,
+    deaths: float | None,
     storage: str | None,
+    seed: int | None,
     as_json: bool,
-    **fates: Any,
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.
 
@@ -66,6 +66,13 @@ def command(
     from mkldist.resolve.memory_limit import parse_memory
     from mkldist.run.places import output_path
 
+    crew = None
+    if workers or threads:
+        crew = _crew(workers or 1, threads or 1, stragglers or 0.0, deaths or 0.0, seed or 0)
+    else:
+        _refuse_without_workers(
+            {"--stragglers": stragglers, "--deaths": deaths, "--storage": storage, "--seed": seed}
+        )
     spec = sweep.load()
     with sweep.naming():
         output = sweep.results or output_path(spec)
@@ -74,7 +81,7 @@ def command(
             sweep.file,
             sweep.data_dirs,
             output,
-            _crew(workers, threads, fates),
+            crew,
             storage=parse_memory(storage, "--storage"),
             allow_code=sweep.allow_code,
         )
@@ -106,16 +113,18 @@ def command(
     Console().print(plan, crop=False)
 
 
-def _crew(workers: int | None, threads: int | None, fates: Mapping[str, Any]) -> Crew | None:
-    """Return the workers that the options ask for; None if they say nothing of workers."""
+def _crew(workers: int, threads: int, stragglers: float, deaths: float, seed: int) -> Crew:
+    """Return the workers that the options ask for."""
     from mkldist.forecast.simulation import Crew
 
-    if workers is None and threads is None:
-        return None
-    return Crew(
-        workers or 1,
-        threads or 1,
-        stragglers=fates["stragglers"],
-        deaths_per_hour=fates["deaths"],
-        seed=fates["seed"],
-    )
+    return Crew(workers, threads, stragglers=stragglers, deaths_per_hour=deaths, seed=seed)
+
+
+def _refuse_without_workers(options: Mapping[str, object]) -> None:
+    """Refuse options of a forecast where none is asked for."""
+    from mkldist.errors import InputError
+
+    for option, value in options.items():
+        if value is not None:
+            found, expected = f"{value} without --workers", "--workers or --threads beside it"
+            raise InputError(option, found, expected)
