@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, sweep_options
-from mkldist.errors import SpecError
 from mkldist.forecast import MOST_WORKERS
 
 if TYPE_CHECKING:
     from mkldist.forecast.simulation import Crew
 
-OF_WORKERS = ("stragglers", "deaths", "storage", "seed")  # options that say nothing without workers
 
-
-def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+def _finite(
+    context: click.Context, parameter: click.Parameter, value: float | None
+) -> float | None:
     """Refuse infinity and NaN, which ranges of numbers let through."""
-    if not math.isfinite(value):
+    if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is not a finite number.")
     return value
 
@@ -42,14 +41,12 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
     "--stragglers",
     type=click.FloatRange(0, 1),
     callback=_finite,
-    default=0.0,
     help="Share of these workers that take three times as long; by default 0.",
 )
 @click.option(
     "--deaths",
     type=click.FloatRange(min=0),
     callback=_finite,
-    default=0.0,
     help="Expected deaths of each of these workers in an hour; by default 0.",
 )
 @click.option(
@@ -57,7 +54,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
     metavar="BYTES",
     help="Bytes a second of the storage that these workers share; by default as this disk.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of stragglers and deaths; by default 0.")
+@click.option("--seed", type=int, help="Seed of stragglers and deaths; by default 0.")
 @json_option(
     "name", "output", "n_runs", "n_recorded", "n_failed", "n_batches", "n_banks", "n_kernels",
     "n_solvers", "disk_bytes", "memory_per_worker", "passes", "workers", "banks", "sizes", "data",
@@ -67,20 +64,28 @@ def command(
     sweep: GivenSweep,
     workers: int | None,
     threads: int | None,
+    stragglers: float | None,
+    deaths: float | None,
     storage: str | None,
+    seed: int | None,
     as_json: bool,
-    **fates: Any,
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.
 
     With --workers, also foretell what these and other numbers of workers take, by the rates that
     'mkldist doctor' measured on this machine and a simulation of the work queue.
     """
-    _check_use(workers is not None or threads is not None)
     from mkldist.from_python.plans import SweepPlan
     from mkldist.resolve.memory_limit import parse_memory
     from mkldist.run.places import output_path
 
+    crew = None
+    if workers or threads:
+        crew = _crew(workers or 1, threads or 1, stragglers or 0.0, deaths or 0.0, seed or 0)
+    else:
+        _refuse_without_workers(
+            {"--stragglers": stragglers, "--deaths": deaths, "--storage": storage, "--seed": seed}
+        )
     spec = sweep.load()
     with sweep.naming():
         output = sweep.results or output_path(spec)
@@ -89,7 +94,7 @@ def command(
             sweep.file,
             sweep.data_dirs,
             output,
-            _crew(workers, threads, fates),
+            crew,
             storage=parse_memory(storage, "--storage"),
             allow_code=sweep.allow_code,
         )
@@ -121,31 +126,18 @@ def command(
     Console().print(plan, crop=False)
 
 
-def _check_use(has_workers: bool) -> None:
-    """Refuse options of workers where no worker is asked for.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first.
-    """
-    context = click.get_current_context()
-    for name in OF_WORKERS:
-        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if given and not has_workers:
-            raise SpecError(f"--{name}", "no --workers", "their number too: it is about them")
-
-
-def _crew(workers: int | None, threads: int | None, fates: Mapping[str, Any]) -> Crew | None:
-    """Return the workers that the options ask for; None if they say nothing of workers."""
+def _crew(workers: int, threads: int, stragglers: float, deaths: float, seed: int) -> Crew:
+    """Return the workers that the options ask for."""
     from mkldist.forecast.simulation import Crew
 
-    if workers is None and threads is None:
-        return None
-    return Crew(
-        workers or 1,
-        threads or 1,
-        stragglers=fates["stragglers"],
-        deaths_per_hour=fates["deaths"],
-        seed=fates["seed"],
-    )
+    return Crew(workers, threads, stragglers=stragglers, deaths_per_hour=deaths, seed=seed)
+
+
+def _refuse_without_workers(options: Mapping[str, object]) -> None:
+    """Refuse options of a forecast where none is asked for."""
+    from mkldist.errors import InputError
+
+    for option, value in options.items():
+        if value is not None:
+            found, expected = f"{value} without --workers", "--workers or --threads beside it"
+            raise InputError(option, found, expected)
