@@ -28,7 +28,7 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
         Overwritten; contiguous.
     """
     size = values.itemsize
-    if values.strides[1] != size:
+    if values.strides[1] != size or values.strides[0] < 0:
         values = np.ascontiguousarray(values)
     step = values.strides[0] // size
     shape = ((len(values) - 1) * step + values.shape[1],)

@@ -44,7 +44,7 @@ def test_a_product_does_not_depend_on_the_lines_and_columns_beside_it():
     assert_array_equal(dots(VALUES, [7, 2, 2], RIGHT[3:8]), whole[[7, 2, 2], 3:8])
 
 
-@pytest.mark.parametrize("part", [np.s_[2:7, 5:50], np.s_[1:9, :], np.s_[:, ::2]])
+@pytest.mark.parametrize("part", [np.s_[2:7, 5:50], np.s_[1:9, :], np.s_[:, ::2], np.s_[::-1, :]])
 def test_parts_of_an_array_have_the_products_of_a_copy(part):
     some = VALUES[part]
     lines, columns = range(len(some)), RIGHT[:4, : some.shape[1]]
