@@ -178,9 +178,7 @@ class TaskCosts:
         if (known := self.recorded.get(solver_key(run))) is not None:
             return known
         n_points = self.facts[run.dataset].known_sizes[run.split]
-        seconds = self.rates.solver_seconds
-        if not bank.is_factored:
-            seconds += self.rates.cubic_seconds * n_points**3
+        seconds = self.rates.solver_seconds + self.rates.cubic_seconds * n_points**3
         passes = METHODS[run.method].typical_passes(bank.n_kernels)
         return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
 

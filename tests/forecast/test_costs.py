@@ -61,7 +61,7 @@ def test_factors_are_made_once_and_each_solver_certifies_its_solution():
     entries = bank.n_bytes / 8
     kernels = bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
     of_passes = entries * (2e-9 + passes * 1e-9 + (len(runs) - 1) * passes * 1e-10)
-    expected = of_passes + len(runs) * (kernels * 2e-9 + 0.01 + 0.005)
+    expected = of_passes + len(runs) * (kernels * 2e-9 + 0.01 + 3e-10 * 30**3 + 0.005)
     assert costs(item_of(plan)).seconds == pytest.approx(expected)
 
 
