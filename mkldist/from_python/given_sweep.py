@@ -105,6 +105,15 @@ def check_count(name: str, value: object, least: int, most: float = math.inf) ->
         raise SpecError(name, f"{value!r:.60}", f"a whole number of {limits}")
 
 
+def check_speed(name: str, value: object) -> None:
+    """Refuse anything but None and finite numbers above zero, such as 1e9 bytes a second."""
+    if value is None:
+        return
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < float(value) < math.inf):  # type: ignore[arg-type]  # a number
+        raise SpecError(name, f"{value!r:.60}", "a finite number of bytes a second above 0")
+
+
 def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
     """Return the sweep file that is meant, and the folder of results if that was given."""
     if not isinstance(spec, str | Path):

@@ -366,10 +366,11 @@ def plan(
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """
-    from mkldist.from_python.given_sweep import GivenSweep, check_count
+    from mkldist.from_python.given_sweep import GivenSweep, check_count, check_speed
 
     check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)
+    check_speed("storage", storage)
     crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
     given = GivenSweep.of(spec, data, changes, output)
     folders = [Path(folder) for folder in data_dirs]

@@ -96,6 +96,7 @@ def bank_of_features(
     if spec.family == "precomputed":
         hint = "Or call KernelBank.from_grams for Gram matrices"
         raise SpecError("kernels", "'precomputed' for features", "another family", hint)
+    _check_one_process(spec.backend)
     kernels, dataset = kernels_on(features, spec, groups, seed, given or {}, views or {})
     if kernels.of_features is not None:
         check_points(kernels.of_features, features.points, features.names, "X")
@@ -119,6 +120,17 @@ def bank_of_features(
         opened = stored(lambda: origin.source, identity, size, kept, folder)
     view = _normalised(opened.bank, keeping, origin.source.presence)
     return BankContent(view, origin, kept, str(keeping), opened.temporary)
+
+
+def _check_one_process(backend: str) -> None:
+    """Refuse a bank that only the workers of a sweep divide."""
+    if backend == "sharded":
+        raise SpecError(
+            "backend",
+            '"sharded" for a bank of one process',
+            "another backend",
+            "The workers of a sweep divide such a bank",
+        )
 
 
 def _factored(
@@ -177,6 +189,7 @@ def bank_of_grams(
     folder: str | Path | None,
 ) -> BankContent:
     """Return a bank of Gram matrices; see :meth:`mkldist.KernelBank.from_grams`."""
+    _check_one_process(keeping.backend)
     stack = gram_stack(grams)
     if "cosine" in keeping.normalisations:
         _refuse_cosine()

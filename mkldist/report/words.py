@@ -104,6 +104,8 @@ def _certified(facts: Facts) -> str:
     met = rows[rows["stop_reason"] == StopReason.CONVERGED.value]
     which = "All" if len(met) == len(rows) else f"{len(met):,} of"
     said = f"{which} {len(rows):,} complete runs reached their tolerance"
+    if len(met) == len(rows) == 1:
+        said = "The complete run reached its tolerance"
     if (gap := _largest(met, "gap")) is not None:
         said += f", with a certified duality gap of at most {_gap(gap)}"
     if (exact := _largest(met, "exact_gap")) is not None:

@@ -122,3 +122,9 @@ def test_the_memory_of_several_threads_is_named_as_that_of_one(tmp_path):
 def test_more_workers_than_can_be_simulated_are_refused(tmp_path):
     with pytest.raises(SpecError, match="at least 1 and at most 100000"):
         mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=10**8)
+
+
+@pytest.mark.parametrize("storage", ["10GB", True, -1.0, float("nan"), float("inf")])
+def test_a_speed_of_storage_is_a_number_above_zero(tmp_path, storage):
+    with pytest.raises(SpecError, match="expected a finite number of bytes a second"):
+        mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=2, storage=storage)

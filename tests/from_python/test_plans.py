@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import mkldist
 from mkldist.cli import command
+from mkldist.forecast.rates import Rates, store_rates
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = X[:, 0] > 0
@@ -33,7 +34,9 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
     assert plan.memory_per_worker > 0 < plan.passes
 
 
-def test_a_plan_prints_as_the_command_does():
+def test_a_plan_prints_as_the_command_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))  # rates that are measured twice may differ
+    store_rates(Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
     text = str(mkldist.plan("quickstart", workers=2))
     assert [line.rstrip() for line in done.output.splitlines()] == [

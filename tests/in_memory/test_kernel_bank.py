@@ -321,6 +321,10 @@ def test_a_bank_shows_what_it_is():
          "normalisation: found 'cosine' for given Gram matrices"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
          'found backend = "recompute" and family = "precomputed"'),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="sharded"), SpecError,
+         'backend: found "sharded" for a bank of one process; expected another backend'),
+        (lambda b: KernelBank(X, "xu2008", backend="sharded"), SpecError,
+         "The workers of a sweep divide such a bank"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 "
          "names"),
     ],

@@ -35,6 +35,13 @@ def test_the_headline_of_a_finished_sweep(finished):
     )
 
 
+def test_the_headline_of_one_run_is_in_the_singular(finished, monkeypatch):
+    monkeypatch.setattr(Facts, "runs", finished.runs.head(1))
+    assert headline(replace(finished))[2].startswith(
+        "The complete run reached its tolerance, with a"
+    )
+
+
 def test_the_headline_of_a_running_sweep_counts_what_is_there(facts):
     asked, came_out, certified = headline(facts)
     done = facts.count(RunState.COMPLETE)
