@@ -53,6 +53,7 @@ def test_every_setting_of_a_method_runs_at_every_c(folder):
         assert "C" not in silp.attrs["settings"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on(folder):
     kept = records(folder)
     gone = [i for i, record in kept.items() if record.key == "level"][:1]
