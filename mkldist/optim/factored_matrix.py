@@ -39,6 +39,11 @@ class FactoredMatrix:
     ridge: float = 0.0
 
     @property
+    def n_columns(self) -> int:
+        """Columns of all factors together."""
+        return sum(factor.shape[1] for factor in self.factors)
+
+    @property
     def diagonal(self) -> Floats:
         """Diagonal of K, (n,)."""
         total: Floats = self.weights @ self.diagonals + self.ridge

@@ -34,6 +34,8 @@ from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 
+FEW_POINTS = 1000  # of a Hessian that may be multiplied out
+
 
 def roots(squared: Floats) -> Floats:
     """Return the square roots of squared norms, zero where rounding made a square negative."""
@@ -221,10 +223,14 @@ class InnerObjective:
         Returns
         -------
         (n, n) float64 or ThinHessian
-            The latter where the bank answers with an operator.
+            The latter where the bank answers with an operator, unless its columns are as many as
+            few points: then a factorisation costs no more, and loses no digits.
         """
         K: Gram = yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=True)
         scales, images = self._bends(point)
+        n = len(point.rho)
+        if isinstance(K, FactoredMatrix) and n <= FEW_POINTS and K.n_columns >= n:
+            K = np.ascontiguousarray(K.block(np.arange(n)))
         if isinstance(K, FactoredMatrix):
             return ThinHessian(point.curve.hessian, K, (np.sqrt(scales)[:, None] * images).T)
         if len(scales):

@@ -151,6 +151,6 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     takes_groups=True,
-    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 1, vectors=16),
+    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 1, vectors=48),
     exact_bound=exact_bound,
 )

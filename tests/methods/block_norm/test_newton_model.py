@@ -8,13 +8,18 @@ from numpy.testing import assert_allclose
 
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.passes import answered
-from mkldist.methods.block_norm import newton_model
+from mkldist.methods.block_norm import inner_objective, newton_model
 from mkldist.methods.block_norm.inner_objective import InnerPoint, ThinHessian
 from mkldist.methods.block_norm.newton_model import DenseModel, ThinModel
 from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
 from tests.methods import plain_bank
 from tests.methods.block_norm.test_inner_objective import example
 from tests.methods.test_on_factors import factors_of, products_of
+
+
+@pytest.fixture
+def never_multiplied_out(monkeypatch):
+    monkeypatch.setattr(inner_objective, "FEW_POINTS", 0)
 
 
 def hessians(regularizer) -> tuple[FactorBank, InnerPoint, np.ndarray, ThinHessian]:
@@ -29,6 +34,7 @@ def hessians(regularizer) -> tuple[FactorBank, InnerPoint, np.ndarray, ThinHessi
 
 @pytest.mark.parametrize("regularizer", [block1(0.05), ElasticNet(0.05, 0.4), BlockQ(0.05, 1.5)])
 @pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.usefixtures("never_multiplied_out")
 def test_the_direction_is_that_of_the_hessian_with_all_entries(monkeypatch, regularizer, bounded):
     monkeypatch.setattr(newton_model, "RESIDUAL", 1e-10)
     _, point, dense, thin = hessians(regularizer)
@@ -41,8 +47,14 @@ def test_the_direction_is_that_of_the_hessian_with_all_entries(monkeypatch, regu
     assert found.left_to_gain(near) == pytest.approx(gain, rel=1e-6)
 
 
+@pytest.mark.usefixtures("never_multiplied_out")
 def test_a_rough_solution_descends():
     _, point, _, thin = hessians(block1(0.05))
     model = ThinModel.of(thin, point.gradient, bounded=False)
     assert model.direction @ point.gradient < 0.0
     assert model.direction.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_hessian_of_as_many_columns_as_few_points_is_multiplied_out():
+    _, _, dense, thin = hessians(block1(0.05))
+    assert_allclose(thin, dense, atol=1e-12)
