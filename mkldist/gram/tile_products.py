@@ -6,8 +6,11 @@ import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.compiled import compiled
+from mkldist.gram.bank import slabs
 from mkldist.gram.dots import add_dots
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.operands import Columns
+from mkldist.gram.requests import Quadratic
 
 FEW = 4  # vectors; up to so many, reading the tiles takes longer than multiplying them
 MANY = 16  # vectors; beyond so many, the BLAS takes forms faster, though it needs whole matrices
@@ -75,15 +78,10 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
         for form, line in zip(forms, lines, strict=True):
             form[...] = _forms(_unpacked(layout, values[line]), vectors)
         return forms
-    padded = _padded(layout, vectors)
-    outer = np.empty((min(len(padded), FEW), layout.n_entries))
-    forms = np.empty((len(lines), len(padded)))
-    for start in range(0, len(padded), FEW):
-        some = padded[start : start + FEW]
-        _outer_products(some, layout.side, layout.tile, outer)
-        sums = np.zeros((len(lines), len(some)))
-        add_dots(values, lines, outer[: len(some)], sums)
-        forms[:, start : start + len(some)] = sums
+    columns = Columns(layout, [Quadratic(vectors)])
+    forms = np.zeros((len(lines), columns.n_columns))
+    for entries in slabs(layout):
+        add_dots(values[:, entries], lines, columns.over(entries), forms)
     return forms[:, 0] if vectors.ndim == 1 else forms
 
 
@@ -104,21 +102,6 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
     padded = np.zeros((columns.shape[1], layout.side * layout.tile))
     padded[:, : layout.n_points] = columns.T
     return padded
-
-
-@compiled
-def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> None:
-    """Write the upper tiles of ``v v'``, those off the diagonal twice as large, (R, E)."""
-    for r in range(len(vectors)):
-        vector, e = vectors[r], 0
-        for row in range(side):
-            for col in range(row, side):
-                weight = 1.0 if row == col else 2.0
-                for i in range(edge):
-                    factor = weight * vector[row * edge + i]
-                    for j in range(edge):
-                        outer[r, e] = factor * vector[col * edge + j]
-                        e += 1
 
 
 @compiled
