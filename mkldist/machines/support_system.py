@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from mkldist.arrays import Bools, Floats
-from mkldist.optim.factored_matrix import FactoredMatrix, Gram
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram, best_form, on_points
 from mkldist.optim.thin_system import ThinSystem
 
 SHARE = 1e-5  # of the first residual, that conjugate gradients leave
@@ -18,9 +18,10 @@ SHARE = 1e-5  # of the first residual, that conjugate gradients leave
 
 def support_system(K: Gram, sv: Bools, lam: float) -> SupportSystem | ThinSupportSystem:
     """Return the system of the support vectors `sv` (n,) of a Gram matrix or of an operator."""
-    if isinstance(K, FactoredMatrix):
-        return ThinSupportSystem(K, sv, lam)
-    return SupportSystem(K, sv, lam)
+    K_sv = best_form(on_points(K, np.flatnonzero(sv)))
+    if isinstance(K_sv, FactoredMatrix):
+        return ThinSupportSystem(K_sv, lam)
+    return SupportSystem(K_sv, lam)
 
 
 class SupportSystem:
@@ -28,26 +29,23 @@ class SupportSystem:
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix.
-    sv : (n,) bool
-        Support vectors, at least one.
+    K_sv : (s, s) float64
+        Gram matrix of the support vectors, at least one; its diagonal is overwritten.
     lam : float
-        Regularisation; multiplied by 10 until the factorisation succeeds where `K` is too
+        Regularisation; multiplied by 10 until the factorisation succeeds where `K_sv` is too
         ill-conditioned for it.
     """
 
-    def __init__(self, K: Floats, sv: Bools, lam: float) -> None:
-        block = K[np.ix_(sv, sv)]
-        diagonal = block.diagonal().copy()
+    def __init__(self, K_sv: Floats, lam: float) -> None:
+        diagonal = K_sv.diagonal().copy()
         while True:
-            block[np.diag_indices_from(block)] = diagonal + lam
+            K_sv[np.diag_indices_from(K_sv)] = diagonal + lam
             try:
-                self._factor = scipy.linalg.cholesky(block, lower=True, check_finite=False)
+                self._factor = scipy.linalg.cholesky(K_sv, lower=True, check_finite=False)
                 break
             except scipy.linalg.LinAlgError:
                 lam = 10.0 * max(lam, np.finfo(np.float64).eps * float(diagonal.max()))
-        self._ones = self.halved(np.ones(len(block)))
+        self._ones = self.halved(np.ones(len(K_sv)))
         self._total = float(self._ones @ self._ones)
 
     def halved(self, columns: Floats) -> Floats:
@@ -77,17 +75,15 @@ class ThinSupportSystem:
 
     Parameters
     ----------
-    K : FactoredMatrix
-        Gram matrix as the operator.
-    sv : (n,) bool
-        Support vectors, at least one.
+    K_sv : FactoredMatrix
+        Gram matrix of the support vectors, at least one, as the operator.
     lam : float
         Regularisation.
     """
 
-    def __init__(self, K: FactoredMatrix, sv: Bools, lam: float) -> None:
-        diagonal = np.full(int(sv.sum()), lam + K.ridge)
-        self._system = ThinSystem(diagonal, K.weights, [factor[sv] for factor in K.factors])
+    def __init__(self, K_sv: FactoredMatrix, lam: float) -> None:
+        diagonal = np.full(K_sv.n_points, lam + K_sv.ridge)
+        self._system = ThinSystem(diagonal, K_sv.weights, K_sv.factors)
 
     def projected(self, columns: Floats) -> Floats:
         """Return B with ``B'B = X' (W - W 1 1'W / 1'W1) X``, W the inverse of ``K_sv + lam I``."""

@@ -44,7 +44,7 @@ def test_projected_columns_have_the_products_of_the_inverse(thin):
 
 
 def test_a_singular_support_system_is_regularised_until_it_factorises():
-    singular = SupportSystem(np.ones((4, 4)), np.ones(4, dtype=bool), 1e-30)
+    singular = SupportSystem(np.ones((4, 4)), 1e-30)
     x, b = singular.solve(np.ones(4), 1.0)
     assert np.isfinite([*x, b]).all()
     assert x.sum() == pytest.approx(1.0)

@@ -20,6 +20,8 @@ from mkldist.gram.requests import Combine
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
+from mkldist.optim import factored_matrix
+from mkldist.optim.thin_system import ThinSystem
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank
@@ -49,6 +51,12 @@ SOON = {
     "spicymkl-hinge-block1",
     "spicymkl-logistic-block1",
 }  # of the methods that have many cases
+NEWTON_CG = (
+    "spicymkl-logistic-block1",
+    "elastmkl-squared-elastic-net",
+    "primalmkl-squared-hinge-1-1",
+    "primalmkl-squared-hinge-1.5-0.01",
+)
 
 
 def later(case: Case) -> bool:
@@ -125,6 +133,25 @@ def test_bounds_enclose_the_optimum_with_the_kernels(case, make):
     found, _, expected = solve(case, make, rank=12)
     slack = case.accuracy * abs(expected)
     assert found.solution.converged
+    assert found.lower <= expected + slack
+    assert found.solution.objective >= expected - slack
+
+
+@pytest.mark.parametrize("name", NEWTON_CG)
+def test_operators_that_stay_operators_are_solved_by_conjugate_gradients(monkeypatch, name):
+    monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
+    systems, minimiser = [], ThinSystem.minimiser
+
+    def noted(system: ThinSystem, *arguments: object) -> np.ndarray:
+        systems.append(system)
+        return minimiser(system, *arguments)
+
+    monkeypatch.setattr(ThinSystem, "minimiser", noted)
+    case = next(case for case in CASES if str(case) == name)
+    found, _, expected = solve(case, instances.balanced, rank=12, tol=1e-4)
+    slack = case.accuracy * abs(expected)
+    assert found.solution.converged
+    assert any(system.steps for system in systems)
     assert found.lower <= expected + slack
     assert found.solution.objective >= expected - slack
 

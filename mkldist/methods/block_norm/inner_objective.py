@@ -32,9 +32,7 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
-from mkldist.optim.factored_matrix import FactoredMatrix, Gram
-
-FEW_POINTS = 1000  # of a Hessian that may be multiplied out
+from mkldist.optim.factored_matrix import FactoredMatrix, best_form
 
 
 def roots(squared: Floats) -> Floats:
@@ -223,14 +221,11 @@ class InnerObjective:
         Returns
         -------
         (n, n) float64 or ThinHessian
-            The latter where the bank answers with an operator, unless its columns are as many as
-            few points: then a factorisation costs no more, and loses no digits.
+            The latter where the bank answers with an operator that stays one, see
+            :func:`mkldist.optim.factored_matrix.best_form`.
         """
-        K: Gram = yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=True)
+        K = best_form((yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=True)))
         scales, images = self._bends(point)
-        n = len(point.rho)
-        if isinstance(K, FactoredMatrix) and n <= FEW_POINTS and K.n_columns >= n:
-            K = np.ascontiguousarray(K.block(np.arange(n)))
         if isinstance(K, FactoredMatrix):
             return ThinHessian(point.curve.hessian, K, (np.sqrt(scales)[:, None] * images).T)
         if len(scales):

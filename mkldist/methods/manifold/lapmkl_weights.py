@@ -168,7 +168,7 @@ def value_model(
             products = yield Matvec(columns.kernels[part], smooth[:, part])
             W[part] += np.einsum("mim->mi", products)
     moved = (columns.v[:, norms.labelled].T - at.back.T @ W.T)[sv]
-    B = SupportSystem(at.H, sv, 1.0).projected(moved)
+    B = SupportSystem(at.H[np.ix_(sv, sv)], 1.0).projected(moved)
     return ValueModel(columns.gradient, B, B @ at.d[columns.kernels])
 
 

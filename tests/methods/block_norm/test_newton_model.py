@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose
 
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.passes import answered
-from mkldist.methods.block_norm import inner_objective, newton_model
+from mkldist.methods.block_norm import newton_model
 from mkldist.methods.block_norm.inner_objective import InnerPoint, ThinHessian
 from mkldist.methods.block_norm.newton_model import DenseModel, ThinModel
 from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
+from mkldist.optim import factored_matrix
 from tests.methods import plain_bank
 from tests.methods.block_norm.test_inner_objective import example
 from tests.methods.test_on_factors import factors_of, products_of
@@ -19,7 +20,7 @@ from tests.methods.test_on_factors import factors_of, products_of
 
 @pytest.fixture
 def never_multiplied_out(monkeypatch):
-    monkeypatch.setattr(inner_objective, "FEW_POINTS", 0)
+    monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
 
 
 def hessians(regularizer) -> tuple[FactorBank, InnerPoint, np.ndarray, ThinHessian]:

@@ -34,7 +34,7 @@ def test_gradient_and_hessian_of_J_are_those_of_finite_differences(name):
     K = np.einsum("m,mij->ij", d, instance.grams)
     G = (instance.grams @ a).T
     model = ValueModel.of(
-        SupportSystem(K, sv, lam), lam, G[sv], np.maximum(G.T @ a, 0), (K @ a)[sv]
+        SupportSystem(K[np.ix_(sv, sv)], lam), lam, G[sv], np.maximum(G.T @ a, 0), (K @ a)[sv]
     )
     np.testing.assert_allclose(model(d)[1], gradient(d), rtol=1e-9)
     hessian = differences(gradient, d, 1e-5)
