@@ -13,7 +13,6 @@ from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.build_time import BuildTime
-from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
@@ -124,8 +123,11 @@ def solve_runs(
         settings.coefficients,
         build_time,
     )
+    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
+    if factored is not None:
+        batch.solve_in_turn(factored)
+        return
     bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
-    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit, factored)
     batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
 
 
@@ -162,8 +164,7 @@ def _bytes_of_solvers(
     n_points, found = max(view.n_points for view in views), dict.fromkeys((r.id for r in runs), 0)
     for run in runs:
         with suppress(Exception):  # parameters that no longer fit are that run's failure
-            factored = isinstance(bank, FactorBank)
-            memory = run_memory(run, n_points, bank.n_kernels, on_factors=factored)
+            memory = run_memory(run, n_points, bank.n_kernels)
             found[run.id] = memory.within(memory_limit)
     return found
 
@@ -184,8 +185,6 @@ class _Batch:
         The subproblems of every run by its id.
     memory_limit : int, optional
         Bytes that the batch may take.
-    factored : FactoredKernels, optional
-        The kernels for whose factors the bank stands, if it does.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
         The solved subproblems of every run that is not recorded yet.
     kept : KeptArrays
@@ -197,7 +196,6 @@ class _Batch:
     announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
     memory_limit: int | None = None
-    factored: FactoredKernels | None = None
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
     kept: KeptArrays = field(init=False)
 
@@ -219,24 +217,29 @@ class _Batch:
         """
         chains = chains_of(self.subproblems.values())
         sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
-        if self.factored is not None:
-            for chain in chains:
-                self._solve_in_turn(self.factored, chain)
-            return
         groups = groups_at_once(sizes, self.memory_limit)
         if isolated:
             groups = [slice(i, i + 1) for i in range(len(chains))]
         for group in groups:
             self._drive_together(bank, chains[group])
 
-    def _solve_in_turn(self, factored: FactoredKernels, chain: Sequence[Subproblem]) -> None:
-        """Solve the subproblems of a chain on factors, each from the last solution.
+    def solve_in_turn(self, factored: FactoredKernels) -> None:
+        """Solve all subproblems on factors of kernels, one after the other.
 
         Every chain begins with the first factors, whatever others have made of theirs, so that its
         results do not depend on the chains beside it.
+
+        Parameters
+        ----------
+        factored : FactoredKernels
+            The kernels and their first factors.
         """
+        for chain in chains_of(self.subproblems.values()):
+            self._solve_chain(factored.copy(), chain)
+
+    def _solve_chain(self, factored: FactoredKernels, chain: Sequence[Subproblem]) -> None:
+        """Solve the subproblems of a chain on factors that grow, each from the last solution."""
         values: dict[str, Floats] = {}
-        factored = factored.copy()
         start: object = None
         for subproblem in chain:
             job = self._next_job(iter([subproblem]), values, start)
@@ -318,10 +321,10 @@ class _Batch:
     def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
         """Return the solver of a subproblem, not started."""
         run, scorer = subproblem.run, self.scorer
-        if run.after and self.factored is None:  # a state knows the factors that it was made on
+        method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
+        if run.after and not ref.plan.is_factored:  # a state knows the factors that it was made on
             last_rung = STATES.take(subproblem.key_before)
             start = start if last_rung is None else last_rung
-        method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
         memory = run_memory(run, view.n_points, ref.plan.n_kernels, on_factors=ref.plan.is_factored)
         problem = Problem(
