@@ -53,8 +53,8 @@ def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
     return Coordinate(known or _variable(name, values, method, (name,)), values)
 
 
-def place_of(run: RunPlan, dims: Mapping[str, Sequence[Any]]) -> tuple[int, ...]:
-    """Return the place of a run: its split, then its positions along some dims.
+def position_of(run: RunPlan, dims: Mapping[str, Sequence[Any]]) -> tuple[int, ...]:
+    """Return the position of a run in its node: its split, then where it is along some dims.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def place_of(run: RunPlan, dims: Mapping[str, Sequence[Any]]) -> tuple[int, ...]
         Values along each dim.
     """
     at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
-    return run.asked_split, *(list(s).index(v) for s, v in zip(dims.values(), at, strict=True))
+    return run.asked_split, *(series.index(v) for series, v in zip(dims.values(), at, strict=True))
 
 
 def of_runs(
@@ -87,7 +87,7 @@ def of_runs(
         Values along each dim.
     """
     along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
-    places = {place_of(run, along): setting(run.params, name) for run in runs}
+    places = {position_of(run, along): setting(run.params, name) for run in runs}
     series = _array(list(places.values()))
     is_number = series.dtype.kind in "if"
     shape = n_splits, *map(len, along.values())

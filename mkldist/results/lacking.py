@@ -27,7 +27,10 @@ def lacking_runs(plan: Plan, store: RecordStore, tree: Path) -> list[str]:
     tree : Path
         The tree of results, which may be missing.
     """
-    outputs, places = plan.spec.outputs, _variables(tree)
+    outputs = plan.spec.outputs
+    if not (outputs.predictions or outputs.coefficients):
+        return []
+    places = _variables(tree)
     lacks: list[Callable[[RunRecord], bool]] = []
     if outputs.predictions and DECISION_VALUES.name not in places:
         lacks.append(lambda record: not record.test_rows.size)

@@ -15,7 +15,7 @@ from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
 from mkldist.planning.model import Plan, RunPlan
 from mkldist.results.bank_coordinates import bank_coordinates
-from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, place_of
+from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, position_of
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     BANK_SERIES,
@@ -293,7 +293,7 @@ def _node(
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        run_ids[place_of(run, values)] = run.id
+        run_ids[position_of(run, values)] = run.id
     variables = node_variables(kind, vectors)
     return MethodNode(
         path=path,
