@@ -134,6 +134,16 @@ def test_workers_import_only_what_tasks_need():
     assert not loaded & (HEAVY | {"rich"})
 
 
+def test_solving_on_gram_matrices_imports_neither_sweep_files_nor_readers_of_data():
+    loaded = modules_after("""
+import numpy as np, mkldist
+grams = np.stack([np.eye(4), np.outer([1, 1, -1, -1], [1, 1, -1, -1])])
+mkldist.solve("level", grams, [1, 1, -1, -1])
+""")
+    assert not loaded & {"mkldist.spec.model", "mkldist.spec.banks", "mkldist.data.raw"}
+    assert not loaded & (HEAVY - {"numba", "scipy.linalg"})
+
+
 def test_exports_are_found_by_name():
     assert mkldist.open_results is open_results
     public = {name for name in dir(mkldist) if not name.startswith("_")}

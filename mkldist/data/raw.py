@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +15,9 @@ from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Task
-
-GIB = 2**30
-# A reader may hold the content of the file and the dense array at once.
-SHARE_OF_MEMORY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,20 +99,6 @@ def numbered_features(n_features: int) -> tuple[str, ...]:
     ('f0', 'f1', 'f2')
     """
     return tuple(f"f{i}" for i in range(n_features))
-
-
-def physical_memory() -> int:
-    """Return the physical memory of this machine in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def available_memory() -> int:
-    """Return the bytes that processes can get: free ones, and those of files that are cached."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return 1024 * int(line.split()[1])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_fits(n_bytes: int, where: str, hint: str) -> None:

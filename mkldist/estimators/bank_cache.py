@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mkldist.data.raw import physical_memory
 from mkldist.estimators.rows import Rows
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.kernel_functions.custom import CustomFunction
+from mkldist.machine_memory import physical_memory
 from mkldist.memory import row_cache_bytes
 
 SHARE_OF_MEMORY = 8  # an eighth of this machine's memory holds banks

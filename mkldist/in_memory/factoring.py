@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mkldist.counted import counted
-from mkldist.data.raw import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.errors import DataError
 from mkldist.gram.factored_kernels import (
     FactoredKernels,
@@ -13,6 +12,7 @@ from mkldist.gram.factored_kernels import (
 )
 from mkldist.gram.sources import BankSource
 from mkldist.in_memory.side_by_side import MOST_THREADS, processors
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.spec.banks import BankSpec
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from mkldist.arrays import Floating
 from mkldist.blas_threads import single_threaded
-from mkldist.data.raw import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError
 from mkldist.gram.bank import Bank, MemoryBank
@@ -22,6 +21,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.sources import BankSource, check_finite
 from mkldist.in_memory.side_by_side import processors, side_by_side
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.memory import row_cache_bytes
 
 Backend = Literal["memory", "mmap", "stream", "recompute"]

@@ -20,7 +20,6 @@ from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.predictor import RawPredictor
 from mkldist.gram.sources import FeatureSource
 from mkldist.gram.view import BankView
-from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
@@ -29,6 +28,7 @@ from mkldist.kernels.kernel_list import KernelList
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mkldist.in_memory.expansion import Expansion
     from mkldist.in_memory.given_features import Features
 
 
@@ -103,6 +103,8 @@ class FeatureOrigin:
 
     def expansion(self, predictors: list[RawPredictor]) -> Expansion:
         """See :meth:`Origin.expansion`."""
+        from mkldist.in_memory.expansion import Expansion
+
         return Expansion.of(self.kernels, self.cosine, self.features.points, predictors)
 
 

@@ -28,8 +28,8 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.on_factors import solve_on_factors
-from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.validation import check_effect, validate
 
 
 def solve(

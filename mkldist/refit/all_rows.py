@@ -43,9 +43,9 @@ from mkldist.resolve.code_check import check_code
 from mkldist.results.manifest import restored_manifest
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, JobTimes, drive
-from mkldist.solvers.parameters import validate
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.validation import validate
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.source import FROM, GIVEN, is_from_method

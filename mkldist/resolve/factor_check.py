@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.raw import physical_memory
 from mkldist.errors import SpecError
+from mkldist.machine_memory import physical_memory
 from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.facts import BankFacts

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mkldist.data.given_files import GivenData
-from mkldist.data.raw import physical_memory
+from mkldist.machine_memory import physical_memory
 from mkldist.planning.model import Plan
 from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory

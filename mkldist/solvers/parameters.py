@@ -1,4 +1,4 @@
-"""Parameters of methods: validated values and grids of them, from a user's words.
+"""Grids of the parameters of methods, from a user's words.
 
 Each point of a grid is validated once, here.  A worker builds the parameters of a run anew from
 the run's plain settings (:mod:`.settings`), because these, and not objects, are recorded.
@@ -7,7 +7,7 @@ the run's plain settings (:mod:`.settings`), because these, and not objects, are
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,8 +19,9 @@ from mkldist.solvers.base import Method
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.space import Space, Span
+from mkldist.solvers.validation import check_effect, check_names, validate
 from mkldist.spec.banks import Range
-from mkldist.spec.mistakes import expected, spec_error, unknown_key
+from mkldist.spec.mistakes import spec_error
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.search import Distribution, is_distribution
 from mkldist.spec.source import GIVEN, SOURCE_PREFIX
@@ -98,83 +99,6 @@ def _read(model: type[TableT], where: str, table: dict[str, Any]) -> TableT:
         raise spec_error(first, place, model) from None
 
 
-def _check_names(
-    params: type[SolverParams], where: str, names: Iterable[str], others: Sequence[str] = ()
-) -> None:
-    """Refuse names that are neither parameters nor among `others`."""
-    for name in names:
-        if name not in params.model_fields:
-            known = [*params.model_fields, *others]
-            raise unknown_key(f"{where}.{name}", "parameter", name, known)
-
-
-def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
-    """Return `values` as the parameters of a method.
-
-    Parameters
-    ----------
-    params : type
-        The method's parameter class.
-    where : str
-        Place of the values, for messages.
-    values : mapping
-        Values by name.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown name, a wrong type or a value out of range.
-    """
-    _check_names(params, where, values)
-    try:
-        return params.model_validate(dict(values), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join([where, *(str(part) for part in first["loc"][:1])])
-        if first["type"] in ("value_error", "literal_error"):
-            raise spec_error(first, place, params) from None
-        raise SpecError(place, spelled(first["input"]), expected(first)) from None
-
-
-def check_effect(
-    where: str, given: Mapping[str, Any], points: Sequence[SolverParams], hint: str = ""
-) -> None:
-    """Refuse parameters that were given but have no effect.
-
-    A parameter of one value must have an effect at one point of a grid at least.  A parameter
-    that varies must have one at every point, because runs would be repeated at the others.
-
-    Parameters
-    ----------
-    where : str
-        Place of the parameters, for messages.
-    given : mapping
-        Values or lists of values by name, as the user gave them.
-    points : sequence of SolverParams
-        All settings made of them.
-    hint : str, optional
-        Advice for a parameter that has an effect at some points only.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first parameter without effect, and the value that takes its effect away.
-    """
-    for name, value in given.items():
-        idle = [point for point in points if not point.has_effect(name)]
-        varies = isinstance(value, list) and len(value) > 1
-        if not idle or (len(idle) < len(points) and not varies):
-            continue
-        other, values = idle[0].effective_with[name]
-        found = spelled(getattr(idle[0], other))
-        raise SpecError(
-            f"{where}.{name}",
-            f"{name} with {other} = {found}, where it has no effect",
-            f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
-            hint if len(idle) < len(points) else "",
-        )
-
-
 def expand(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
@@ -199,7 +123,7 @@ def expand(
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)
-    _check_names(method.params, where, given, ENTRY_KEYS)
+    check_names(method.params, where, given, ENTRY_KEYS)
     series = _varying(where, given)
     names = [name for name in method.hyperparameters if name in series]
     names += [name for name in series if name not in names]
@@ -243,7 +167,7 @@ def searched(
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)
-    _check_names(method.params, where, given, ENTRY_KEYS)
+    check_names(method.params, where, given, ENTRY_KEYS)
     fields = method.params.model_fields
     spans = {
         name: Span.of(_read(Distribution, f"{where}.{name}", value), fields[name].annotation)

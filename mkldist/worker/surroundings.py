@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mkldist.data.raw import available_memory
 from mkldist.gram.cache import default_directory
+from mkldist.machine_memory import available_memory
 from mkldist.processors import n_processors
 from mkldist.worker.shared_place import SharedPlace
 

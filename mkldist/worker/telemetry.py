@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mkldist.data.raw import physical_memory
+from mkldist.machine_memory import physical_memory
 from mkldist.worker.checkout import source_commit
 
 PACKAGES = ("mkldist", "numpy", "scipy", "numba", "scikit-learn", "zarr", "xarray", "distributed")

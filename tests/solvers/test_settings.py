@@ -10,8 +10,9 @@ import pytest
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.parameters import expand, validate
+from mkldist.solvers.parameters import expand
 from mkldist.solvers.settings import plain_settings, setting
+from mkldist.solvers.validation import validate
 from tests.methods import instances
 
 
