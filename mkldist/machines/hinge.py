@@ -42,16 +42,21 @@ def hinge_terms(
     beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
 ) -> HingeTerms:
     """Return the sums at coefficients `beta` and decision values `f` without bias, in one pass."""
-    return HingeTerms(*_sums(beta, f, y, weights, bias, reach))
+    return HingeTerms(*_sums(beta, f, y, weights, bias, reach, np.empty(len(f))))
 
 
 @compiled
 def _sums(
-    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
+    beta: Floats,
+    f: Floats,
+    y: Floats,
+    weights: Floats,
+    bias: float,
+    reach: Floats,
+    slack: Floats,
 ) -> tuple[float, float, float, float, float, float]:
-    """Return the fields of :class:`HingeTerms`."""
+    """Return the fields of :class:`HingeTerms`; the slacks are overwritten."""
     norm = total = loss = largest = energy = rest = 0.0
-    slack = np.empty(len(f))
     for i in range(len(f)):
         slack[i] = 1.0 - y[i] * (f[i] + bias)
         norm += beta[i] * f[i]

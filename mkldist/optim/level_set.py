@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.optim.simplex import project_onto_simplex
+from mkldist.optim.simplex import write_projection
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50
@@ -81,27 +81,41 @@ def project_onto_level_set(
     return point, multipliers, bool(gradient.max() <= slack)
 
 
-@compiled
 def _dual(
     payoff: Floats, centre: Floats, level: float, multipliers: Floats
 ) -> tuple[Floats, Floats]:
     """Return the dual function's gradient ``payoff p - level`` and the minimiser p."""
     n_cuts, n_columns = payoff.shape
-    shifted, gradient = np.empty(n_columns), np.empty(n_cuts)
+    shifted, gradient, point = np.empty(n_columns), np.empty(n_cuts), np.empty(n_columns)
+    _write_dual(payoff, centre, level, multipliers, shifted, gradient, point)
+    return gradient, point
+
+
+@compiled
+def _write_dual(
+    payoff: Floats,
+    centre: Floats,
+    level: float,
+    multipliers: Floats,
+    shifted: Floats,
+    gradient: Floats,
+    point: Floats,
+) -> None:
+    """Write the point that is projected onto the simplex, the gradient, and the minimiser."""
+    n_cuts, n_columns = payoff.shape
     for m in range(n_columns):
         shifted[m] = centre[m]
     for j in range(n_cuts):
         if multipliers[j] != 0.0:
             for m in range(n_columns):
                 shifted[m] -= multipliers[j] * payoff[j, m]
-    point = project_onto_simplex(shifted)
+    write_projection(shifted, point)
     for j in range(n_cuts):
         gradient[j] = -level
     for m in range(n_columns):
         if point[m] > 0.0:
             for j in range(n_cuts):
                 gradient[j] += payoff[j, m] * point[m]
-    return gradient, point
 
 
 def _newton_direction(
@@ -125,28 +139,39 @@ def _newton_direction(
     return direction
 
 
-@compiled
-def _nonnegative_minimiser(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
-    hessian: Floats, linear: Floats, start: Floats
-) -> Floats:
+def _nonnegative_minimiser(hessian: Floats, linear: Floats, start: Floats) -> Floats:
     """Minimise ``1/2 u'Hu - linear'u`` over u >= 0 by the active-set method of Lawson & Hanson.
 
     Elimination solves for the passive variables, those that may be positive.  Directions of no
     curvature up to rounding, as equal cuts have, get the least that counts.
     """
-    n, smallest_pull = len(linear), 0.0
-    u, passive = np.empty(n), np.empty(n, dtype=np.intp)
-    left, target = np.empty((n, n)), np.empty(n)
-    for a in range(n):
-        u[a], passive[a] = start[a], 1 if start[a] > 0.0 else 0
-        smallest_pull = max(smallest_pull, 1e-12 * abs(linear[a]))
+    u, passive = start.copy(), (start > 0.0).astype(np.intp)
+    pull = 1e-12 * float(np.abs(linear).max(initial=0.0))
+    _minimise(hessian, linear, pull, u, passive, np.empty_like(hessian), np.empty_like(linear))
+    return u
+
+
+@compiled
+def _minimise(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
+    hessian: Floats,
+    linear: Floats,
+    smallest_pull: float,
+    u: Floats,
+    passive: Ints,
+    left: Floats,
+    target: Floats,
+) -> None:
+    """Move u, (n,), in place; `left` (n, n) and `target` (n,) are scratch."""
+    n = len(linear)
     for _ in range(3 * n + 10):
         for a in range(n):
             target[a] = linear[a] if passive[a] else 0.0
             for b in range(n):
                 left[a, b] = hessian[a, b] if passive[a] and passive[b] else 0.0
         for c in range(n):
-            left[c, c] = max(left[c, c], _CURVATURE_FLOOR * hessian[c, c])  # also if not passive
+            floor = _CURVATURE_FLOOR * hessian[c, c]  # also if not passive
+            if left[c, c] < floor:
+                left[c, c] = floor
             for a in range(c + 1, n):
                 factor = left[a, c] / left[c, c]
                 target[a] -= factor * target[c]
@@ -178,4 +203,3 @@ def _nonnegative_minimiser(  # noqa: C901, PLR0912  (numba compiles a callee ane
         if entering < 0:
             break
         passive[entering] = 1
-    return u

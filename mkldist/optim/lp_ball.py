@@ -44,9 +44,11 @@ def _shrunk(z: float, mu: float, p: float) -> float:
 
 
 @compiled
-def _projected(z: Floats, p: float) -> Floats:
-    """Project `z` >= 0 outside the ball onto its sphere: bisect the multiplier by its logarithm."""
-    x = np.empty_like(z)
+def _write_projection(z: Floats, p: float, x: Floats) -> None:
+    """Write the point of the sphere nearest to `z` >= 0 outside the ball to x.
+
+    The multiplier is bisected by its logarithm.
+    """
     low, high = 0.0, 1.0
     while True:  # the norm falls to 0 as the multiplier grows
         total = 0.0
@@ -73,7 +75,6 @@ def _projected(z: Floats, p: float) -> Floats:
         mu -= (total - 1.0) / change if change < 0.0 else 0.0
         if not low < mu < high:
             mu = 0.5 * (low + high)
-    return x
 
 
 def project_onto_lp_ball(z: Floats, p: float) -> Floats:
@@ -99,7 +100,8 @@ def project_onto_lp_ball(z: Floats, p: float) -> Floats:
         return positive
     if p == 2.0:
         return positive / norm
-    projected: Floats = _projected(positive, p)
+    projected = np.empty_like(positive)
+    _write_projection(positive, p, projected)
     return projected / lp_norm(projected, p)
 
 

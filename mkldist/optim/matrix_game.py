@@ -194,7 +194,6 @@ def _without(indices: Ints, position: int) -> Ints:
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-@compiled
 def _solve_basis(
     payoff: Floats, active: Ints, support: Ints, transposed: bool, rights: Floats
 ) -> Floats:
@@ -213,22 +212,15 @@ def _solve_basis(
     (q, k + 1) float64
         Solutions; NaN if the system is singular.
     """
-    q, n = rights.shape
-    scaled, factors, solutions = np.empty((n, n)), np.empty((n, n)), np.empty((q, n))
-    sizes, residual, order = np.empty(n), np.empty(n), np.empty(n, np.intp)
+    scaled, factors = np.empty((2, rights.shape[1], rights.shape[1]))
+    sizes, residual = np.empty((2, rights.shape[1]))
+    order = np.empty(rights.shape[1], np.intp)
     _write_system(payoff, active, support, transposed, scaled, factors, sizes)
-    regular = _factorise(factors, order)
-    for right in range(q):
-        for a in range(n):
-            solutions[right, a] = 0.0 if regular else np.nan
-        for _ in range(2 if regular else 0):
-            for a in range(n):
-                residual[a] = rights[right, a] / sizes[a]
-                for s in range(n):
-                    residual[a] -= scaled[a, s] * solutions[right, s]
-            _eliminate(factors, order, residual)
-            for a in range(n):
-                solutions[right, a] += residual[a]
+    if not _factorise(factors, order):
+        return np.full_like(rights, np.nan)
+    solutions = np.zeros_like(rights)
+    _refine(scaled, factors, order, rights, sizes, residual, solutions)
+    _refine(scaled, factors, order, rights, sizes, residual, solutions)
     return solutions
 
 
@@ -289,18 +281,33 @@ def _factorise(matrix: Floats, order: Ints) -> bool:
 
 
 @compiled
-def _eliminate(factors: Floats, order: Ints, right: Floats) -> None:
-    """Overwrite a right side by the solution of a factorised system."""
+def _refine(
+    scaled: Floats,
+    factors: Floats,
+    order: Ints,
+    rights: Floats,
+    sizes: Floats,
+    residual: Floats,
+    solutions: Floats,
+) -> None:
+    """Add to each solution that of its residual, which is overwritten."""
     n = len(order)
-    for a in range(n):
-        right[a], right[order[a]] = right[order[a]], right[a]
-    for a in range(n):
-        for s in range(a):
-            right[a] -= factors[a, s] * right[s]
-    for a in range(n - 1, -1, -1):
-        for s in range(a + 1, n):
-            right[a] -= factors[a, s] * right[s]
-        right[a] /= factors[a, a]
+    for right in range(len(rights)):
+        for a in range(n):
+            residual[a] = rights[right, a] / sizes[a]
+            for s in range(n):
+                residual[a] -= scaled[a, s] * solutions[right, s]
+        for a in range(n):
+            residual[a], residual[order[a]] = residual[order[a]], residual[a]
+        for a in range(n):
+            for s in range(a):
+                residual[a] -= factors[a, s] * residual[s]
+        for a in range(n - 1, -1, -1):
+            for s in range(a + 1, n):
+                residual[a] -= factors[a, s] * residual[s]
+            residual[a] /= factors[a, a]
+        for a in range(n):
+            solutions[right, a] += residual[a]
 
 
 @compiled

@@ -8,7 +8,6 @@ from mkldist.arrays import Floats
 from mkldist.compiled import compiled
 
 
-@compiled
 def project_onto_simplex(z: Floats) -> Floats:
     """Return ``argmin_p 1/2 ||p - z||^2  s.t.  p >= 0, sum(p) = 1``.
 
@@ -26,6 +25,13 @@ def project_onto_simplex(z: Floats) -> Floats:
         The projection; exactly zero off its support.
     """
     p = np.empty(len(z))
+    write_projection(z, p)
+    return p
+
+
+@compiled
+def write_projection(z: Floats, p: Floats) -> None:
+    """Write the projection of z onto the simplex to p, both (M,) float64."""
     size, total = len(z), 0.0
     for m in range(len(z)):
         p[m] = 1.0  # while m is in the support
@@ -51,4 +57,3 @@ def project_onto_simplex(z: Floats) -> Floats:
             largest = m
     if kept == 0:  # rounding hides the differences of entries as large as these
         p[largest] = 1.0
-    return p
