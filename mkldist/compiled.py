@@ -3,9 +3,9 @@
 Numba takes longer to import than everything else that a command needs.  It is imported when the
 first compiled function is called, so that commands that solve nothing do without it.
 
-Compiled functions are written in loops over scalars.  Each array expression, sort, matrix product
-or message inside one costs 0.3 to 4 seconds of compiling, a loop about a tenth of a second; numpy
-does the rest before or after the call.
+Compiled functions are written in loops over scalars, and write to arrays that they are given.  Each
+array expression, sort, matrix product, allocation or message inside one costs 0.1 to 4 seconds of
+compiling, a loop about a tenth of a second; numpy does the rest before or after the call.
 """
 
 from __future__ import annotations
