@@ -11,8 +11,9 @@ from mkldist.gram.factored_kernels import (
     limits_of,
 )
 from mkldist.gram.sources import BankSource
-from mkldist.in_memory.side_by_side import MOST_THREADS, processors
+from mkldist.in_memory.side_by_side import MOST_THREADS
 from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.processors import n_processors
 from mkldist.spec.banks import BankSpec
 
 
@@ -28,7 +29,7 @@ def factored(source: BankSource, spec: BankSpec, seed: int) -> FactoredKernels:
     """
     most = int(SHARE_OF_MEMORY * physical_memory())
     limits = limits_of(spec, most)
-    n, M, threads = source.n_points, source.n_kernels, min(processors(), MOST_THREADS)
+    n, M, threads = source.n_points, source.n_kernels, min(n_processors(), MOST_THREADS)
     needed = least_bytes(M, n, limits, threads)
     if needed > most:
         raise DataError(

@@ -20,9 +20,10 @@ from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.sources import BankSource, check_finite
-from mkldist.in_memory.side_by_side import processors, side_by_side
+from mkldist.in_memory.side_by_side import side_by_side
 from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.memory import row_cache_bytes
+from mkldist.processors import n_processors
 
 Backend = Literal["memory", "mmap", "stream", "recompute"]
 
@@ -91,7 +92,7 @@ def loaded(source: BankSource, dtype: np.dtype[np.floating]) -> MemoryBank:
 
 def recomputed(source: BankSource) -> RecomputedBank:
     """Return a bank whose kernels are computed in every pass."""
-    return RecomputedBank(source, row_cache_bytes(None), processors())
+    return RecomputedBank(source, row_cache_bytes(None), n_processors())
 
 
 class TemporaryFolder:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+
+from mkldist.processors import n_processors
 
 FEW_ENTRIES = 2**20  # entries of matrices that one thread has done before others have started
 PART_ENTRIES = 2**19
 MOST_THREADS = 8
-
-
-def processors() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def side_by_side(work: Callable[[slice], None], n_kernels: int, entries: int) -> None:
@@ -39,7 +33,7 @@ def side_by_side(work: Callable[[slice], None], n_kernels: int, entries: int) ->
     """
     step = max(1, PART_ENTRIES // entries)
     parts = [slice(at, min(at + step, n_kernels)) for at in range(0, n_kernels, step)]
-    threads = min(processors(), MOST_THREADS, len(parts))
+    threads = min(n_processors(), MOST_THREADS, len(parts))
     if threads == 1 or n_kernels * entries < FEW_ENTRIES:
         for part in parts:
             work(part)

@@ -53,7 +53,7 @@ def test_numbers_keep_their_type_and_lists_become_arrays():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_packed_matrices_are_those_given(monkeypatch, check, dtype, threads):
-    monkeypatch.setattr(side_by_side, "processors", lambda: threads)
+    monkeypatch.setattr(side_by_side, "n_processors", lambda: threads)
     monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
     monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
     stack = grams(rank=40).astype(dtype)

@@ -26,7 +26,7 @@ def matrices(bank):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
-    monkeypatch.setattr(side_by_side, "processors", lambda: threads)
+    monkeypatch.setattr(side_by_side, "n_processors", lambda: threads)
     monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
     monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
     bank = loaded(ArraySource(GRAMS), np.dtype(dtype))
