@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CONCLUSIONS = "conclusions.toml"
 EXPLANATIONS = "explanations.csv"
+OTHER_DATA = "other_data.csv"
+WORDS = (EXPLANATIONS, OTHER_DATA)
 ENDING = ".md"
 
 
@@ -25,7 +27,8 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     words : sequence of str
         Words of the command: results, at most one of each sweep.
     folder : Path
-        A folder of published numbers, CSV files, ``conclusions.toml``, and ``explanations.csv``.
+        A folder of published numbers, CSV files, ``conclusions.toml``, and ``explanations.csv`` and
+        ``other_data.csv``, which may be absent.
     page : Path
         The file to write, in Markdown; a page that this command wrote before is replaced.
 
@@ -42,13 +45,15 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     from mkldist.durable import write_file, writing
     from mkldist.report.reproduced import reproduced
 
-    files = _numbers(folder)
+    numbers = _numbers(folder)
     _check_page(page)
-    published = [one for file in files for one in read_published(file)]
+    published = [one for file in numbers for one in read_published(file)]
     conclusions = read_conclusions(folder / CONCLUSIONS)
     explanations = read_explanations(folder / EXPLANATIONS, published)
+    other_data = read_explanations(folder / OTHER_DATA, published)
     results = _results(words)
-    text = reproduced(results, published, conclusions, _files(results), explanations)
+    files = _files(results)
+    text = reproduced(results, published, conclusions, files, explanations, other_data)
     with writing(page):
         write_file(page, [text.encode()])
     click.echo(f"page: {page}")
@@ -59,7 +64,7 @@ def _numbers(folder: Path) -> list[Path]:
     from mkldist.errors import InputError
 
     files = sorted(folder.glob("*.csv")) if folder.is_dir() else []
-    files = [file for file in files if file.name != EXPLANATIONS]
+    files = [file for file in files if file.name not in WORDS]
     if not files:
         found = "no CSV file in it" if folder.is_dir() else "no folder"
         wanted = f"a folder of published numbers, CSV files, and {CONCLUSIONS}"

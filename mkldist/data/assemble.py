@@ -15,7 +15,7 @@ from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
-from mkldist.data.sampling import drawn_per_class
+from mkldist.data.sampling import drawn_per_class, drawn_points
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.times import rows_in_order
@@ -48,8 +48,8 @@ def assemble(
     """Return the data set that a sweep file describes, given the raw data of its source.
 
     Labels become numbers, and rows of other classes are left out; a random part of the rows is
-    drawn if the sweep file sets `per_class`; missing values are refused unless they are to be
-    filled; constant features are dropped; feature groups become column indices.
+    drawn if the sweep file sets `per_class` or `n_points`; missing values are refused unless they
+    are to be filled; constant features are dropped; feature groups become column indices.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ def assemble(
     labelled = _checked_labels(spec, raw, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
+    if spec.n_points is not None:
+        stratified = labelled.classes is not None
+        drawn = drawn_points(labelled.y, spec.n_points, seed, stratified=stratified, where=where)
+        labelled = _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
     if raw.sparse is not None:
         return _of_sparse(spec, raw, labelled, where)
     if raw.x is None:

@@ -114,7 +114,9 @@ class _Joining:
         self.texts = JoinedTexts(self.raw.texts)
 
     def add(self, view: ViewSpec, located: Callable[[str], Path], where: str) -> None:
-        """Read a view and join it."""
+        """Read a view and join it; graphs follow when the points are known."""
+        if view.graphs is not None:
+            return
         if view.grams is not None:
             self._add_grams(view, located(view.grams), where)
             return

@@ -34,7 +34,7 @@ M. Belkin, P. Niyogi, V. Sindhwani, Manifold regularization, JMLR 7, 2006 (heat 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,49 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
         For points that are not finite numbers, fewer points than neighbours, or images that are
         not square.
     """
-    weights = adjacency(x, spec)
+    [laplacian] = graph_laplacians(x, [spec])
+    return laplacian
+
+
+def graph_laplacians(x: Any, specs: Sequence[GraphSpec]) -> list[scipy.sparse.csr_array]:
+    """Return the Laplacians of several graphs of the same points.
+
+    Graphs that differ in the number of neighbours, in weights or in the Laplacian share one search
+    of neighbours, that of the largest number.
+
+    Parameters
+    ----------
+    x : (n, d) array-like or scipy sparse
+        Points, as for :func:`graph_laplacian`.
+    specs : sequence of GraphSpec
+        The graphs.
+
+    Returns
+    -------
+    list of (n, n) csr_array of float64
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        As in :func:`graph_laplacian`.
+    """
+    points = as_points(x)
+    widest: dict[tuple[Any, ...], GraphSpec] = {}
+    for spec in specs:
+        search = _search(spec)
+        if search not in widest or spec.neighbours > widest[search].neighbours:
+            widest[search] = spec
+    found = {search: _neighbours(points, spec) for search, spec in widest.items()}
+    return [_laplacian(_edges(*found[_search(spec)], spec), spec) for spec in specs]
+
+
+def _search(spec: GraphSpec) -> tuple[Any, ...]:
+    """Return what decides the neighbours of a graph, apart from their number."""
+    return spec.distance, spec.kind, spec.epsilon
+
+
+def _laplacian(weights: scipy.sparse.csr_array, spec: GraphSpec) -> scipy.sparse.csr_array:
+    """Return the Laplacian of the weights of edges, raised to the power of `spec`."""
     first: Any = scipy.sparse.csgraph.laplacian(weights, normed=spec.laplacian == "normalised")
     laplacian = scipy.sparse.csr_array(first)
     power = laplacian
@@ -128,9 +170,17 @@ def adjacency(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
     mkldist.errors.DataError
         As in :func:`graph_laplacian`.
     """
-    points = as_points(x)
-    n = points.shape[0]
-    lengths, columns = _neighbours(points, spec)
+    return _edges(*_neighbours(as_points(x), spec), spec)
+
+
+def _edges(
+    lengths: Sequence[Floats], columns: Sequence[Ints], spec: GraphSpec
+) -> scipy.sparse.csr_array:
+    """Return the weights of the edges between points and the first of their neighbours found."""
+    n = len(columns)
+    if spec.kind == "knn":
+        lengths = [found[: spec.neighbours] for found in lengths]
+        columns = [found[: spec.neighbours] for found in columns]
     rows = np.repeat(np.arange(n), [len(found) for found in columns])
     distance = np.concatenate([*lengths, np.empty(0)])
     entries = (_weights(distance, spec), (rows, np.concatenate([*columns, np.empty(0, np.intp)])))

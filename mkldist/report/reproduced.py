@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion, Judged, judge
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.pairing import Results
-from mkldist.analysis.published import Cell, Published, against_published
-from mkldist.results.schema import STATE
-from mkldist.results.state import RunState
-from mkldist.spec.changes import changes
-from mkldist.spec.load import load_sweep
+from mkldist.analysis.published import Cell, Published
+from mkldist.analysis.reproduction import Experiment, by_data, experiments, is_within, within
+from mkldist.counted import counted
 from mkldist.spec.model import SweepSpec
 
 HEADING = "# What is reproduced of the papers"
@@ -31,113 +28,26 @@ of two.  No verdict rests on fewer than half of the data sets of a sweep's file.
 """
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A published experiment and what its sweep found.
-
-    Parameters
-    ----------
-    name : str
-        Name of the sweep.
-    complete, n_runs : int
-        Complete runs, and all of its results; 0 if it was not run.
-    cells : tuple of Cell
-        Its published numbers with ours; none if it was not run.
-    n_published : int
-        How many numbers are published.
-    changes : tuple of str
-        What ran other than the sweep's file says.
-    """
-
-    name: str
-    complete: int
-    n_runs: int
-    cells: tuple[Cell, ...]
-    n_published: int
-    changes: tuple[str, ...] = ()
-
-    @property
-    def compared(self) -> list[Cell]:
-        """Cells with a number of ours."""
-        return [cell for cell in self.cells if cell.n_splits]
-
-    def within(self, *, published: bool) -> tuple[int, int]:
-        """Return how many numbers lie within ±, and of how many.
-
-        Parameters
-        ----------
-        published : bool
-            True for the published ±, of the numbers that have one; False for our own standard
-            deviation over the splits, of the others.
-        """
-        own = [cell for cell in self.compared if (cell.published.sd > 0.0) == published]
-        return sum(is_within(cell) for cell in own), len(own)
-
-
-def is_within(cell: Cell) -> bool:
-    """Return True if our mean is within the published ±, or within ours where none is published."""
-    sd = cell.published.sd if cell.published.sd > 0.0 else cell.sd
-    return abs(cell.mean - cell.published.mean) <= sd
-
-
-def experiments(
-    results: Mapping[str, Results],
-    published: Sequence[Published],
-    conclusions: Sequence[Conclusion],
-    files: Mapping[str, SweepSpec],
-) -> list[Experiment]:
-    """Return the experiments that numbers and conclusions name, by name, run or not.
-
-    Parameters
-    ----------
-    results : mapping of str to Results
-        Results by the name of their sweep.
-    published : sequence of Published
-        Numbers of all experiments.
-    conclusions : sequence of Conclusion
-        Conclusions from all experiments.
-    files : mapping of str to SweepSpec
-        Sweeps by name, as their files have them.
-    """
-    names = {one.experiment for one in published} | {one.experiment for one in conclusions}
-    return [
-        _experiment(name, results.get(name), published, files.get(name))
-        for name in sorted(names - {""})
-    ]
-
-
-def _experiment(
-    name: str, results: Results | None, published: Sequence[Published], file: SweepSpec | None
-) -> Experiment:
-    own = [one for one in published if one.experiment == name]
-    if results is None:
-        return Experiment(name, 0, 0, (), len(own))
-    states = [node[STATE.name] for node in results.nodes()]
-    complete = sum(int((state == RunState.COMPLETE.value).sum()) for state in states)
-    n_runs = sum(state.size for state in states)
-    cells = tuple(against_published(results, own))
-    run = load_sweep(json.loads(str(results.tree.attrs["spec"])))
-    changed = changes(file, run) if file else ()
-    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed))
-
-
 def reproduced(
     results: Mapping[str, Results],
     published: Sequence[Published],
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
     explanations: Sequence[Explanation] = (),
+    other_data: Sequence[Explanation] = (),
 ) -> str:
-    """Return the page: experiments, conclusions, and the numbers that lie outside of ±.
+    """Return the page: experiments, shares, conclusions, and the numbers that lie outside of ±.
 
     The same results give the same page.
 
     Parameters
     ----------
     results, published, conclusions, files
-        As for :func:`experiments`.
+        As for :func:`mkldist.analysis.reproduction.experiments`.
     explanations : sequence of Explanation
         Why numbers lie outside.
+    other_data : sequence of Explanation
+        Numbers whose data are not those of the paper, with the fact that shows it.
 
     Raises
     ------
@@ -156,6 +66,8 @@ def reproduced(
         "Only complete runs count.", "",
         *_experiment_rows(found), "",
         *_parts(found),
+        "## Shares", "",
+        *_shares(found, other_data), "",
         "## Conclusions", "",
         RULES, "",
         *_conclusion_lines(judged),
@@ -172,7 +84,7 @@ def _origin(results: Mapping[str, Results]) -> Iterator[str]:
         origins.setdefault(_software(one), []).append(str(one.tree.attrs["created"])[:10])
     for software, dates in sorted(origins.items()):
         days = " to ".join(dict.fromkeys((min(dates), max(dates))))
-        yield f"- {len(dates)} sweeps of {days}: {software}."
+        yield f"- {counted(len(dates), 'sweep')} of {days}: {software}."
 
 
 def _software(results: Results) -> str:
@@ -205,8 +117,7 @@ def _experiment_rows(found: Sequence[Experiment]) -> Iterator[str]:
             f"{one.complete} of {one.n_runs}" if one.n_runs else NOT_RUN,
             str(one.n_published),
             str(len(one.compared)),
-            _share(*one.within(published=True)),
-            _share(*one.within(published=False)),
+            *_both_shares(one.compared),
         ]
         for one in found
     ]
@@ -222,8 +133,33 @@ def _parts(found: Sequence[Experiment]) -> Iterator[str]:
         yield ""
 
 
+def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> Iterator[str]:
+    """Yield how many of all numbers lie within ±, and of those of the papers' data alone."""
+    cells = [cell for one in found for cell in one.compared]
+    own, other = by_data(cells, other_data)
+    others = [cell for some in other.values() for cell in some]
+    rows = [
+        [words, *_both_shares(some)]
+        for words, some in (
+            ("all", cells), ("of the papers' data", own), ("of other data", others)
+        )
+    ]  # fmt: skip
+    heading = ("numbers with ours", "within the published ±", "none published: within ours")
+    yield from _table(heading, rows)
+    if other:
+        yield from ("", "Data are others where the paper's own words do not fit them:", "")
+        for fact, some in other.items():
+            names = dict.fromkeys(f"{c.published.experiment} {c.published.dataset}" for c in some)
+            yield f"- {', '.join(names)}: {counted(len(some), 'number')}. {fact}"
+
+
+def _both_shares(cells: Sequence[Cell]) -> tuple[str, str]:
+    """Return the shares within the published ± and, where there is none, within ours."""
+    return _share(*within(cells, published=True)), _share(*within(cells, published=False))
+
+
 def _share(count: int, of: int) -> str:
-    return f"{count} of {of}" if of else NOTHING
+    return f"{count} of {of} ({count / of:.0%})" if of else NOTHING
 
 
 def _conclusion_lines(judged: Sequence[Judged]) -> Iterator[str]:
@@ -257,7 +193,8 @@ def _figures(one: Judged) -> str:
 
 
 def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -> Iterator[str]:
-    """Yield the table of the numbers outside, with their explanations."""
+    """Yield the table of the numbers outside, then their explanations, each once."""
+    said: dict[str, int] = {}
     rows = [
         [
             one.name,
@@ -266,14 +203,22 @@ def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -
             cell.published.metric,
             _mean_sd(cell.published.mean, cell.published.sd),
             _mean_sd(cell.mean, cell.sd),
-            explanation_of(cell.published, explanations) or NOT_EXPLAINED,
+            _number(explanation_of(cell.published, explanations), said),
         ]
         for one in found
         for cell in one.compared
         if not is_within(cell)
     ]
     heading = ("experiment", "data set", "method", "metric", "published", "ours", "what was tried")
-    return _table(heading, rows)
+    yield from _table(heading, rows)
+    if said:
+        yield from ("", "What was tried:", "")
+        yield from (f"{number}. {words}" for words, number in said.items())
+
+
+def _number(words: str, said: dict[str, int]) -> str:
+    """Return the number of an explanation, which takes the next one when it is new."""
+    return f"({said.setdefault(words, len(said) + 1)})" if words else NOT_EXPLAINED
 
 
 def _mean_sd(mean: float, sd: float) -> str:

@@ -71,13 +71,28 @@ def check_graph(
             f"{graph.neighbours} neighbours among {fewest} points of a split of {dataset.name!r}",
             f"at most {fewest - 1}",
         )
-    _check_images(graph, dataset, where)
+    check_images(graph, dataset, where)
     if graph.kind == "epsilon" and graph.distance not in IMAGE_DISTANCES:
         _check_edges(graph, spec.preprocessing_of(entry), dataset, splits[0], where)
 
 
-def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
-    """Refuse distances between images where the features are not the pixels of a square."""
+def check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
+    """Refuse distances between images where the features are not the pixels of a square.
+
+    Parameters
+    ----------
+    graph : GraphTable
+        The graph.
+    dataset : Dataset
+        The data set.
+    where : str
+        The place of the graph, for the message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If they are not.
+    """
     side = isqrt(dataset.n_features)
     if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
         raise SpecError(

@@ -27,6 +27,7 @@ from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.factor_check import check_factors
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
+from mkldist.resolve.graph_views import check_graph_views, with_graph_views
 from mkldist.resolve.method_check import (
     check_banks,
     check_graph_has_use,
@@ -168,6 +169,7 @@ def _read(
 ) -> Dataset:
     """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
+    dataset = with_graph_views(entry, spec.preprocessing_of(entry), dataset)
     check_labels(grids, dataset)
     check_two_classes(grids, dataset)
     check_figures(spec.outputs, dataset)
@@ -186,6 +188,7 @@ def _divided(
     check_unlabelled(entry, dataset, splits)
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
+    check_graph_views(entry, dataset, splits)
     return splits
 
 

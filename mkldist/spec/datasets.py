@@ -122,6 +122,12 @@ class DatasetSpec(Model):
         ge=1,
         description="Keep this many points of each class, drawn with the sweep's seed.",
     )
+    n_points: int | None = Field(
+        None,
+        ge=2,
+        description="Keep this many points, drawn with the sweep's seed, of each class in "
+        "proportion.",
+    )
     impute: Imputation | None = Field(
         None,
         description="Replace missing values of a feature by the median, the mean or the most "
@@ -181,6 +187,8 @@ class DatasetSpec(Model):
         if self.task == "regression" and (self.classes or self.positive is not None):
             found = "classes" if self.classes else "positive"
             raise ValueError(f'found {found} and task = "regression"; expected one of them')
+        if self.per_class is not None and self.n_points is not None:
+            raise ValueError("found per_class and n_points; expected one of them")
         names = [*(view.name for view in self.views), *self.groups]
         twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:

@@ -1,14 +1,29 @@
-"""Models of ``[[datasets.views]]``: blocks of features, or Gram matrices, of the same points."""
+"""Models of ``[[datasets.views]]``: blocks of features, Gram matrices, or graphs of the points."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
+from mkldist.spec.graph import GraphTable
 from mkldist.spec.kinds import MissingView, Model, Name, NameOrNumber
 
 WORDS_FOR_FEATURES = ("all", "each", "views", "groups")
+
+
+def one_graph_each(value: Any) -> Any:
+    """Return tables of graphs, each with one number of neighbours."""
+    if not isinstance(value, list | tuple):
+        return value
+    found: list[Any] = []
+    for table in value:
+        numbers = table.get("neighbours") if isinstance(table, dict) else None
+        if isinstance(numbers, list):
+            found += [table | {"neighbours": number} for number in numbers]
+        else:
+            found.append(table)
+    return found
 
 
 class ViewSpec(Model):
@@ -18,7 +33,8 @@ class ViewSpec(Model):
     columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = Field(
         None,
         description="Features of the data set's own file, by name or by number from 0, and its "
-        "columns of texts, by name. A view without `columns`, `file` and `grams` is all features.",
+        "columns of texts, by name. A view without `columns`, `file`, `grams` and `graphs` is all "
+        "features.",
     )
     file: str | None = Field(
         None,
@@ -29,6 +45,20 @@ class ViewSpec(Model):
         None,
         description="File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with "
         '`grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them.',
+    )
+    graphs: (
+        Annotated[
+            tuple[GraphTable, ...],
+            Strict(False),
+            BeforeValidator(one_graph_each),
+            Field(min_length=1),
+        ]
+        | None
+    ) = Field(
+        None,
+        description="Graphs over all points, tables with the keys of `[graph]`, of which "
+        "`neighbours` may be a list. Their Gram matrices are the pseudo-inverses of the "
+        'Laplacians. Kernels with `function = "precomputed"` use them.',
     )
     id: str | None = Field(
         None,
@@ -59,19 +89,31 @@ class ViewSpec(Model):
 
     @model_validator(mode="after")
     def _one_source(self) -> ViewSpec:
-        sources = [s for s in ("columns", "file", "grams") if getattr(self, s) is not None]
+        keys = ("columns", "file", "grams", "graphs")
+        sources = [key for key in keys if getattr(self, key) is not None]
         if len(sources) > 1:
             raise ValueError(f"found {' and '.join(sources)}; expected one source of the view")
         if self.name in WORDS_FOR_FEATURES:
             raise ValueError(f"found name = {self.name!r}, a word for features; expected another")
+        return self
+
+    @model_validator(mode="after")
+    def _of_a_file(self) -> ViewSpec:
         if self.file is None:
             for key in ("ignore", "categorical", "texts"):
                 if getattr(self, key):
                     raise ValueError(f"found {key} without file; expected file = a table")
         if self.id is not None and self.file is None and self.grams is None:
             raise ValueError("found id without a file; expected file or grams, whose rows it names")
-        if self.grams is not None and self.group_file is not None:
-            raise ValueError("found group_file and grams; expected groups of features")
+        return self
+
+    @model_validator(mode="after")
+    def _of_matrices(self) -> ViewSpec:
+        for key in ("grams", "graphs"):
+            if getattr(self, key) is not None and self.group_file is not None:
+                raise ValueError(f"found group_file and {key}; expected groups of features")
         if self.grams is not None and self.missing == "impute":
             raise ValueError('found missing = "impute" and grams; expected missing = "zero"')
+        if self.graphs is not None and self.missing is not None:
+            raise ValueError("found missing and graphs; expected graphs, which all points have")
         return self

@@ -40,7 +40,7 @@ def run(folder, *more: str, words: tuple[str, ...] = ("ours",)) -> str:
 def test_a_page_is_written_and_written_again(folder):
     assert "REPRODUCED.md" in run(folder)
     first = (folder / "REPRODUCED.md").read_text()
-    assert f"| made-up | 4 of 4 | 1 | 1 | 1 of 1 | {NOTHING} |" in first.splitlines()
+    assert f"| made-up | 4 of 4 | 1 | 1 | 1 of 1 (100%) | {NOTHING} |" in first.splitlines()
     run(folder)
     assert (folder / "REPRODUCED.md").read_text() == first
 
@@ -53,7 +53,19 @@ def test_explanations_stand_beside_the_numbers_outside(folder):
         'made-up,*,level,test_error,"C = 1, 10: both 0.15"\n'
     )
     run(folder)
-    assert "| C = 1, 10: both 0.15 |" in (folder / "REPRODUCED.md").read_text()
+    page = (folder / "REPRODUCED.md").read_text()
+    assert "| (1) |" in page
+    assert "1. C = 1, 10: both 0.15" in page.splitlines()
+
+
+def test_numbers_of_other_data_are_counted_apart(folder):
+    (folder / "published/other_data.csv").write_text(
+        "experiment,data set,method,metric,explanation\n"
+        "made-up,heart,*,*,The paper counts 303 points.\n"
+    )
+    run(folder)
+    page = (folder / "REPRODUCED.md").read_text().splitlines()
+    assert "- made-up heart: 1 number. The paper counts 303 points." in page
 
 
 def test_another_file_is_not_replaced(folder):

@@ -168,6 +168,8 @@ def test_some_points_of_each_class() -> None:
     assert (rows[found.predefined[0].train] < 40).all()
     with mistake("7 points of class 'b'", "at most 7"):
         assemble(DatasetSpec(name="t", per_class=8), raw, "t")
+    found = assemble(DatasetSpec(name="t", classes=("b", "a"), n_points=20), raw, "t")
+    assert found.y.tolist() == [1.0] * 18 + [-1.0] * 2
     with mistake("per_class", "regression"):
         spec = DatasetSpec(name="t", task="regression", per_class=2)
         assemble(spec, RawData(x[:, 0], x, ("f", "g")), "t")

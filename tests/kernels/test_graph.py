@@ -15,7 +15,13 @@ from scipy.sparse.csgraph import connected_components
 
 from mkldist.data.synthetic import generate
 from mkldist.errors import DataError, SpecError
-from mkldist.kernels.graph import GraphSpec, adjacency, graph_laplacian, graph_spec
+from mkldist.kernels.graph import (
+    GraphSpec,
+    adjacency,
+    graph_laplacian,
+    graph_laplacians,
+    graph_spec,
+)
 from tests.data.mistakes import mistake
 
 DISTANCES = ("euclidean", "cosine")
@@ -206,6 +212,21 @@ def test_order_of_points_does_not_matter() -> None:
         graph_laplacian(x, spec).toarray()[np.ix_(order, order)],
         atol=1e-12,
     )
+
+
+def test_graphs_that_share_a_search_are_those_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sklearn.neighbors
+
+    fits = []
+    fit = sklearn.neighbors.NearestNeighbors.fit
+    monkeypatch.setattr(
+        sklearn.neighbors.NearestNeighbors, "fit", lambda self, x: fits.append(1) or fit(self, x)
+    )
+    x, specs = points(), [graph_spec(one) for one in GRAPHS]
+    together = graph_laplacians(x, specs)
+    assert len(fits) == 3  # of one kind and metric, and of two distances epsilon
+    for spec, found in zip(specs, together, strict=True):
+        assert_array_equal(found.toarray(), graph_laplacian(x, spec).toarray())
 
 
 def test_two_circles_fall_apart_into_their_classes() -> None:

@@ -12,7 +12,7 @@ from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.published import Published
-from mkldist.report.reproduced import NOT_EXPLAINED, experiments, reproduced
+from mkldist.report.reproduced import NOT_EXPLAINED, reproduced
 from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made
 
@@ -45,28 +45,35 @@ def results(tmp_path_factory):
     return {"made-up": made(tmp_path_factory.mktemp("ours"), errors, split_names=("s0", "s1"))}
 
 
-def test_numbers_within_are_counted_by_the_published_deviation_or_ours(results):
-    own, other = experiments(results, PUBLISHED, CONCLUSIONS, {})
-    assert (own.name, own.complete, own.n_runs, own.n_published) == ("made-up", 8, 8, 5)
-    assert len(own.compared) == 4
-    assert own.within(published=True) == (1, 2)
-    assert own.within(published=False) == (1, 2)
-    assert (other.name, other.n_runs, other.compared, other.n_published) == ("other", 0, [], 1)
-
-
 def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
     page = reproduced(results, PUBLISHED, CONCLUSIONS, {}, EXPLANATIONS)
     for line in (
-        "| made-up | 8 of 8 | 5 | 4 | 1 of 2 | 1 of 2 |",
+        "| made-up | 8 of 8 | 5 | 4 | 1 of 2 (50%) | 1 of 2 (50%) |",
         f"| other | not run | 1 | 0 | {NOTHING} | {NOTHING} |",
         "| Level errs less. | **reproduced** | test_error of level below uniform on 1 of 1 data "
         "sets: heart 0.2 and 0.3 |",
         "| It shines. | **not testable** | nobody measures light |",
-        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 | C = 10: 0.4 / 0.5 |",
-        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 | C = 10: 0.4 / 0.5 |",
+        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 | (1) |",
+        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 | (1) |",
+        "1. C = 10: 0.4 | 0.5",
     ):
         assert line in page.splitlines()
     assert page.count("| made-up | heart |") == 2
+
+
+def test_shares_are_counted_with_and_without_numbers_of_other_data(results):
+    fact = "The paper counts 303 points."
+    other = [Explanation("made-up", "h*", "level", "*", fact, "line 2")]
+    numbers = [*PUBLISHED[:3], replace(LEVEL, method="uniform", mean=0.3)]
+    page = reproduced(results, numbers, CONCLUSIONS, {}, (), other).splitlines()
+    start = page.index("## Shares")
+    assert page[start + 4 : start + 7] == [
+        "| all | 2 of 3 (67%) | 1 of 1 (100%) |",
+        f"| of the papers' data | 1 of 1 (100%) | {NOTHING} |",
+        "| of other data | 1 of 2 (50%) | 1 of 1 (100%) |",
+    ]
+    assert f"- made-up heart: 3 numbers. {fact}" in page
+    assert not any(fact in line for line in reproduced(results, numbers, (), {}).splitlines())
 
 
 def test_numbers_without_an_explanation_are_listed_as_such(results):

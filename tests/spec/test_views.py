@@ -20,6 +20,12 @@ from mkldist.spec.views import ViewSpec
         ({"id": "a"}, "found id without a file"),
         ({"grams": "b.npy", "group_file": "g.gmt"}, "found group_file and grams"),
         ({"grams": "b.npy", "missing": "impute"}, 'found missing = "impute" and grams'),
+        ({"grams": "b.npy", "graphs": [{}]}, "found grams and graphs; expected one source"),
+        ({"graphs": [{}], "group_file": "g.gmt"}, "found group_file and graphs"),
+        ({"graphs": [{}], "missing": "zero"}, "found missing and graphs"),
+        ({"graphs": []}, "at least 1 item"),
+        ({"graphs": [{"neighbours": [3, 0]}]}, "greater than or equal to 1"),
+        ({"graphs": [{"neighbours": []}]}, "at least 1 item"),
         ({"name": "views"}, "a word for features; expected another"),
         ({"missing": "drop"}, "Input should be 'zero' or 'impute'"),
     ],
@@ -40,3 +46,13 @@ def test_keys_that_contradict_each_other_are_refused(given: dict[str, Any], mess
 def test_views_have_names_of_their_own_beside_features(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         DatasetSpec.model_validate({"name": "d", **given})
+
+
+def test_a_list_of_numbers_of_neighbours_stands_for_a_graph_each() -> None:
+    view = ViewSpec.model_validate(
+        {"name": "v", "graphs": [{"neighbours": [1, 5], "weights": "heat"}, {"power": 2}]}
+    )
+    assert view.graphs is not None
+    said = [(graph.neighbours, graph.weights, graph.power) for graph in view.graphs]
+    assert said == [(1, "heat", 1), (5, "heat", 1), (10, "binary", 2)]
+    assert ViewSpec.model_validate(view.model_dump()) == view

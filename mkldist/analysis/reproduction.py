@@ -1,0 +1,137 @@
+"""Published numbers that results reproduce, experiment by experiment, and their shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mkldist.analysis.conclusions import Conclusion
+from mkldist.analysis.explanations import Explanation, explanation_of
+from mkldist.analysis.pairing import Results
+from mkldist.analysis.published import Cell, Published, against_published
+from mkldist.results.schema import STATE
+from mkldist.results.state import RunState
+from mkldist.spec.changes import changes
+from mkldist.spec.load import load_sweep
+from mkldist.spec.model import SweepSpec
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A published experiment and what its sweep found.
+
+    Parameters
+    ----------
+    name : str
+        Name of the sweep.
+    complete, n_runs : int
+        Complete runs, and all of its results; 0 if it was not run.
+    cells : tuple of Cell
+        Its published numbers with ours; none if it was not run.
+    n_published : int
+        How many numbers are published.
+    changes : tuple of str
+        What ran other than the sweep's file says.
+    """
+
+    name: str
+    complete: int
+    n_runs: int
+    cells: tuple[Cell, ...]
+    n_published: int
+    changes: tuple[str, ...] = ()
+
+    @property
+    def compared(self) -> list[Cell]:
+        """Cells with a number of ours."""
+        return [cell for cell in self.cells if cell.n_splits]
+
+
+def is_within(cell: Cell) -> bool:
+    """Return True if our mean is within the published ±, or within ours where none is published."""
+    sd = cell.published.sd if cell.published.sd > 0.0 else cell.sd
+    return abs(cell.mean - cell.published.mean) <= sd
+
+
+def within(cells: Iterable[Cell], *, published: bool) -> tuple[int, int]:
+    """Return how many numbers lie within ±, and of how many.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Published numbers with ours.
+    published : bool
+        True for the published ±, of the numbers that have one; False for our own standard deviation
+        over the splits, of the others.
+    """
+    own = [cell for cell in cells if (cell.published.sd > 0.0) == published]
+    return sum(is_within(cell) for cell in own), len(own)
+
+
+def by_data(
+    cells: Iterable[Cell], other_data: Sequence[Explanation]
+) -> tuple[list[Cell], dict[str, list[Cell]]]:
+    """Divide numbers into those of the papers' data and those of other data.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Published numbers with ours.
+    other_data : sequence of Explanation
+        Numbers whose data are not those of the paper, with the fact that shows it.
+
+    Returns
+    -------
+    own : list of Cell
+        Those of the papers' data.
+    other : dict of str to list of Cell
+        The others, by fact.
+    """
+    own: list[Cell] = []
+    other: dict[str, list[Cell]] = {}
+    for cell in cells:
+        fact = explanation_of(cell.published, other_data)
+        (other.setdefault(fact, []) if fact else own).append(cell)
+    return own, other
+
+
+def experiments(
+    results: Mapping[str, Results],
+    published: Sequence[Published],
+    conclusions: Sequence[Conclusion],
+    files: Mapping[str, SweepSpec],
+) -> list[Experiment]:
+    """Return the experiments that numbers and conclusions name, by name, run or not.
+
+    Parameters
+    ----------
+    results : mapping of str to Results
+        Results by the name of their sweep.
+    published : sequence of Published
+        Numbers of all experiments.
+    conclusions : sequence of Conclusion
+        Conclusions from all experiments.
+    files : mapping of str to SweepSpec
+        Sweeps by name, as their files have them.
+    """
+    names = {one.experiment for one in published} | {one.experiment for one in conclusions}
+    return [
+        _experiment(name, results.get(name), published, files.get(name))
+        for name in sorted(names - {""})
+    ]
+
+
+def _experiment(
+    name: str, results: Results | None, published: Sequence[Published], file: SweepSpec | None
+) -> Experiment:
+    own = [one for one in published if one.experiment == name]
+    if results is None:
+        return Experiment(name, 0, 0, (), len(own))
+    states = [node[STATE.name] for node in results.nodes()]
+    complete = sum(int((state == RunState.COMPLETE.value).sum()) for state in states)
+    n_runs = sum(state.size for state in states)
+    cells = tuple(against_published(results, own))
+    run = load_sweep(json.loads(str(results.tree.attrs["spec"])))
+    changed = changes(file, run) if file else ()
+    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed))
