@@ -63,9 +63,9 @@ def opened_parquet(path: Path, where: str) -> Iterator[TableBlocks]:
             "Run: pip install 'mkldist[parquet]'",
         ) from error
     try:
-        # With a buffer, pyarrow reads a column page by page, not as a whole; read_table would make
-        # columns of folder names like a=1.
-        with parquet.ParquetFile(path, buffer_size=PAGE_BYTES) as file:
+        # With a buffer of its own, a column is read page by page, where pyarrow would read all of
+        # the file ahead.  read_table would make columns of folder names like a=1.
+        with parquet.ParquetFile(path, buffer_size=PAGE_BYTES, pre_buffer=False) as file:
             names = tuple(str(name) for name in file.schema_arrow.names if name != INDEX)
             yield TableBlocks(names, file.metadata.num_rows, partial(_frames, file))
     except (pyarrow.ArrowException, OSError) as error:

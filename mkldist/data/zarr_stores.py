@@ -99,4 +99,4 @@ def whole_array(array: Any, where: str, hint: str) -> Array:
     check_whole(array, where)
     check_fits(array.nbytes, where, hint)
     values = np.asarray(array[...])
-    return values.astype(str) if values.dtype.kind == "T" else values
+    return np.array(values.tolist(), dtype=str) if values.dtype.kind in "TO" else values
