@@ -56,11 +56,13 @@ def _facts(data: Path, label: str | None) -> Facts:
     from mkldist.data.catalogue import load_dataset
     from mkldist.data.first_look import TABLES, FirstLook, check_label, read_columns
     from mkldist.data.opening import check_file
+    from mkldist.data.zarr_stores import is_zarr
     from mkldist.errors import DataError
     from mkldist.run.first_sweep import Facts, sweep_name
     from mkldist.spec.datasets import DatasetSpec
 
-    check_file(data, str(data))
+    if not is_zarr(data):
+        check_file(data, str(data))
     if not data.name.casefold().endswith(TABLES):
         spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
         try:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.data.opening import REWRITE, check_unpacked, opened
+from mkldist.data.raw import as_features
 from mkldist.errors import DataError, nearest
 from mkldist.memory import readable_bytes
 
@@ -24,8 +26,63 @@ DAMAGE = (
 )  # fmt: skip
 
 
-class Archive(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of an open ``.npz`` file, each read on access.
+class NamedArrays(Mapping[str, npt.NDArray[Any]]):
+    """Arrays of a source by name, each read on access.
+
+    Attributes
+    ----------
+    where : str
+        The place to name in a message.
+    writer : str
+        How such a source is written: a call to which the arrays are added, for hints.
+    """
+
+    where: str
+    writer: str
+
+    def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
+        """Return an array that the source must have.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        what : str
+            Its content, for the message.
+        hint : str
+            Remedy if no other array has a similar name.
+
+        Raises
+        ------
+        DataError
+            If the source lacks it; the message lists its arrays.
+        """
+        self.check_has(name, what, hint)
+        return self[name]
+
+    def check_has(self, name: str, what: str, hint: str = "") -> None:
+        """Raise as :meth:`required` does, but read nothing."""
+        if name not in self:
+            raise DataError(
+                self.where,
+                f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
+                f"an array {name!r} of {what}",
+                nearest(name, self) or hint or f"Write one: {self.writer}, {name}=…)",
+            )
+
+    def features(self, name: str) -> Floats:
+        """Return an array of features as (n, d) float64.
+
+        Raises
+        ------
+        DataError
+            As for :func:`mkldist.data.raw.as_features`.
+        """
+        return as_features(self[name], f"{self.where}, array {name!r}")
+
+
+class Archive(NamedArrays):
+    """The arrays of an open ``.npz`` file.
 
     Parameters
     ----------
@@ -34,6 +91,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     where : str
         The place to name in a message.
     """
+
+    writer = "np.savez(file"
 
     def __init__(self, npz: Mapping[str, npt.NDArray[Any]], where: str) -> None:
         self._npz, self.where = npz, where
@@ -111,32 +170,6 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if claimed > held and not dtype.hasobject:
             sizes = f"{readable_bytes(claimed)} in a file of {readable_bytes(held)}"
             raise ValueError(f"it says that it has {sizes}")
-
-    def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
-        """Return an array that the archive must have.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        what : str
-            Its content, for the message.
-        hint : str
-            Remedy if no other array has a similar name.
-
-        Raises
-        ------
-        DataError
-            If the archive lacks it; the message lists the arrays of the archive.
-        """
-        if name not in self:
-            raise DataError(
-                self.where,
-                f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
-                f"an array {name!r} of {what}",
-                nearest(name, self) or hint or f"Write one: np.savez(file, {name}=…)",
-            )
-        return self[name]
 
 
 @contextmanager

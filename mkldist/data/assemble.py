@@ -15,6 +15,7 @@ from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
+from mkldist.data.row_blocks import moved_up
 from mkldist.data.sampling import drawn_per_class, drawn_points
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import check_sparse, sparse_said, varying
@@ -93,7 +94,7 @@ def _of_features(
 ) -> Dataset:
     """Return a data set of dense features, restricted to the kept rows and columns."""
     whole = len(labelled.rows) == len(all_rows)
-    x = all_rows if whole else all_rows[labelled.rows]
+    x = all_rows if whole else _taken(raw, all_rows, labelled.rows, None)
     given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
     ids = None if raw.ids is None else raw.ids[labelled.rows]
     row_places = raw.row_places if whole else raw.row_places.chosen(labelled.rows)
@@ -107,9 +108,10 @@ def _of_features(
     kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
     views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
     columns, view_columns = _columns(raw, kept)
+    said_of_views = view_lines(x, raw.views, given)
     return Dataset(
         name=spec.name,
-        x=_kept_columns(x, kept),
+        x=_kept_columns(raw, x, kept),
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
@@ -125,7 +127,7 @@ def _of_features(
             _account(raw, labelled),
             constant=_others(raw.feature_names, kept),
             missing=missing,
-            views=view_lines(x, raw.views, given),
+            views=said_of_views,
             texts=() if texts is None else tuple(texts.lines()),
         ),
         columns=columns,
@@ -149,11 +151,20 @@ def _columns(raw: RawData, kept: Ints) -> tuple[SourceColumns, dict[str, SourceC
     return found[0], dict(zip(raw.view_columns, found[1:], strict=True))
 
 
-def _kept_columns(x: Floats, kept: Ints) -> Floats | None:
+def _kept_columns(raw: RawData, x: Floats, kept: Ints) -> Floats | None:
     """Return the kept columns; None if there is none, since views hold Gram matrices alone."""
     if not len(kept):
         return None
-    return np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1))
+    if len(kept) == x.shape[1]:
+        return np.ascontiguousarray(x)
+    return _taken(raw, x, None, kept)
+
+
+def _taken(raw: RawData, x: Floats, rows: Ints | None, columns: Ints | None) -> Floats:
+    """Return ascending rows or columns of features, in their own memory if the reader gave it."""
+    if raw.own_memory:
+        return moved_up(x, rows, columns)
+    return np.ascontiguousarray(x[rows] if columns is None else x.take(columns, axis=1))
 
 
 def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:

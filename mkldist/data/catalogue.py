@@ -19,6 +19,7 @@ from mkldist.data.opening import exists
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.views import with_views
+from mkldist.data.zarr_stores import is_zarr
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -182,7 +183,7 @@ def _file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None
     """Return the file of this name in the first data directory that has one."""
     for folder in data_dirs:
         found = [folder / (name + extension) for extension in READERS]
-        found = [path for path in found if path.is_file()]
+        found = [path for path in found if path.is_file() or is_zarr(path)]
         if len(found) > 1:
             names = " and ".join(path.name for path in found)
             raise DataError(
@@ -224,5 +225,5 @@ def _check_folders(data_dirs: Sequence[Path]) -> None:
 
 
 def _data_files(folder: Path) -> list[Path]:
-    files = [path for path in folder.iterdir() if path.is_file()]
-    return sorted(path for path in files if extension_of(path.name, READERS))
+    named = [path for path in folder.iterdir() if extension_of(path.name, READERS)]
+    return sorted(path for path in named if path.is_file() or is_zarr(path))

@@ -14,6 +14,8 @@ from mkldist.data.opening import exists
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
 from mkldist.data.svmlight_files import read_svmlight
+from mkldist.data.zarr_files import opened_group, read_zarr
+from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words
 
 TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
@@ -30,7 +32,8 @@ ARRAYS: dict[str, Callable[..., RawData]] = {
     ".libsvm": read_svmlight,
 }
 ARCHIVE = ".npz"
-READERS = (*TABLES, ARCHIVE, *ARRAYS)
+ZARR = ".zarr"
+READERS = (*TABLES, ARCHIVE, *ARRAYS, ZARR)
 
 
 def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -44,17 +47,20 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """
     if path.name.endswith(SUFFIX):
         return read_given(path, choice, where)
-    extension = extension_of(path.name, READERS)
+    extension = ZARR if is_zarr(path) else extension_of(path.name, READERS)
     if not extension:
         raise DataError(
             where,
             "a directory" if exists(path) and path.is_dir() else ending_words(path.suffix, "file"),
             f"a file ending in one of {', '.join(READERS)}",
             "Name Gram matrices by 'grams', not by 'file'"
-            if path.suffix in (".npy", ".zarr")
+            if path.suffix == ".npy"
             else "Rename or convert the file",
         )
-    if extension in TABLES:
+    if extension == ZARR:
+        check_zarr(path, where)
+        raw = read_zarr(path, choice, where)
+    elif extension in TABLES:
         raw = TABLES[extension](path, choice, where)
     elif extension == ARCHIVE:
         choice.check_label_alone(where, arrays=True)
@@ -89,3 +95,17 @@ def extension_of(name: str, known: Iterable[str]) -> str:
     '.csv.gz'
     """
     return max((e for e in known if name.lower().endswith(e)), key=len, default="")
+
+
+def is_table(path: Path, where: str) -> bool:
+    """Return True for a file of named columns, False for one of arrays.
+
+    Raises
+    ------
+    DataError
+        If it is a folder of zarr that is damaged, or no group of arrays.
+    """
+    if is_zarr(path):
+        with opened_group(path, where) as group:
+            return group.is_table
+    return bool(extension_of(path.name, TABLES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from mkldist.arrays import Floats
 from mkldist.data.columns import ColumnRoles
 from mkldist.data.listing import first_of
-from mkldist.data.raw import RawData
+from mkldist.data.raw import RawData, check_fits
+from mkldist.data.row_blocks import row_blocks
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
@@ -37,17 +38,58 @@ def frame_data(
     DataError
         As for :func:`frame_features` and :func:`frame_texts`, or if categories cannot be encoded.
     """
+    blocks = (frame.iloc[rows] for rows in row_blocks(len(frame), 8 * len(roles.names)))
+    return frames_data(blocks, len(frame), roles, where, row_places)
+
+
+def frames_data(
+    frames: Iterable[pd.DataFrame],
+    n_rows: int,
+    roles: ColumnRoles,
+    where: str,
+    row_places: RowPlaces = FROM_ZERO,
+) -> RawData:
+    """Return the raw data of a table that comes a few rows at a time.
+
+    Its features are written where they stay, so that memory holds them once.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Successive rows.
+    n_rows : int
+        Number of all rows.
+    roles : ColumnRoles
+        The role of each column.
+    where : str
+        The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
+
+    Raises
+    ------
+    DataError
+        As for :func:`frame_data`, or if the features do not fit into memory.
+    """
     names = roles.names
-    x = np.empty((len(frame), 0))
-    if roles.features:
-        x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
+    check_fits(8 * n_rows * len(roles.features), where, "Ignore some columns, or write fewer rows")
+    x = np.empty((n_rows, len(roles.features)))
     own = () if roles.id is None else (roles.id,)
     wanted = roles.categorical + roles.of_splits + roles.texts + own
-    texts = {names[p]: frame_texts(frame[names[p]], where, row_places) for p in wanted}
-    labels: npt.NDArray[Any] = np.full(len(frame), "")
-    if roles.label is not None:
-        labels = frame_labels(frame[names[roles.label]], where, row_places)
-    return replace(of_table(roles, labels, x, texts, where), row_places=row_places)
+    texts: dict[str, list[str]] = {names[p]: [] for p in wanted}
+    labels: list[npt.NDArray[Any]] = [np.full(n_rows if roles.label is None else 0, "")]
+    start = 0
+    for frame in frames:
+        places, rows = row_places.after(start), slice(start, start + len(frame))
+        if roles.features:
+            x[rows] = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
+        for name, found in texts.items():
+            found += frame_texts(frame[name], where, places)
+        if roles.label is not None:
+            labels.append(frame_labels(frame[names[roles.label]], where, places))
+        start = rows.stop
+    whole = np.concatenate([part for part in labels if len(part)] or labels)
+    return replace(of_table(roles, whole, x, texts, where), row_places=row_places)
 
 
 def frame_texts(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from mkldist.data.dataset import Split
 from mkldist.data.npz_files import IDS, SET_LABEL, column
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
-from mkldist.data.raw import RawData, check_fits
+from mkldist.data.raw import RawData
+from mkldist.data.zarr_stores import is_zarr, opened_zarr, whole_array
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
 
-ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
+ON_DISK = "Save the matrices as a .npy file, which stays on disk"
 
 
 def read_grams(path: Path, labels_path: Path | None, label: str | None, where: str) -> RawData:
@@ -117,7 +118,7 @@ def read_view(path: Path, id: str | None, where: str) -> tuple[Array, Array | No
 def _read_matrices(
     path: Path, label: str, where: str
 ) -> tuple[Array, Array | None, tuple[Split, ...]]:
-    if any((path / mark).is_file() for mark in ZARR_MARKS):
+    if is_zarr(path):
         grams, y = _read_zarr(path, label, where)
         return grams, y, ()
     check_file(path, where)
@@ -154,41 +155,20 @@ def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
 
 
 def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]:
-    import zarr
-
-    try:
-        node = zarr.open(path, mode="r")
-        if isinstance(node, zarr.Array):
-            return _zarr_array(node, where), None
+    with opened_zarr(path, where) as node:
+        if not isinstance(node, Mapping):
+            return whole_array(node, where, ON_DISK), None
         if "grams" not in node:
-            names = ", ".join(sorted(node)) or "none"
             raise DataError(
                 where,
-                f"a zarr group with {names}",
+                f"a zarr group with {', '.join(sorted(node)) or 'none'}",
                 "an array 'grams' (M, n, n)",
                 nearest("grams", node) or "Name the array of the matrices 'grams'",
             )
-        y = _zarr_array(node[label], f"{where}, array {label!r}") if label in node else None
-        return _zarr_array(node["grams"], f"{where}, array 'grams'"), y
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise DataError(
-            where,
-            f"a zarr store that is damaged or cut short ({error})",
-            "a complete zarr store",
-            REWRITE,
-        ) from error
-
-
-def _zarr_array(array: Any, where: str) -> Array:
-    if array.nchunks_initialized < array.nchunks:
-        raise DataError(
-            where,
-            f"{array.nchunks_initialized} of {array.nchunks} chunks",
-            "all of them",
-            "Write the array again, with write_empty_chunks so that chunks of zeros are kept",
-        )
-    check_fits(array.nbytes, where, "Save the matrices as a .npy file, which stays on disk")
-    return np.asarray(array[...])
+        y = None
+        if label in node:
+            y = whole_array(node[label], f"{where}, array {label!r}", ON_DISK)
+        return whole_array(node["grams"], f"{where}, array 'grams'", ON_DISK), y
 
 
 def _read_labels(path: Path, label: str, where: str) -> tuple[Array, RowPlaces]:
@@ -198,7 +178,8 @@ def _read_labels(path: Path, label: str, where: str) -> tuple[Array, RowPlaces]:
         return _read_npy(path, where, mapped=False), FROM_ONE
     if path.suffix == ".npz":
         with opened_npz(path, where) as archive:
-            return archive.required(label, "labels", SET_LABEL), FROM_ONE
+            hint = SET_LABEL.format(archive.writer)
+            return archive.required(label, "labels", hint), FROM_ONE
     with opened(path, where) as stream:
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
     while lines and not lines[-1]:

@@ -278,7 +278,8 @@ def _class_names(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) ->
     if labels.dtype.kind in "fiu":
         _refuse_missing(np.isnan(labels), where, row_places)
         _refuse_infinite(labels, where, row_places)
-        return np.array([_number_name(v) for v in labels.tolist()]), True
+        different, of_row = np.unique(labels, return_inverse=True)
+        return np.array([_number_name(v) for v in different.tolist()])[of_row], True
     names = _texts(labels, where)
     _refuse_missing(_missing(names), where, row_places)
     unique, inverse = np.unique(names, return_inverse=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.listing import first_of
+from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Imputation
@@ -48,26 +49,28 @@ def check_values(
         For an infinite value; for missing values without `impute`, naming columns, counts and the
         first row; for a column without any value.
     """
-    _refuse(
-        np.isinf(x), feature_names, "infinite values", "finite numbers", _INFINITE, where,
-        row_places,
-    )  # fmt: skip
-    missing = np.isnan(x)
-    if not missing.any():
+    infinite, missing = _Tally(x.shape[1]), _Tally(x.shape[1])
+    n_known = np.zeros(x.shape[1], dtype=np.intp)
+    for rows in row_blocks(len(x), x.itemsize * x.shape[1]):
+        infinite.add(np.isinf(x[rows]), rows.start)
+        without = np.isnan(x[rows])
+        n_known += len(without) - without.sum(axis=0)
+        missing.add(without if absent is None else without & ~absent[rows], rows.start)
+    infinite.refuse(
+        feature_names, "infinite values", "finite numbers", _INFINITE, where, row_places
+    )
+    if n_known.min(initial=len(x)) == len(x):
         return 0, 0
-    empty = missing.all(axis=0)
-    if absent is not None:
-        missing &= ~absent
     if impute is None:
-        _refuse(
-            missing, feature_names, "missing values", "a number everywhere", _MISSING, where,
-            row_places,
-        )  # fmt: skip
-    _refuse(
-        np.broadcast_to(empty, x.shape), feature_names, "columns without any value",
-        "at least one number per column", "Remove these columns", where,
+        missing.refuse(
+            feature_names, "missing values", "a number everywhere", _MISSING, where, row_places
+        )
+    empty = _Tally(x.shape[1], np.where(n_known == 0, len(x), 0), len(x))
+    empty.refuse(
+        feature_names, "columns without any value", "at least one number per column",
+        "Remove these columns", where,
     )  # fmt: skip
-    return int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())
+    return missing.n_rows_with, int((missing.counts > 0).sum())
 
 
 _INFINITE = "Correct them in the data; imputation fills missing values only"
@@ -84,9 +87,12 @@ def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:
     """
     if dataset.x is None or (dataset.impute is None and dataset.absent is None):
         return
-    with_gaps = np.flatnonzero(np.isnan(dataset.x).any(axis=0))
+    x, has_gaps = dataset.x, np.zeros(dataset.n_features, dtype=bool)
+    for rows in row_blocks(len(x), x.itemsize * x.shape[1]):
+        has_gaps |= np.isnan(x[rows]).any(axis=0)
+    with_gaps = np.flatnonzero(has_gaps)
     for number, split in enumerate(splits):
-        empty = np.isnan(dataset.x[np.ix_(split.known, with_gaps)]).all(axis=0)
+        empty = np.array([np.isnan(x[split.known, c]).all() for c in with_gaps], dtype=bool)
         if empty.any():
             names = [repr(dataset.feature_names[column]) for column in with_gaps[empty].tolist()]
             raise DataError(
@@ -98,8 +104,8 @@ def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:
             )
 
 
-def replacements(impute: Imputation, x: Floats) -> Floats:
-    """Return the value that fills each feature where it is missing.
+def replacements(impute: Imputation, x: Floats, rows: Ints | None = None) -> Floats:
+    """Return the value that fills each feature where it is missing, some columns at a time.
 
     It is that of scikit-learn's ``SimpleImputer``, whose import would cost every worker and every
     command a second.
@@ -109,14 +115,21 @@ def replacements(impute: Imputation, x: Floats) -> Floats:
     impute : {"median", "mean", "most_frequent"}
         The median, the mean or the most frequent of the known values, of equally frequent ones the
         smallest.
-    x : (r, d) float64
-        Rows to take it from, with a value of every feature.
+    x : (n, d) float64
+        Features.
+    rows : (r,) intp, optional
+        Rows to take it from, with a value of every feature; by default all.
 
     Returns
     -------
     (d,) float64
     """
-    return STRATEGIES[impute](x)
+    n_rows = len(x) if rows is None else len(rows)
+    found = np.empty(x.shape[1])
+    for columns in row_blocks(x.shape[1], x.itemsize * n_rows):
+        some = x[:, columns]
+        found[columns] = STRATEGIES[impute](some if rows is None else some[rows])
+    return found
 
 
 def with_replacements(x: Floats, values: Floats, absent: Bools | None = None) -> Floats:
@@ -151,23 +164,57 @@ STRATEGIES: Mapping[Imputation, Callable[[Floats], Floats]] = {
 }
 
 
-def _refuse(
-    bad: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    feature_names: Sequence[str],
-    found: str,
-    expected: str,
-    hint: str,
-    where: str,
-    row_places: RowPlaces | None = None,
-) -> None:
-    """Raise if any entry of the (n, d) mask `bad` is set, naming the first row if it tells."""
-    counts = bad.sum(axis=0)
-    columns = np.flatnonzero(counts)
-    if not len(columns):
-        return
-    names = [f"{feature_names[c]!r} ({counts[c]})" for c in columns.tolist()]
-    listed = first_of(names, SHOWN, "more columns")
-    found = f"{found} in {listed}, of {len(bad)} rows"
-    if row_places is not None:
-        found += f", the first in {row_places.of(int(bad.any(axis=1).argmax()))}"
-    raise DataError(where, found, expected, hint)
+class _Tally:
+    """Where some of the entries of an (n, d) array are, counted block by block.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number d of columns.
+    counts : (d,) intp, optional
+        Entries of each column so far.
+    n_rows : int
+        Rows seen so far.
+
+    Attributes
+    ----------
+    n_rows_with : int
+        Rows with such entries.
+    first : int
+        The first of them; -1 if there is none.
+    """
+
+    def __init__(self, n_columns: int, counts: Ints | None = None, n_rows: int = 0) -> None:
+        self.counts = np.zeros(n_columns, dtype=np.intp) if counts is None else counts
+        self.n_rows, self.n_rows_with, self.first = n_rows, 0, -1
+
+    def add(self, mask: Bools, start: int) -> None:
+        """Count the entries of a block that begins at the row `start`."""
+        self.n_rows += len(mask)
+        if not mask.any():
+            return
+        self.counts += mask.sum(axis=0)
+        with_any = mask.any(axis=1)
+        self.n_rows_with += int(with_any.sum())
+        if self.first < 0:
+            self.first = start + int(with_any.argmax())
+
+    def refuse(
+        self,
+        feature_names: Sequence[str],
+        found: str,
+        expected: str,
+        hint: str,
+        where: str,
+        row_places: RowPlaces | None = None,
+    ) -> None:
+        """Raise if there is any entry, naming the first row if it tells."""
+        columns = np.flatnonzero(self.counts)
+        if not len(columns):
+            return
+        names = [f"{feature_names[c]!r} ({self.counts[c]})" for c in columns.tolist()]
+        listed = first_of(names, SHOWN, "more columns")
+        found = f"{found} in {listed}, of {self.n_rows} rows"
+        if row_places is not None:
+            found += f", the first in {row_places.of(self.first)}"
+        raise DataError(where, found, expected, hint)

@@ -1,4 +1,4 @@
-"""NumPy archives: x (or the parts of a sparse matrix), y, and optional partitions."""
+"""Named arrays, as of NumPy archives: x (or a sparse matrix), y, and optional partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.counted import counted
-from mkldist.data.archives import Archive, opened_npz
+from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.opening import REWRITE
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
@@ -22,7 +22,7 @@ from mkldist.row_places import FROM_ONE
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
-SET_LABEL = "Set label = the name of the array of labels, or write one: np.savez(file, y=…)"
+SET_LABEL = "Set label = the name of the array of labels, or write one: {}, y=…)"  # by its writer
 
 
 def read_npz(
@@ -64,6 +64,36 @@ def read_npz(
     DataError
         If the file is damaged, an array is absent or holds Python objects, or sizes disagree.
     """
+    with opened_npz(path, where) as archive:
+        return arrays_data(
+            archive, label, where, id=id, labelled=labelled, sparse=sparse, texts=texts
+        )
+
+
+def arrays_data(
+    archive: NamedArrays,
+    label: str | int | None,
+    where: str,
+    *,
+    id: str | None = None,
+    labelled: bool = True,
+    sparse: bool = False,
+    texts: tuple[str, ...] = (),
+) -> RawData:
+    """Return features, labels and partitions of named arrays.
+
+    Parameters
+    ----------
+    archive : NamedArrays
+        The arrays.
+    label, where, id, labelled, sparse, texts
+        As for :func:`read_npz`.
+
+    Raises
+    ------
+    DataError
+        As for :func:`read_npz`.
+    """
     if isinstance(label, int):
         raise DataError(
             where,
@@ -71,25 +101,24 @@ def read_npz(
             "the name of the array of labels",
             'Set label = "y"',
         )
-    with opened_npz(path, where) as archive:
-        x = np.empty((0, 0))
-        kept = npz_sparse(archive, where) if sparse else None
-        if kept is None and (not texts or "x" in archive or _is_sparse(archive)):
-            x = npz_features(archive, where)
-        of_texts = npz_texts(archive, texts)
-        if of_texts is not None and not x.size:
-            x = np.empty((len(of_texts.values), 0))
-        n_rows, n_features = x.shape if kept is None else kept.shape
-        y: npt.NDArray[Any] = np.full(n_rows, "")
-        if labelled:
-            y = archive.required(label or "y", "labels", SET_LABEL)
-        check_rows(n_rows, len(np.atleast_1d(y)), where)
-        if of_texts is not None:
-            _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
-        ids = row_names(archive, id, n_rows)
-        names = _feature_names(archive, n_features, where)
-        index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
-        partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
+    x = np.empty((0, 0))
+    kept = npz_sparse(archive, where) if sparse else None
+    if kept is None and (not texts or "x" in archive or _is_sparse(archive)):
+        x = npz_features(archive, where)
+    of_texts = npz_texts(archive, texts)
+    if of_texts is not None and not x.size:
+        x = np.empty((len(of_texts.values), 0))
+    n_rows, n_features = x.shape if kept is None else kept.shape
+    y: npt.NDArray[Any] = np.full(n_rows, "")
+    if labelled:
+        y = archive.required(label or "y", "labels", SET_LABEL.format(archive.writer))
+    check_rows(n_rows, len(np.atleast_1d(y)), where)
+    if of_texts is not None:
+        _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
+    ids = row_names(archive, id, n_rows)
+    names = _feature_names(archive, n_features, where)
+    index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
+    partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
     own = x if kept is None else None
     return RawData(
         column(y),
@@ -103,12 +132,12 @@ def read_npz(
     )
 
 
-def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
+def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
     """Return the names of the rows of an archive; None if it has none.
 
     Parameters
     ----------
-    archive : Archive
+    archive : NamedArrays
         The archive.
     id : str or None
         Name of the array; None for ``ids``, which may be absent.
@@ -127,7 +156,7 @@ def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.s
     return names
 
 
-def npz_texts(archive: Archive, names: Sequence[str]) -> TextColumns | None:
+def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
     """Return arrays of texts, (n,); None without names.
 
     Raises
@@ -164,27 +193,28 @@ def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def npz_features(archive: Archive, where: str) -> Floats:
+def npz_features(archive: NamedArrays, where: str) -> Floats:
     """Return the features of an archive: ``x``, or the parts of a sparse matrix, made dense."""
     if _is_sparse(archive):
         matrix = _sparse(archive, where)
         check_fits(8 * matrix.shape[0] * matrix.shape[1], where, SPARSE_HINT)
         return as_features(matrix.toarray(), where)
     hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else ""
-    return as_features(archive.required("x", "features", hint), f"{where}, array 'x'")
+    archive.check_has("x", "features", hint)
+    return archive.features("x")
 
 
-def npz_sparse(archive: Archive, where: str) -> Any | None:
+def npz_sparse(archive: NamedArrays, where: str) -> Any | None:
     """Return the sparse matrix of an archive in compressed sparse rows; None if it has none."""
     return canonical(_sparse(archive, where)) if _is_sparse(archive) else None
 
 
-def _is_sparse(archive: Archive) -> bool:
+def _is_sparse(archive: NamedArrays) -> bool:
     """Return True if an archive holds the parts of a sparse matrix in place of features."""
     return "x" not in archive and all(part in archive for part in SPARSE_PARTS)
 
 
-def _sparse(archive: Archive, where: str) -> Any:
+def _sparse(archive: NamedArrays, where: str) -> Any:
     """Return a matrix in compressed sparse rows, checked."""
     from scipy.sparse import csr_array
 
@@ -219,7 +249,7 @@ def _sparse(archive: Archive, where: str) -> Any:
     return matrix
 
 
-def _feature_names(archive: Archive, n_features: int, where: str) -> tuple[str, ...]:
+def _feature_names(archive: NamedArrays, n_features: int, where: str) -> tuple[str, ...]:
     if "feature_names" not in archive:
         return numbered_features(n_features)
     names = tuple(str(name) for name in np.atleast_1d(archive["feature_names"]).ravel())

@@ -1,18 +1,24 @@
-"""Parquet tables, read by pyarrow, an optional dependency."""
+"""Parquet tables, read a few rows at a time by pyarrow, an optional dependency."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkldist.data.columns import ColumnChoice, check_names, column_roles
-from mkldist.data.frames import frame_data
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.opening import REWRITE, check_file
 from mkldist.data.raw import RawData
+from mkldist.data.table_blocks import TableBlocks, table_data
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ONE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INDEX = "__index_level_0__"  # of pandas, no column of its table
+PAGE_BYTES = 2**20
 
 
 def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -32,21 +38,13 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     DataError
         If pyarrow is not installed, the file is damaged, or a feature column holds no numbers.
     """
-    with opened_parquet(path, where) as file:
-        # pyarrow.parquet.read_table would make columns of folder names like a=1.
-        table = file.read()
-    names = [str(name) for name in table.column_names if name != "__index_level_0__"]
-    check_names(names, where)
-    roles = column_roles(names, choice, where)
-    if not table.num_rows:
-        raise DataError(where, "no rows", "at least one row of each class", REWRITE)
-    frame = table.replace_schema_metadata().to_pandas()  # pandas' own may be damaged
-    return frame_data(frame, roles, where, FROM_ONE)
+    with opened_parquet(path, where) as table:
+        return table_data(table, choice, where)
 
 
 @contextmanager
-def opened_parquet(path: Path, where: str) -> Iterator[Any]:
-    """Open a Parquet file as pyarrow does.
+def opened_parquet(path: Path, where: str) -> Iterator[TableBlocks]:
+    """Open a Parquet file, of which memory holds a few rows and the pages that they are in.
 
     Raises
     ------
@@ -65,8 +63,11 @@ def opened_parquet(path: Path, where: str) -> Iterator[Any]:
             "Run: pip install 'mkldist[parquet]'",
         ) from error
     try:
-        with parquet.ParquetFile(path) as file:
-            yield file
+        # With a buffer of its own, a column is read page by page, where pyarrow would read all of
+        # the file ahead.  read_table would make columns of folder names like a=1.
+        with parquet.ParquetFile(path, buffer_size=PAGE_BYTES, pre_buffer=False) as file:
+            names = tuple(str(name) for name in file.schema_arrow.names if name != INDEX)
+            yield TableBlocks(names, file.metadata.num_rows, partial(_frames, file))
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(
             where,
@@ -74,3 +75,9 @@ def opened_parquet(path: Path, where: str) -> Iterator[Any]:
             "a complete Parquet file",
             REWRITE,
         ) from error
+
+
+def _frames(file: Any, columns: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+    """Yield successive rows of some columns, (rows, c)."""
+    for batch in file.iter_batches(rows, columns=list(columns)):
+        yield batch.replace_schema_metadata().to_pandas()  # pandas' own may be damaged

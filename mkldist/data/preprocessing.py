@@ -1,14 +1,21 @@
-"""Imputation and scaling of features, and scaling of real labels, by statistics of chosen rows."""
+"""Imputation and scaling of features, and scaling of real labels, by statistics of chosen rows.
+
+Rows are filled, counted and scaled a few megabytes at a time, so that memory takes the result and
+little else beside features that are mapped from a file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
+from mkldist.arrays import Bools, Floats, Ints
+from mkldist.data.column_statistics import column_statistics
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
+from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kinds import Imputation
@@ -35,7 +42,9 @@ def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None 
     DataError
         As for :func:`scaled`.
     """
-    return scaled(spec, filled(spec, dataset, split), split)
+    if dataset.x is None:
+        raise ValueError(f"{dataset.name}: no features")
+    return _scaled(spec, _rows_of(spec, dataset, dataset.impute, split), split)
 
 
 def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
@@ -54,15 +63,66 @@ def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None
     """
     if dataset.x is None:
         raise ValueError(f"{dataset.name}: no features")
-    if dataset.impute is None:
+    rows = _rows_of(spec, dataset, dataset.impute, split)
+    if rows.fill is None:
         return dataset.x
-    values = replacements(dataset.impute, _fitted_rows(spec, dataset.x, split))
-    return with_replacements(dataset.x, values, dataset.absent)
+    result = np.empty(dataset.x.shape)
+    for block in row_blocks(*_sizes(result)):
+        result[block] = rows[block]
+    return result
 
 
-def _fitted_rows(spec: PreprocessingSpec, x: Floats, split: Split | None) -> Floats:
-    """Return the rows on which preprocessing is fitted."""
-    return x if spec.fit == "all" or split is None else x[split.known]
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Features whose missing values are filled where rows are asked for.
+
+    Parameters
+    ----------
+    x : (n, d) float64
+        The features.
+    fill : (d,) float64, or None
+        Value of each feature where it is missing; None if missing values are not filled.
+    absent : (n, d) bool, or None
+        Features of views that points lack; they stay missing.
+    """
+
+    x: Floats
+    fill: Floats | None = None
+    absent: Bools | None = None
+
+    def __getitem__(self, rows: slice | Ints) -> Floats:
+        """Return some rows."""
+        if self.fill is None:
+            return self.x[rows]
+        return with_replacements(
+            self.x[rows], self.fill, None if self.absent is None else self.absent[rows]
+        )
+
+    def blocks(self, rows: Ints | None) -> Iterator[Floats]:
+        """Yield some rows, by default all, a few megabytes at a time."""
+        n_rows = len(self.x) if rows is None else len(rows)
+        for block in row_blocks(n_rows, _sizes(self.x)[1]):
+            yield self[block if rows is None else rows[block]]
+
+
+def _rows_of(
+    spec: PreprocessingSpec, dataset: Dataset, impute: Imputation | None, split: Split | None
+) -> _Rows:
+    """Return the rows of a data set of features, filled by the values of the fitted ones."""
+    x = np.empty((0, 0)) if dataset.x is None else dataset.x
+    if impute is None:
+        return _Rows(x)
+    return _Rows(x, replacements(impute, x, _fitted_rows(spec, split)), dataset.absent)
+
+
+def _fitted_rows(spec: PreprocessingSpec, split: Split | None) -> Ints | None:
+    """Return the rows on which preprocessing is fitted; None for all."""
+    return None if spec.fit == "all" or split is None else split.known
+
+
+def _sizes(x: Floats) -> tuple[int, int]:
+    """Return the number of rows of an array, and the bytes of each."""
+    return len(x), x.itemsize * x.shape[1]
 
 
 def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Floats:
@@ -93,17 +153,27 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     DataError
         If values are so large that their spread is not finite in float64.
     """
-    if spec.scale == "none":
-        return x
-    scale = feature_scale(spec, x, split)
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = scale.scaled(x)
-    finite = np.isfinite(result) | np.isnan(x)
-    bad = np.flatnonzero(~finite.all(axis=0) | ~np.isfinite(scale.spread))
-    if len(bad):
+    return _scaled(spec, _Rows(x), split)
+
+
+def _scaled(spec: PreprocessingSpec, rows: _Rows, split: Split | None) -> Floats:
+    """Return all rows, filled and scaled, in memory that is taken once."""
+    if spec.scale == "none" and rows.fill is None:
+        return rows.x
+    scale = _scale_of(spec, rows, split)
+    result, bad = np.empty(rows.x.shape), ~np.isfinite(scale.spread)
+    for block in row_blocks(*_sizes(result)):
+        before = rows[block]
+        with np.errstate(over="ignore", invalid="ignore"):
+            after = scale.scaled(before)
+        bad |= ~(np.isfinite(after) | np.isnan(before)).all(axis=0)
+        result[block] = after
+    if bad.any():
+        column = int(bad.argmax())
+        values = rows.x[:, column]
         raise DataError(
-            f"scaling of feature {bad[0]} (from 0)",
-            f"values from {np.nanmin(x[:, bad[0]]):g} to {np.nanmax(x[:, bad[0]]):g}",
+            f"scaling of feature {column} (from 0)",
+            f"values from {np.nanmin(values):g} to {np.nanmax(values):g}",
             "values whose squares are finite in float64",
             "Rescale this feature in the data",
         )
@@ -136,28 +206,29 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     spec, x, split
         As for :func:`scaled`.
     """
+    return _scale_of(spec, _Rows(x), split)
+
+
+def _scale_of(spec: PreprocessingSpec, rows: _Rows, split: Split | None) -> FeatureScale:
+    """Return the scaling of rows as they are filled, by statistics of the fitted ones."""
+    d, fitted = rows.x.shape[1], _fitted_rows(spec, split)
     if spec.scale == "none":
-        return FeatureScale(np.zeros(x.shape[1]), np.ones(x.shape[1]))
-    fitted = _fitted_rows(spec, x, split)
+        return FeatureScale(np.zeros(d), np.ones(d))
     if spec.scale == "tfidf":
-        return FeatureScale(np.zeros(x.shape[1]), 1.0 / _inverse_document_frequency(fitted))
-    low, high = np.asarray(np.fmin.reduce(fitted)), np.asarray(np.fmax.reduce(fitted))
+        n_rows = len(rows.x) if fitted is None else len(fitted)
+        n_t = sum(np.count_nonzero(np.nan_to_num(b), axis=0) for b in rows.blocks(fitted))
+        # ln((1 + n) / (1 + n_t)) + 1 of each term
+        return FeatureScale(np.zeros(d), 1.0 / (np.log((1.0 + n_rows) / (1.0 + n_t)) + 1.0))
+    found = column_statistics(rows.blocks(fitted), d)
+    low, high = found.low, found.high
     with np.errstate(over="ignore", invalid="ignore"):
-        if spec.scale == "zscore" and np.isnan(fitted).any():
-            centre, spread = np.nanmean(fitted, axis=0), np.nanstd(fitted, axis=0)
-        elif spec.scale == "zscore":
-            centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
+        if spec.scale == "zscore":
+            centre, spread = found.mean, found.deviation
         else:
             centre, spread = low / 2 + high / 2, high / 2 - low / 2
     # Rounding can give a constant feature a tiny spread, and a mean next to its value.
     constant = (low == high) | (spread == 0)
     return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
-
-
-def _inverse_document_frequency(counts: Floats) -> Floats:
-    """Return ``ln((1 + n) / (1 + n_t)) + 1`` of each term, (d,), by counts (n, d); NaN is none."""
-    n_t = np.count_nonzero(np.nan_to_num(counts), axis=0)
-    return np.asarray(np.log((1.0 + len(counts)) / (1.0 + n_t)) + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +270,12 @@ def fitted_preprocessing(
     if dataset.x is None:  # sparse features, or views of Gram matrices alone
         d = dataset.n_features
         return FittedPreprocessing(None, FeatureScale(np.zeros(d), np.ones(d)))
-    fill = None if impute is None else replacements(impute, _fitted_rows(spec, dataset.x, split))
-    return FittedPreprocessing(fill, feature_scale(spec, filled(spec, dataset, split), split))
+    fill = None
+    if impute is not None:
+        fill = replacements(impute, dataset.x, _fitted_rows(spec, split))
+    return FittedPreprocessing(
+        fill, _scale_of(spec, _rows_of(spec, dataset, dataset.impute, split), split)
+    )
 
 
 @dataclass(frozen=True)

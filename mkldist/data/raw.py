@@ -66,6 +66,9 @@ class RawData:
         Columns of the views with a file of their own, whose features follow the others.
     row_places : RowPlaces
         How messages name the rows.
+    own_memory : bool
+        True if nothing else makes use of the memory of `x`, so that its rows and columns may be
+        moved there.
     """
 
     labels: npt.NDArray[Any]
@@ -88,6 +91,7 @@ class RawData:
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
     row_places: RowPlaces = FROM_ZERO
+    own_memory: bool = False
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:

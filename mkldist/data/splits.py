@@ -200,7 +200,7 @@ def _check(
             )
     if dataset.classes is None:
         return
-    present = {*dataset.class_numbers[split.train].tolist()}
+    present = {*np.unique(dataset.class_numbers[split.train]).tolist()}
     for number, name in enumerate(dataset.classes):
         if number not in present:
             raise DataError(

@@ -20,7 +20,7 @@ from mkldist.counted import counted
 from mkldist.data.assemble import feature_position
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import GivenGrams, View
-from mkldist.data.files import TABLES, extension_of, read_file
+from mkldist.data.files import is_table, read_file
 from mkldist.data.grams import read_view
 from mkldist.data.group_files import known_groups, read_groups
 from mkldist.data.listing import first_of
@@ -177,8 +177,8 @@ class _Joining:
     def _add_file(self, view: ViewSpec, path: Path, where: str) -> tuple[list[str], int]:
         """Join a file of features; return their names there, and the first one's column."""
         place = f"{where} ({path})"
-        is_table = bool(extension_of(path.name, TABLES))
-        choice = ColumnChoice.of_view(view, view.id or (self.id if is_table else None))
+        id = view.id or (self.id if is_table(path, place) else None)
+        choice = ColumnChoice.of_view(view, id)
         read = read_file(path, choice, place)
         if read.x is None:
             raise DataError(place, "no features", "a file of features", "Name it by grams")

@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.arrays import Array, Floats
 from mkldist.counted import counted
-from mkldist.data.archives import Archive
+from mkldist.data.archives import NamedArrays
 from mkldist.data.listing import first_of
 from mkldist.data.npz_files import npz_features, npz_sparse, npz_texts
 from mkldist.data.source_columns import SourceColumns
@@ -22,12 +22,12 @@ from mkldist.row_places import RowPlaces
 SHOWN = 5
 
 
-def npz_rows(archive: Archive, columns: SourceColumns, where: str, *, sparse: bool) -> Floats:
+def npz_rows(archive: NamedArrays, columns: SourceColumns, where: str, *, sparse: bool) -> Floats:
     """Return the features of an archive: ``x``, or the parts of a sparse matrix.
 
     Parameters
     ----------
-    archive : Archive
+    archive : NamedArrays
         The archive.
     columns : SourceColumns
         The columns of the model.
@@ -52,7 +52,7 @@ def npz_rows(archive: Archive, columns: SourceColumns, where: str, *, sparse: bo
     )
 
 
-def npz_text_rows(archive: Archive, columns: SourceColumns, n_rows: int) -> Array | None:
+def npz_text_rows(archive: NamedArrays, columns: SourceColumns, n_rows: int) -> Array | None:
     """Return the texts that a model needs of an archive, (t, c); None if it needs none.
 
     Raises

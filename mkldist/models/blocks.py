@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from mkldist.arrays import Array, Floats
-from mkldist.data.archives import opened_npz
+from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.columns import check_names
 from mkldist.data.csv_files import Rows, numbers, opened_csv
-from mkldist.data.files import READERS, TABLES, extension_of
+from mkldist.data.files import READERS, TABLES, ZARR, extension_of
 from mkldist.data.frames import frame_texts
 from mkldist.data.npz_files import row_names
 from mkldist.data.parquet_files import opened_parquet
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.svmlight_files import read_svmlight
+from mkldist.data.table_blocks import TableBlocks
 from mkldist.data.table_problems import TableProblems
+from mkldist.data.zarr_files import opened_group
+from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words
 from mkldist.models.array_files import npz_rows, npz_text_rows, svmlight_rows
 from mkldist.models.rows import (
@@ -102,7 +105,7 @@ class NewTable:
 
 
 def opened_rows(path: Path, table: NewTable) -> AbstractContextManager[NewFile]:
-    """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm``.
+    """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, ``.npz``, ``.svm`` or zarr.
 
     An ``.npz`` file has an array ``x``, or the parts of a sparse matrix, and may name its rows; the
     lines of an ``.svm`` file begin with a label, which is not used.  Both are read at once.
@@ -119,14 +122,18 @@ def opened_rows(path: Path, table: NewTable) -> AbstractContextManager[NewFile]:
     mkldist.errors.DataError
         If the file cannot be read or its columns differ; also while blocks are read.
     """
-    extension = extension_of(path.name, READERS)
+    extension = ZARR if is_zarr(path) else extension_of(path.name, READERS)
     if not extension:
         found = ending_words(path.suffix, "file")
         raise DataError(str(path), found, f"a file ending in one of {', '.join(READERS)}")
+    if extension == ZARR:
+        check_zarr(path, str(path))
+        return _opened_zarr(path, table)
     if extension not in TABLES:
         return _opened_arrays(path, table)
-    opened = _opened_parquet if extension == ".parquet" else _opened_csv
-    return opened(path, table)
+    if extension == ".parquet":
+        return _opened_table(opened_parquet(path, str(path)), path, table)
+    return _opened_csv(path, table)
 
 
 @contextmanager
@@ -182,17 +189,18 @@ def _check(problems: TableProblems, n_rows: int) -> None:
 
 
 @contextmanager
-def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
-    with opened_parquet(path, str(path)) as file:
-        names = [str(name) for name in file.schema_arrow.names if name != "__index_level_0__"]
-        rows = _rows(table, names, path)
+def _opened_table(
+    opened: AbstractContextManager[TableBlocks], path: Path, table: NewTable
+) -> Iterator[NewFile]:
+    """Open a table of which a few rows are read at a time."""
+    with opened as file:
+        rows = _rows(table, file.names, path)
         words = [*table.columns.categories, *table.columns.texts, *([rows.id] if rows.id else [])]
         wanted = list(dict.fromkeys([*rows.numbers, *words]))
 
         def blocks() -> Iterator[Block]:
             places = FROM_ONE
-            for batch in file.iter_batches(table.rows_at_once, columns=wanted):
-                frame = batch.replace_schema_metadata().to_pandas()
+            for frame in file.read(wanted, table.rows_at_once):
                 ids = frame_texts(frame[rows.id], rows.where, places) if rows.id else None
                 texts = frame_columns_of_texts(table.columns, frame, rows.where, places)
                 yield Block(frame_block(rows, frame, places), places, ids, texts)
@@ -203,32 +211,73 @@ def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
 
 @contextmanager
 def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
-    columns, where, ids, note = table.columns, str(path), None, ""
-    texts, places = None, FROM_ONE
+    columns, where, note = table.columns, str(path), ""
+    ids, texts, places = None, None, FROM_ONE
     if path.suffix == ".npz":
         with opened_npz(path, where) as archive:
             x = npz_rows(archive, columns, where, sparse=table.sparse)
-            texts = npz_text_rows(archive, columns, x.shape[0])
-            if columns.id and columns.id in archive:
-                ids = row_names(archive, columns.id, x.shape[0])
+            ids, texts = _beside(archive, columns, x.shape[0])
     elif table.sparse:
         x, places, note = svmlight_rows(path, columns)
     else:
         read = read_svmlight(path, None, where, start=columns.start)
         x = array_rows(columns, _padded(read.x, len(columns.numbers)), where)
         places = read.row_places
-    names = (*columns.numbers, *columns.texts, *(() if ids is None else (columns.id,)))
     step = table.rows_at_once
-    blocks = (
-        Block(
-            x[start : start + step],
+    parts = (x[start : start + step] for start in range(0, x.shape[0], step))
+    yield NewFile(_named(columns, where, ids), _array_blocks(parts, places, ids, texts), note)
+
+
+@contextmanager
+def _opened_zarr(path: Path, table: NewTable) -> Iterator[NewFile]:
+    columns, where, step = table.columns, str(path), table.rows_at_once
+    with opened_group(path, where) as group:
+        if group.is_table:
+            with _opened_table(nullcontext(group.table()), path, table) as file:
+                yield file
+            return
+        parts: Iterator[Floats]
+        if table.sparse or "x" not in group:
+            x = npz_rows(group, columns, where, sparse=table.sparse)
+            n_rows = x.shape[0]
+            parts = (x[start : start + step] for start in range(0, n_rows, step))
+        else:
+            n_rows, place = group.length("x"), f"{where}, array 'x'"
+            own = group.feature_blocks("x", step)
+            parts = (array_rows(columns, part, place, texts_beside=True) for part in own)
+        ids, texts = _beside(group, columns, n_rows)
+        yield NewFile(_named(columns, where, ids), _array_blocks(parts, FROM_ONE, ids, texts))
+
+
+def _beside(
+    archive: NamedArrays, columns: SourceColumns, n_rows: int
+) -> tuple[Array | None, Array | None]:
+    """Return names (t,) and texts (t, c) of the rows of an archive; None where not needed."""
+    ids = None
+    if columns.id and columns.id in archive:
+        ids = row_names(archive, columns.id, n_rows)
+    return ids, npz_text_rows(archive, columns, n_rows)
+
+
+def _named(columns: SourceColumns, where: str, ids: Array | None) -> NewRows:
+    names = (*columns.numbers, *columns.texts, *(() if ids is None else (columns.id,)))
+    return NewRows(columns, names, where)
+
+
+def _array_blocks(
+    parts: Iterator[Floats], places: RowPlaces, ids: Array | None, texts: Array | None
+) -> Iterator[Block]:
+    """Yield successive rows of features with their names and texts."""
+    start = 0
+    for part in parts:
+        rows = slice(start, start + part.shape[0])
+        yield Block(
+            part,
             places.after(start),
-            None if ids is None else ids[start : start + step].tolist(),
-            None if texts is None else texts[start : start + step],
+            None if ids is None else ids[rows].tolist(),
+            None if texts is None else texts[rows],
         )
-        for start in range(0, x.shape[0], step)
-    )
-    yield NewFile(NewRows(columns, names, where), blocks, note)
+        start = rows.stop
 
 
 def _padded(x: Floats | None, width: int) -> Floats:

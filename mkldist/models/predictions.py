@@ -63,8 +63,8 @@ def write_predictions(
     model : Model
         The model.
     data : Path
-        A ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm`` file.  Tables are read a block at
-        a time.
+        A ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm`` file, or a zarr group.  Tables are
+        read a block at a time.
     target : Path
         The file to write, which ends in ``.csv``.
     views : mapping of str to Path, optional

@@ -25,7 +25,7 @@ from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.graph import GraphTable
 
-WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
+WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code
 BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
 BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
@@ -68,7 +68,8 @@ def peak_memory(
         work = max(each, default=0)
         if execution != "isolated":
             work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
-        held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
+        held = bank.feature_bytes + _held(bank, memory_limit)
+        held += _of_views(bank, batch, memory_limit)
         held += KEPT_STATES_BYTES * any(run.after for run in batch.runs)
         held += _kept_for_graphs(bank, len(graphs), memory_limit)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
@@ -104,7 +105,8 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
-    return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
+    features = max((bank.feature_bytes for bank in banks), default=0)  # which its tasks share
+    return WORKER_BASE_BYTES + features + n_threads * max(tasks, default=0)
 
 
 def _least_held(bank: BankPlan) -> int:

@@ -42,6 +42,8 @@ class DatasetFacts:
         Number of training rows of each split, which are labelled; empty if all known rows are.
     n_smaller : int
         How many of the splits, the last ones, repeat others with fewer training rows, for a search.
+    row_bytes : int
+        Bytes of the features of a row; 0 without features that are dense.
     """
 
     fingerprint: str
@@ -56,6 +58,7 @@ class DatasetFacts:
     inner_folds: tuple[int, ...] = ()
     train_sizes: tuple[int, ...] = ()
     n_smaller: int = 0
+    row_bytes: int = 0
 
     @property
     def n_splits(self) -> int:

@@ -25,7 +25,8 @@ class BankPlan:
 
     ``split`` is the index of the split whose known rows, labelled or not, the bank covers.  It is
     None for a bank of all rows of the data set, whose preprocessing is fitted on all rows or whose
-    matrices are precomputed.
+    matrices are precomputed.  ``feature_bytes`` are those of preprocessed features that a worker
+    keeps: of all rows, of the bank's points, and of these as its loops read them.
     """
 
     id: str
@@ -39,6 +40,7 @@ class BankPlan:
     dtype: str
     backend: str
     n_bytes: int
+    feature_bytes: int = 0
 
     @property
     def stored(self) -> bool:

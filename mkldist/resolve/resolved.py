@@ -225,6 +225,7 @@ def _dataset_facts(
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),
         n_smaller=len(splits) - n_asked(len(splits), spec.search),
+        row_bytes=0 if dataset.x is None else dataset.x.itemsize * dataset.n_features,
     )
 
 

@@ -66,7 +66,7 @@ class DatasetSpec(Model):
     )
     file: str | None = Field(
         None,
-        description="File of features and labels: `.csv`, `.npz`, `.svm` or `.parquet`. A "
+        description="File of features and labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A "
         "relative path starts at the folder of the sweep file, then at those of `--data-dir`.",
     )
     openml: NameOrNumber | None = Field(
@@ -89,7 +89,7 @@ class DatasetSpec(Model):
         None,
         description="Label column of a table, by name, or by number from 0. By default the one "
         "that is called label, class, target, y, diagnosis, outcome or response. In a `.npz` file "
-        "the name of the array of labels, by default `y`.",
+        "or a zarr group of arrays the name of the array of labels, by default `y`.",
     )
     id: str | None = Field(
         None, description="Column of a table that names the rows; it is no feature."

@@ -38,8 +38,8 @@ class ViewSpec(Model):
     )
     file: str | None = Field(
         None,
-        description="File of features without labels: `.csv`, `.npz`, `.svm` or `.parquet`. A "
-        "feature `age` of the view `home` is called `home.age`.",
+        description="File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. "
+        "A feature `age` of the view `home` is called `home.age`.",
     )
     grams: str | None = Field(
         None,

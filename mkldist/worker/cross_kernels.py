@@ -5,8 +5,10 @@ A bank holds no test points, so their kernel values are computed here, for the a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,13 +19,16 @@ from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
+LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
+BLOCK_BYTES = 2**25  # of the values of a kernel, where no combination is made
+
 
 @dataclass(eq=False)
 class CrossKernels:
     """Kernels between the test points of a split and the training rows of a view of it.
 
     The last combination of kernels is kept: runs of equal kernel weights, such as those of a
-    baseline along a grid of C, compute it once.
+    baseline along a grid of C, compute it once.  One that is too large is never made.
 
     Parameters
     ----------
@@ -72,21 +77,38 @@ class CrossKernels:
         """
         if not len(predictor.kernels) or not len(self.test_rows):
             return np.full(len(self.test_rows), predictor.bias)
-        if predictor.coefficients.ndim == 2:
-            return sum_of_expansions(self._values, predictor, self._shape)
+        if predictor.coefficients.ndim == 2 or 8 * math.prod(self._shape) > LARGEST_BYTES:
+            return self._sum_in_blocks(predictor)
         # Weights that are multiples of each other share one combination.
         largest = float(np.abs(predictor.weights).max())
         weights = predictor.weights / largest
         key = array_id(predictor.kernels, weights)
         if self._combined is None or key != self._key:
-            self._combined = combined(self._values, predictor.kernels, weights, self._shape)
+            values = partial(self._values, self.test_rows)
+            self._combined = combined(values, predictor.kernels, weights, self._shape)
             self._key = key
-        values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
-        return values
+        values_there: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
+        return values_there
 
-    def _values(self, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
-        """Yield the (t, s) values of each kernel between the test points and some training rows."""
-        inputs, test_rows, training_rows = self.inputs, self.test_rows, self.training_rows[support]
+    def _sum_in_blocks(self, predictor: RawPredictor) -> Floats:
+        """Evaluate a decision function at some test points at a time."""
+        coefficients = predictor.coefficients
+        if coefficients.ndim == 1:
+            coefficients = np.broadcast_to(coefficients, (len(predictor.kernels), self._shape[1]))
+        of_each = replace(predictor, coefficients=coefficients)
+        n_used = max(1, int(coefficients.any(axis=0).sum()))
+        found = np.empty(len(self.test_rows))
+        step = max(1, BLOCK_BYTES // (8 * n_used))
+        for start in range(0, len(found), step):
+            rows = self.test_rows[start : start + step]
+            shape = len(rows), self._shape[1]
+            values = partial(self._values, rows)
+            found[start : start + step] = sum_of_expansions(values, of_each, shape)
+        return found
+
+    def _values(self, test_rows: Ints, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
+        """Yield the (t, s) values of each kernel between test points and some training rows."""
+        inputs, training_rows = self.inputs, self.training_rows[support]
         if inputs.kernels is not None:
             yield from inputs.kernels.cross_values(
                 inputs.dataset,

@@ -1,5 +1,7 @@
 """Missing values: what fills them, and a `listing` of the columns that have them."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.impute import SimpleImputer
 
+from mkldist.data import row_blocks
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import (
     STRATEGIES,
@@ -20,6 +23,15 @@ from tests.data.mistakes import mistake
 
 NAMES = ("a", "b", "c")
 NAN, INF = np.nan, np.inf
+
+
+@pytest.fixture(autouse=True, scope="module", params=[None, 100], ids=["a block", "small blocks"])
+def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything holds for data of one block, and for rows that are read a few at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param is not None:
+            patch.setattr(row_blocks, "BLOCK_BYTES", request.param)
+        yield
 
 
 def test_rows_and_columns_with_gaps_are_counted() -> None:

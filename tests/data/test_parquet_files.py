@@ -1,4 +1,4 @@
-"""Parquet files, and `frames` with columns of all kinds."""
+"""Parquet files, `table_blocks` of them, and `frames` with columns of all kinds."""
 
 import sys
 from pathlib import Path
@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mkldist.data import frames, raw, row_blocks, table_blocks
+from mkldist.data.assemble import assemble
 from mkldist.data.columns import ColumnChoice
+from mkldist.data.frames import frame_features, frames_data
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
+from mkldist.spec.datasets import DatasetSpec
 from tests.data.mistakes import mistake
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -90,3 +94,60 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with mistake("no package pyarrow", "pip install 'mkldist[parquet]'"):
         read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")
+
+
+def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypatch) -> None:
+    rng, n = np.random.default_rng(0), 400
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(size=n),
+            "b": pd.array(np.where(np.arange(n) < 90, None, np.arange(n)), "Int64"),
+            "size": np.where(np.arange(n) < 90, None, rng.integers(0, 3, n)),
+            "out": ["x"] * n,
+            "label": np.where(rng.random(n) < 0.1, None, rng.integers(0, 2, n)),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=150)
+    choice = ColumnChoice(categorical=("size",), ignore=("out",))
+    whole = read_parquet(tmp_path / "t.parquet", choice, "t")
+    blocks = []
+
+    def block(frame: pd.DataFrame, *rest: object) -> np.ndarray:
+        blocks.append(len(frame))
+        return frame_features(frame, *rest)
+
+    monkeypatch.setattr(frames, "frame_features", block)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 8 * 4 * 64)
+    found = read_parquet(tmp_path / "t.parquet", choice, "t")
+    assert len(blocks) > 5
+    assert max(blocks) <= 64
+    np.testing.assert_array_equal(found.x, whole.x)
+    np.testing.assert_array_equal(found.x[:, 0], frame["a"])
+    np.testing.assert_array_equal(found.labels, whole.labels)
+    assert found.feature_names == whole.feature_names
+    assert found.account == whole.account
+
+
+def test_a_row_is_named_by_its_place_in_the_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1)
+    frame = FRAME.assign(label=[b"x", b"y", b"\xff"])
+    with mistake("row 3 (from 1)", "UTF-8"):
+        read(tmp_path, frame)
+
+
+def test_a_table_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(raw, "physical_memory", lambda: 2 * 8 * 4 * 3 - 1)
+    monkeypatch.setattr(table_blocks, "frames_data", lambda frames, *rest: frames_data([], *rest))
+    with mistake("an array of", "half of this machine's memory"):
+        read(tmp_path, FRAME)
+
+
+def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"a": [1.0, 2, 3, 4], "k": 7.0, "b": [0.0, 1, 1, 0], "label": list("xyxz")}
+    )
+    raw_data = read(tmp_path, frame)
+    spec = DatasetSpec(name="t", classes=["x", "y"])
+    dataset = assemble(spec, raw_data, "t")
+    np.testing.assert_array_equal(dataset.x, [[1, 0], [2, 1], [3, 1]])
+    assert np.shares_memory(dataset.x, raw_data.x)

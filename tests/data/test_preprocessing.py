@@ -1,5 +1,6 @@
 """Imputation and scaling of features, and scaling of targets, against scikit-learn and by hand."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from mkldist.data import row_blocks
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import (
     TargetScale,
@@ -27,6 +29,15 @@ from tests.data.mistakes import mistake
 X = np.random.default_rng(0).normal(3, 2, (20, 4))
 SPLIT = Split(np.arange(3, 14), np.array([0, 1, 2, 14, 15, 16]))
 ORACLES = {"zscore": StandardScaler(), "minmax": MinMaxScaler((-1, 1))}
+
+
+@pytest.fixture(autouse=True, scope="module", params=[None, 100], ids=["a block", "small blocks"])
+def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything holds for data of one block, and for rows that are read a few at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param is not None:
+            patch.setattr(row_blocks, "BLOCK_BYTES", request.param)
+        yield
 
 
 def spec(**options: Any) -> PreprocessingSpec:

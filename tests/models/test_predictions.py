@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, OutputError
@@ -26,13 +27,21 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     """Write a table in the format of its ending."""
     if path.name.endswith(".parquet"):
         frame.to_parquet(path)
+    elif path.name.endswith(".zarr"):
+        group = zarr.open_group(path, mode="w")
+        for name in frame.columns:
+            values = frame[name].to_numpy()
+            if values.dtype.kind == "O":
+                values = frame[name].fillna("").to_numpy(dtype=object)
+            dtype = str if values.dtype.kind == "O" else values.dtype
+            group.create_array(name, shape=len(values), chunks=11, dtype=dtype)[:] = values
     else:
         separator = "\t" if ".tsv" in path.name else ","
         frame.to_csv(path, index=False, sep=separator)
     return path
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "zarr"])
 @pytest.mark.parametrize("rows_at_once", [7, 10_000])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_file_has_the_predictions_of_its_rows(
@@ -66,11 +75,16 @@ def test_several_classes_have_decisions_by_name_and_real_values_none(tmp_path):
     assert not done.counts
 
 
-def test_arrays_of_a_file_are_predicted(tmp_path):
+@pytest.mark.parametrize("ending", ["npz", "zarr"])
+def test_arrays_of_a_file_are_predicted(tmp_path, ending):
     x = np.random.default_rng(0).normal(size=(9, 3))
-    np.savez(tmp_path / "new.npz", x=x)
+    path = tmp_path / f"new.{ending}"
+    if ending == "npz":
+        np.savez(path, x=x)
+    else:
+        zarr.open_group(path, mode="w").create_array("x", data=x, chunks=(2, 3))
     columns = SourceColumns.of_features(["f0", "f1", "f2"])
-    with opened_rows(tmp_path / "new.npz", NewTable(columns, 4)) as file:
+    with opened_rows(path, NewTable(columns, 4)) as file:
         blocks = list(file.blocks)
     assert [block.row_places.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)

@@ -80,3 +80,28 @@ def test_multiples_of_the_same_weights_share_one_combination(monkeypatch):
     np.testing.assert_allclose(values[1], 8.0 * values[0])
     part.decision_values(RawPredictor(kernels, np.array([1.0, 2.0]), np.ones(4), 0.0))
     assert len(combined) == 2
+
+
+@pytest.mark.parametrize("inputs", [on_features, on_grams])
+def test_a_combination_that_is_too_large_is_not_made(monkeypatch, inputs):
+    kernels, weights = np.array([3, 0, 2]), np.array([0.25, -1.0, 4.0])
+    coefficients = np.array([0.5, 0.0, -2.0, 1.0])  # the second training row is not needed
+    monkeypatch.setattr(cross_kernels, "LARGEST_BYTES", 8 * 3 * 4 - 1)
+    monkeypatch.setattr(cross_kernels, "BLOCK_BYTES", 8 * 3 * 2)
+    seen = []
+
+    def spied(values, predictor, shape):
+        def counted(kernels, support):
+            for of_kernel in values(kernels, support):
+                seen.append(of_kernel.shape)
+                yield of_kernel
+
+        return cross_values.sum_of_expansions(counted, predictor, shape)
+
+    monkeypatch.setattr(cross_kernels, "sum_of_expansions", spied)
+    part = CrossKernels(inputs(), TrainingView(0))
+    found = part.decision_values(RawPredictor(kernels, weights, coefficients, 0.5))
+    by_hand = np.einsum("s,sti,i->t", weights, kernels_by_hand()[kernels], coefficients) + 0.5
+    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+    assert seen == 3 * [(2, 3)] + 3 * [(1, 3)]
+    assert part.n_bytes == 0

@@ -1,0 +1,102 @@
+"""Folders of zarr: open them, and hold their arrays to be whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Array
+from mkldist.data.opening import REWRITE, check_file, exists
+from mkldist.data.raw import check_fits
+from mkldist.errors import DataError
+
+MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def is_zarr(path: Path) -> bool:
+    """Return True for a folder that is an array or a group of zarr."""
+    return exists(path) and any((path / mark).is_file() for mark in MARKS)
+
+
+def check_zarr(path: Path, where: str) -> None:
+    """Raise unless `path` is a folder of zarr.
+
+    Raises
+    ------
+    DataError
+        If it is absent, a file or another folder; as
+        :func:`mkldist.data.opening.check_file` says it of files.
+    """
+    if is_zarr(path):
+        return
+    if not (exists(path) and path.is_dir()):
+        check_file(path, where)
+    found = "a directory without zarr.json" if path.is_dir() else "a file"
+    raise DataError(where, found, "a folder that zarr wrote", REWRITE)
+
+
+@contextmanager
+def opened_zarr(path: Path, where: str) -> Iterator[Any]:
+    """Open a folder of zarr: the array, or a dict of the arrays and groups of a group.
+
+    Raises
+    ------
+    DataError
+        If it is damaged; also inside the ``with`` block.
+    """
+    import zarr
+
+    try:
+        node = zarr.open(path, mode="r")
+        yield node if isinstance(node, zarr.Array) else dict(node.members())
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise DataError(
+            where,
+            f"a zarr store that is damaged or cut short ({error})",
+            "a complete zarr store",
+            REWRITE,
+        ) from error
+
+
+def check_whole(array: Any, where: str) -> None:
+    """Raise unless all chunks of an array are stored.
+
+    Raises
+    ------
+    DataError
+        With the number of chunks that are.
+    """
+    if array.nchunks_initialized < array.nchunks:
+        raise DataError(
+            where,
+            f"{array.nchunks_initialized} of {array.nchunks} chunks",
+            "all of them",
+            "Write the array again, with write_empty_chunks so that chunks of zeros are kept",
+        )
+
+
+def whole_array(array: Any, where: str, hint: str) -> Array:
+    """Read an array at once.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        The array.
+    where : str
+        The place to name in a message.
+    hint : str
+        What to do about an array that is too large.
+
+    Raises
+    ------
+    DataError
+        If chunks are not stored, or half of the memory does not hold it.
+    """
+    check_whole(array, where)
+    check_fits(array.nbytes, where, hint)
+    values = np.asarray(array[...])
+    return np.array(values.tolist(), dtype=str) if values.dtype.kind in "TO" else values

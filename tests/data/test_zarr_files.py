@@ -1,0 +1,166 @@
+"""Data sets in zarr: arrays, and tables of columns; `zarr_stores` that are whole or damaged."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from mkldist.data import raw, row_blocks, zarr_files
+from mkldist.data.columns import ColumnChoice
+from mkldist.data.files import is_table, read_file
+from mkldist.data.raw import RawData
+from mkldist.data.zarr_files import opened_group
+from mkldist.data.zarr_stores import is_zarr
+from tests.data.mistakes import mistake
+
+X = np.random.default_rng(0).normal(size=(50, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+NAMES = np.array(["no", "yes"])[Y]
+
+
+def group(folder: Path, chunk: int = 8, **arrays: np.ndarray) -> Path:
+    """Write a group whose arrays have chunks of a few rows."""
+    path = folder / "t.zarr"
+    node = zarr.open_group(path, mode="w")
+    for name, values in arrays.items():
+        chunks = (min(chunk, len(values)), *values.shape[1:])
+        dtype = str if values.dtype.kind == "U" else values.dtype
+        array = node.create_array(
+            name,
+            shape=values.shape,
+            chunks=chunks,
+            dtype=dtype,
+            config={"write_empty_chunks": True},
+        )
+        array[...] = values.astype(object) if dtype is str else values
+    return path
+
+
+def read(path: Path, choice: ColumnChoice = ColumnChoice()) -> RawData:  # noqa: B008 - frozen
+    return read_file(path, choice, "data set 't'")
+
+
+@pytest.mark.parametrize("block_bytes", [8 * 3 * 20, 2**23])
+def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, block_bytes):
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block_bytes)
+    names = np.array(["b", "a", "c"])
+    path = group(tmp_path, x=X.astype(np.float32), y=Y, feature_names=names)
+    found = read(path)
+    np.testing.assert_array_equal(found.x, X.astype(np.float32))
+    assert found.x.dtype == np.float64
+    np.testing.assert_array_equal(found.labels, Y)
+    assert found.feature_names == ("b", "a", "c")
+    assert found.origin == "file t.zarr"
+    assert not is_table(path, "t")
+    with opened_group(path, "t") as arrays:
+        parts = [len(part) for part in arrays.feature_blocks("x", block_bytes // 24)]
+    assert parts == ([16, 16, 16, 2] if block_bytes < 2**23 else [50])
+
+
+def test_partitions_names_and_another_array_of_labels(tmp_path):
+    ids = np.array([f"p{row}" for row in range(50)])
+    path = group(tmp_path, x=X, target=NAMES, ids=ids, train=np.arange(9), test=np.arange(9, 50))
+    found = read(path, ColumnChoice("target"))
+    assert found.labels.tolist() == NAMES.tolist()
+    assert found.ids.tolist() == ids.tolist()
+    assert found.partitions[0].test.tolist() == [*range(9, 50)]
+
+
+@pytest.mark.parametrize("chunk", [7, 50])
+def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 100)
+    columns = {f"f{j}": X[:, j % 3] * (j + 1) for j in range(11)}
+    words = np.array(["red", "blue"])[Y]
+    path = group(tmp_path, chunk, **columns, label=NAMES, colour=words, key=np.arange(50))
+    found = read(path, ColumnChoice(categorical=("colour",), id="key"))
+    assert found.feature_names == (*columns, "colour=blue", "colour=red")  # f2 before f10
+    np.testing.assert_array_equal(found.x[:, 10], columns["f10"])
+    np.testing.assert_array_equal(found.x[:, 11], Y)
+    assert found.labels.tolist() == NAMES.tolist()
+    assert found.ids.tolist() == [str(row) for row in range(50)]
+    assert is_table(path, "t")
+
+
+def test_texts_of_any_length(tmp_path):
+    path = tmp_path / "t.zarr"
+    node = zarr.open_group(path, mode="w")
+    node.create_array("a", data=X[:, 0])
+    label = node.create_array("label", shape=50, chunks=9, dtype=str)
+    label[:] = NAMES.astype(object)
+    assert read(path).labels.tolist() == NAMES.tolist()
+    node.create_array("x", data=X)
+    assert read(path, ColumnChoice("label")).labels.tolist() == NAMES.tolist()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_both_formats(tmp_path, zarr_format):
+    zarr.save_group(tmp_path / "t.zarr", zarr_format=zarr_format, x=X, y=Y)
+    assert is_zarr(tmp_path / "t.zarr")
+    np.testing.assert_array_equal(read(tmp_path / "t.zarr").x, X)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"x": X}, ["no array 'y'", "zarr.save_group(folder, y=…)"]),
+        ({"x": X, "Y": Y}, ["no array 'y'", "the arrays are Y, x"]),
+        ({"x": X, "y": Y[:9]}, ["50 rows", "9 labels"]),
+        ({"x": X[:, 0], "y": Y}, ["array 'x'", "shape (0,)"]),
+        ({"x": X.astype(str), "y": Y}, ["array 'x'", "real numbers"]),
+        ({"grams": X[None], "y": Y}, ["by grams"]),
+        ({"a": X, "label": Y}, ["columns of one length", "'a' (50, 3)", "x (n, d) and y (n,)"]),
+        ({"a": X[:9, 0], "label": Y}, ["columns of one length", "'label' (50,)"]),
+        ({"a": X[:, 0].astype(complex), "label": Y}, ["array 'a'", "complex128"]),
+        ({"a": X[:, 0], "b": Y}, ["label, class, target"]),
+        ({"label": Y}, ["1 column"]),
+        ({}, ["an empty group"]),
+    ],
+)
+def test_groups_that_hold_no_data_set(tmp_path, arrays, words):
+    with mistake(*words):
+        read(group(tmp_path, **arrays))
+
+
+def test_folders_that_hold_no_group(tmp_path):
+    zarr.save_array(tmp_path / "one.zarr", X)
+    with mistake("a single array of shape (50, 3)", "zarr.save_group(folder, x=X, y=y)"):
+        read(tmp_path / "one.zarr")
+    zarr.save_array(tmp_path / "grams.zarr", X[None])
+    with mistake("by grams"):
+        read(tmp_path / "grams.zarr")
+    zarr.open_group(tmp_path / "tree.zarr", mode="w").create_group("run")
+    with mistake("a group of groups ('run')"):
+        read(tmp_path / "tree.zarr")
+    with mistake("no such file", "'one.zarr'"):
+        read(tmp_path / "oen.zarr")
+    (tmp_path / "file.zarr").write_text("x")
+    with mistake("a file", "a folder that zarr wrote"):
+        read(tmp_path / "file.zarr")
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_lost_and_damaged_chunks_are_refused(tmp_path, columns):
+    arrays = {"a": X[:, 0], "label": Y} if columns else {"x": X, "y": Y}
+    path = group(tmp_path, **arrays)
+    first = next(iter(arrays))
+    chunk = next(p for p in sorted((path / first / "c").rglob("*")) if p.is_file())
+    chunk.write_bytes(b"no codec wrote this")
+    with mistake("damaged or cut short"):
+        read(path)
+    chunk.unlink()
+    with mistake(f"array {first!r}", "6 of 7 chunks", "write_empty_chunks"):
+        read(path)
+
+
+def test_features_that_do_not_fit_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    path = group(tmp_path, x=X.astype(np.int8), y=Y)
+    monkeypatch.setattr(raw, "physical_memory", lambda: 2 * 8 * X.size - 1)
+    monkeypatch.setattr(zarr_files, "_row_slices", None)
+    with opened_group(path, "t") as arrays, mistake("an array of", "half of this machine's memory"):
+        arrays.features("x")
+
+
+def test_only_tables_choose_columns(tmp_path):
+    with mistake("categorical, but no table of columns"):
+        read(group(tmp_path, x=X, y=Y), ColumnChoice(categorical=("a",)))
