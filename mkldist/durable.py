@@ -45,6 +45,7 @@ _REFUSALS = {
     errno.EROFS: ("a read-only file system", "Make it writable"),
     errno.EACCES: ("no permission to write", "Change its permissions"),
     errno.EPERM: ("no permission to write", "Change its permissions"),
+    errno.ENOENT: ("a folder that is gone or takes no files", "Make it anew"),
     errno.ENOTDIR: ("a file as a part of the path", "Move that file away"),
     errno.EEXIST: ("a file where a folder is needed", "Move that file away"),
     errno.ENOLCK: ("a file system without locks", "Mount it with locks"),
@@ -246,7 +247,9 @@ def writing(where: Path | str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _REFUSALS:
             raise
-        raise output_error(str(error.filename or where), error) from error
+        name = Path(error.filename or where)
+        place = name.parent if is_temporary(name.name) else name
+        raise output_error(str(place), error) from error
 
 
 def crc32c(parts: Iterable[bytes | npt.NDArray[np.uint8]]) -> bytes:

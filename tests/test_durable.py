@@ -206,8 +206,18 @@ def test_a_write_that_is_refused_says_what_to_do():
         raise OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OutputError, match="/data/x: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device", "/data/x")
-    with pytest.raises(FileNotFoundError), writing("elsewhere"):
-        raise FileNotFoundError(errno.ENOENT, "gone")
+    with pytest.raises(OSError, match="error") as passed, writing("elsewhere"):
+        raise OSError(errno.EIO, "Input/output error")
+    assert not isinstance(passed.value, OutputError)
+
+
+def test_a_folder_that_takes_no_files_is_named_and_not_the_file_that_was_to_be_renamed(tmp_path):
+    gone = temporary_path(tmp_path / "gone")
+    with (
+        pytest.raises(OutputError, match=f"{gone.parent}: found a folder that is gone or takes"),
+        writing("elsewhere"),
+    ):
+        gone.open("xb")
 
 
 def test_only_what_was_raised_at_a_write_counts_as_a_refused_one():

@@ -33,7 +33,7 @@ def _finite(
     help="Workers to plan for, here or on a cluster; foretells time, bytes, memory and limits.",
 )
 @click.option(
-    "--threads",
+    "--threads-per-worker",
     type=click.IntRange(min=1),
     help="Tasks that each of these workers does at the same time; by default 1.",
 )
@@ -63,7 +63,7 @@ def _finite(
 def command(
     sweep: GivenSweep,
     workers: int | None,
-    threads: int | None,
+    threads_per_worker: int | None,
     stragglers: float | None,
     deaths: float | None,
     storage: str | None,
@@ -80,8 +80,9 @@ def command(
     from mkldist.run.places import output_path
 
     crew = None
-    if workers or threads:
-        crew = _crew(workers or 1, threads or 1, stragglers or 0.0, deaths or 0.0, seed or 0)
+    if workers or threads_per_worker:
+        threads = threads_per_worker or 1
+        crew = _crew(workers or 1, threads, stragglers or 0.0, deaths or 0.0, seed or 0)
     else:
         _refuse_without_workers(
             {"--stragglers": stragglers, "--deaths": deaths, "--storage": storage, "--seed": seed}
@@ -139,5 +140,5 @@ def _refuse_without_workers(options: Mapping[str, object]) -> None:
 
     for option, value in options.items():
         if value is not None:
-            found, expected = f"{value} without --workers", "--workers or --threads beside it"
-            raise InputError(option, found, expected)
+            expected = "--workers or --threads-per-worker beside it"
+            raise InputError(option, f"{value} without --workers", expected)

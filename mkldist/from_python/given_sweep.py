@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class GivenSweep:
             For words and data that cannot be used.
         """
         file, results = _file_of(spec)
-        place = None if output is None and results is None else Path(output or results or "")
+        place = results if output is None else given_path("output", output)
         if file is not None and data is None and not changes:
             model = load_sweep(file)
             return cls(model, file, output_path(model, place), file, FROM_FILES)
@@ -103,6 +104,13 @@ def check_count(name: str, value: object, least: int, most: float = math.inf) ->
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         limits = f"at least {least}" + (f" and at most {most}" if math.isfinite(most) else "")
         raise SpecError(name, f"{value!r:.60}", f"a whole number of {limits}")
+
+
+def given_path(name: str, value: object) -> Path:
+    """Return a path that an argument gives; refuse anything but text and paths."""
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    raise SpecError(name, f"{value!r:.60}", "a path")
 
 
 def check_speed(name: str, value: object) -> None:

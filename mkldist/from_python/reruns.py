@@ -62,14 +62,16 @@ def rerun(
     """
     from rich.console import Console
 
+    from mkldist.from_python.given_sweep import given_path
     from mkldist.from_python.worker_choice import worker_choice
     from mkldist.run.places import results_of
     from mkldist.run.rerun import Rerun, rerun_folder
 
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
-    folder = results_of(Path(results))
-    new = rerun_folder(folder) if output is None else Path(output)
-    again = Rerun(folder, new, tuple(Path(one) for one in data_dirs), options, allow_code)
+    folder = results_of(given_path("results", results))
+    new = rerun_folder(folder) if output is None else given_path("output", output)
+    folders = tuple(given_path("data_dirs", one) for one in data_dirs)
+    again = Rerun(folder, new, folders, options, allow_code)
     again.check_data()
     again.run(
         console=Console(stderr=True) if progress else None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mkldist.run.cluster import ConnectOptions
 
 
@@ -31,17 +32,17 @@ def worker_choice(
     mkldist.errors.SpecError
         For wrong numbers, or arguments that contradict each other.
     """
-    from mkldist.from_python.given_sweep import check_count
+    from mkldist.from_python.given_sweep import check_count, given_path
     from mkldist.run.cluster import ConnectOptions
 
     check_count("workers", workers, 0)
     check_count("threads_per_worker", threads, 1)
     options = ConnectOptions(
         scheduler,
-        None if cluster is None else Path(cluster),
+        None if cluster is None else given_path("cluster", cluster),
         workers or None,
         threads,
-        tls=None if tls is None else Path(tls),
+        tls=None if tls is None else given_path("tls", tls),
         allow_unencrypted=allow_unencrypted,
     )
     options = replace(options, in_this_process=True) if workers == 0 else options

@@ -9,6 +9,8 @@ from mkldist.gram.local_blobs import LocalBlobs
 
 LAPLACIANS = "laplacians"
 """Folder of graph Laplacians, beside the banks."""
+SNAPSHOTS = "snapshots"
+"""Folder of the data in an object store, beside the banks, or in the cache of a machine."""
 
 
 def open_blobs(root: str | Path, folder: str) -> Blobs:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floating
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
-from mkldist.gram.blob_places import LAPLACIANS, list_folders, open_blobs
+from mkldist.gram.blob_places import LAPLACIANS, SNAPSHOTS, list_folders, open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.build_time import N_BYTES, NO_TIME, BuildTime, Stopwatch
 from mkldist.gram.chunks import (
@@ -342,4 +342,4 @@ def _put(blobs: Blobs, documents: Mapping[str, bytes]) -> None:
 
 def list_banks(root: str | Path) -> list[str]:
     """Return the ids of the banks below a folder or URL, sorted, damaged ones included."""
-    return [name for name in list_folders(root) if name != LAPLACIANS]
+    return [name for name in list_folders(root) if name not in (LAPLACIANS, SNAPSHOTS)]

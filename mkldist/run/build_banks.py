@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.errors import MkldistError, StoreError
+from mkldist.errors import MkldistError, StoreError, UnfitClusterError
 from mkldist.gram.bank_users import using_banks
 from mkldist.results.bank_note import note_banks
 from mkldist.results.output import OutputFolder, claimed
@@ -23,6 +24,7 @@ from mkldist.spec.model import SweepSpec
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mkldist.run.roster import Needs
     from mkldist.run.sweep_loop import Work
 
 
@@ -73,6 +75,7 @@ def build_banks(
     mkldist.errors.ClusterError
         When workers cannot be started or the scheduler is lost.
     """
+    from mkldist.run.other_machines import needs_of
     from mkldist.run.sweep_loop import Work
 
     options = (connect_options or ConnectOptions()).of_execution(spec.execution)
@@ -89,20 +92,40 @@ def build_banks(
         n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:
-            counts = _build(work, folder, options.limited_to(n_missing), console)
+            needs = needs_of(spec, folder.path, root, resolved.code)
+            counts = _build(work, folder, options.limited_to(n_missing), console, needs)
     return BuiltBanks(root, tuple(sorted(wanted)), counts.blocks_done, counts.bytes_done)
 
 
 def _build(
-    work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
+    work: Work,
+    folder: OutputFolder,
+    options: ConnectOptions,
+    console: Console | None,
+    needs: Needs,
 ) -> Counts:
     """Build the missing blocks on a cluster; return their counts."""
+    from mkldist.run.other_machines import other_machines
     from mkldist.run.sweep_loop import SweepLoop, error_line
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
-    with make_progress(console) as progress, options.connect() as client:
-        loop = SweepLoop(client, work, store, consolidator, progress)
+    with ExitStack() as stack:
+        progress = stack.enter_context(make_progress(console))
+        client, others = stack.enter_context(options.connect()), None
+        if not options.are_local:
+            machines = other_machines(client, needs, progress.note, work.wall_time)
+            others = stack.enter_context(machines)
+            if not others.roster.sharing.banks:
+                raise UnfitClusterError(
+                    "workers",
+                    f"machines that do not share {needs.banks}",
+                    "a folder that all see under one path, or a URL",
+                    "Name one by outputs.banks; a sweep needs none, as each machine then builds "
+                    "banks for itself",
+                )
+            work = replace(work, banks=others.reached(work.banks))
+        loop = SweepLoop(client, work, store, consolidator, progress, others)
         loop.work()
     for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):

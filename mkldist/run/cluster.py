@@ -24,7 +24,7 @@ from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.scratch import scratch_of_workers
 from mkldist.run.thread_worker import thread_worker
-from mkldist.run.worker_versions import check_versions
+from mkldist.run.worker_versions import check_scheduler
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -174,6 +174,8 @@ class ConnectOptions:
 def connect(options: ConnectOptions) -> Iterator[Client]:
     """Start or join workers, yield a client of them, and at the end stop what was started.
 
+    Which workers of other machines a sweep can use, :class:`mkldist.run.roster.Roster` tells.
+
     Parameters
     ----------
     options : ConnectOptions
@@ -185,14 +187,15 @@ def connect(options: ConnectOptions) -> Iterator[Client]:
         For a cluster file or certificates that cannot be used, options that contradict each other,
         or the port of another program for the dashboard.
     mkldist.errors.UnfitClusterError
-        If others can listen to the scheduler, or it or a worker has no mkldist or other versions.
+        If others can listen to the scheduler, or it has no mkldist or other versions.
     mkldist.errors.ClusterError
         When the scheduler does not answer, or the cluster does not start.
     """
     with joined(options) as client:
-        if not options.are_local:
-            check_versions(client)
-        _prepare_workers(client, interruptible=not options.are_local)
+        if options.are_local:
+            _prepare_workers(client)
+        else:
+            check_scheduler(client)
         yield client
 
 
@@ -296,12 +299,12 @@ def default_workers(threads_per_worker: int = 1) -> int:
     return max(1, n_processors() // threads_per_worker)
 
 
-def _prepare_workers(client: Client, *, interruptible: bool) -> None:
-    """Install the plugin that every worker of mkldist has, also in workers that join later."""
+def _prepare_workers(client: Client) -> None:
+    """Install the plugin that every worker of this machine has, also those that replace others."""
     from mkldist.worker.setup import WorkerSetup
 
     try:
-        client.register_plugin(WorkerSetup(interruptible=interruptible), name="mkldist")
+        client.register_plugin(WorkerSetup(), name="mkldist")
     except Exception as error:
         raise UnfitClusterError(
             "workers",

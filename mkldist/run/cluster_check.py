@@ -1,8 +1,4 @@
-"""The state of a cluster for sweeps: its scheduler, its workers, and what they share.
-
-Everything is tried from both sides: a folder counts as shared if each worker reads there what this
-process wrote, and this process what the worker wrote.
-"""
+"""The state of a cluster for sweeps: its scheduler, its workers, and what they share."""
 
 from __future__ import annotations
 
@@ -24,9 +20,8 @@ from mkldist.run.cluster_findings import (
     version_findings,
 )
 from mkldist.run.doctor import Finding
+from mkldist.run.shared_places import try_places
 from mkldist.run.worker_versions import SCHEDULER, differences
-from mkldist.worker.shared_place import NOT_READ_BACK, SharedPlace
-from mkldist.worker.surroundings import Surroundings, answer_name, look_around
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -86,38 +81,21 @@ def _workers(client: Client, n_workers: int, expected: int, seconds: float) -> F
 
 def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what is found of workers; those without an equal mkldist are asked nothing more."""
-    unequal = differences(client)
-    yield from version_findings(unequal)
-    equal = sorted(client.nthreads().keys() - {one.process for one in unequal})
-    if not equal:
+    compared = differences(client)
+    yield from version_findings(compared.unequal, len(compared.equal))
+    if not compared.equal:
         return
-    shared = {name: SharedPlace.of(root) for name, root in places.items()}
-    with ExitStack() as stack:
-        for name, place in list(shared.items()):
-            try:
-                stack.enter_context(place.asked())
-            except MkldistError as error:
-                yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
-                del shared[name]
-        asked = tuple(shared.values())
-        found: dict[str, Surroundings] = client.run(look_around, asked, workers=equal)
-        for name, place in shared.items():
-            yield from place_findings(name, place.root, _wrong(place, found))
-    yield from cache_findings(found)
-    yield clock_finding(_clock_seconds(client, equal))
+    tried = try_places(client, places, compared.equal)
+    for name, error in tried.refused.items():
+        yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
+    for name, wrong in tried.wrong.items():
+        yield from place_findings(name, places[name], wrong)
+    yield from cache_findings(tried.found)
+    yield clock_finding(_clock_seconds(client, sorted(tried.found)))
     threads = client.nthreads()
-    yield from thread_findings(found, threads)
-    yield from memory_findings(found, threads)
-    yield from limit_findings(found)
-
-
-def _wrong(place: SharedPlace, found: Mapping[str, Surroundings]) -> dict[str, str]:
-    """Return what is wrong with a place for each worker; empty where nothing is."""
-    wrong = {worker: one.wrong[place.root] for worker, one in found.items()}
-    for worker, said in wrong.items():
-        if not said and not place.is_answered(answer_name(worker)):
-            wrong[worker] = NOT_READ_BACK
-    return wrong
+    yield from thread_findings(tried.found, threads)
+    yield from memory_findings(tried.found, threads)
+    yield from limit_findings(tried.found)
 
 
 def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from mkldist.durable import ABANDONED_AFTER_SECONDS
 from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
 from mkldist.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.run.doctor import Finding
-from mkldist.run.worker_versions import Difference, all_versions_here
+from mkldist.run.worker_versions import SCHEDULER, Difference, all_versions_here
 from mkldist.worker.shared_place import NO_LOCK
 from mkldist.worker.surroundings import Surroundings
 from mkldist.worker.versions import ADVICE
@@ -20,25 +20,34 @@ from mkldist.worker.versions import ADVICE
 Answer = TypeVar("Answer", bound=Hashable)
 
 SHOWN = 3
+INSTEAD = {
+    "results": "records and data go through the scheduler instead",
+    "banks": "each machine builds banks for itself instead",
+}
+"""What a sweep does where workers share no folder with its process."""
+ADVICE_SHARED = "A folder that all machines see under one path, or a URL of banks, saves that work"
 CLOCK_SECONDS = 60.0
 """Clocks that differ by more make the times of records misleading."""
 
 
-def version_findings(unequal: Sequence[Difference]) -> Iterator[Finding]:
+def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
     """Yield a finding for each version that differs, or one of the versions that all have.
 
     Parameters
     ----------
     unequal : sequence of Difference
         What differs in the scheduler and in workers.
+    n_equal : int
+        Workers in which nothing does; sweeps go on with them alone.
     """
     if not unequal:
         same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
         yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
-    answers = ((one.process, (one.package, one.there, one.here)) for one in unequal)
-    for (package, there, here), processes in _alike(answers).items():
-        words = f"{_names(processes)}: {there} of {package}; {here} here"
-        yield Finding("versions", words, ADVICE, hinders=True)
+    answers = ((one.process, str(one)) for one in unequal)
+    for said, processes in _alike(answers).items():
+        hinders = SCHEDULER in processes or not n_equal
+        rest = "" if hinders else f"; sweeps leave {'it' if len(processes) == 1 else 'them'} out"
+        yield Finding("versions", f"{_names(processes)}: {said}{rest}", ADVICE, hinders)
 
 
 def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
@@ -47,7 +56,7 @@ def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[F
     Parameters
     ----------
     name : str
-        What lies there.
+        What lies there: ``"results"`` or ``"banks"``.
     root : str
         Path or URL.
     wrong : mapping of str to str
@@ -60,9 +69,13 @@ def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[F
         elif said == NO_LOCK:
             advice = "Start a sweep from one machine alone, or mount the folder with locks"
             yield Finding(name, f"{root}, {_names(workers)}: {said}", advice)
+        elif "://" not in root:
+            words = f"{root}, {_names(workers)}: {said}; {INSTEAD[name]}"
+            yield Finding(name, words, ADVICE_SHARED)
         else:
-            advice = "Choose a place that all machines reach under the same path or URL"
-            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders=True)
+            advice = "Choose a place that all machines reach under the same URL"
+            hinders = len(workers) == len(wrong)
+            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders)
 
 
 def cache_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:

@@ -2,6 +2,9 @@
 
 A task stores what it computes and returns a small receipt.  When a worker is lost, only the tasks
 that it was doing are lost with it, since no worker holds results of earlier ones.
+
+Where the roster leaves workers out, Dask may give a task to those alone that the roster had when
+it was submitted.  When the last of them has gone, it is submitted again, for those there are then.
 """
 
 from __future__ import annotations
@@ -12,22 +15,25 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.errors import ClusterError, UnfitClusterError
+from mkldist.errors import UnfitClusterError
+from mkldist.run.scheduler_address import lost_scheduler
 from mkldist.run.work_items import Item
 from mkldist.worker.versions import do_where_equal, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+    from mkldist.run.roster import Roster
     from mkldist.run.thread_worker import ThreadTask, ThreadWorker
 
 REFRESH_SECONDS = 2.0
 RECEIPT_SECONDS = 10.0
+MOST_LOST = 3  # times that a task is submitted again
 LOST_RECEIPT = "its worker was lost before the coordinator had its receipt"
 
 
@@ -50,6 +56,37 @@ class Outcome:
     error: BaseException | None = None
 
 
+@dataclass(frozen=True)
+class _InFlight:
+    """A task that has not ended.
+
+    Parameters
+    ----------
+    item : BuildItem or BatchItem
+        Its work.
+    function : callable
+        What does it.
+    task : object
+        The argument of the function.
+    at : float
+        When it was first submitted, in Unix time.
+    workers : frozenset of str
+        Workers that may do it; empty for all.
+    future : Future or ThreadTask, optional
+        None while no worker is there that may do it.
+    n_lost : int
+        Times that all workers that might do it have gone.
+    """
+
+    item: Item
+    function: Callable[[Any], Any]
+    task: Any
+    at: float
+    workers: frozenset[str] = frozenset()
+    future: Future[Any] | ThreadTask | None = None
+    n_lost: int = 0
+
+
 class TasksInFlight:
     """Tasks that are submitted and have not ended.
 
@@ -57,18 +94,22 @@ class TasksInFlight:
     ----------
     client : Client or ThreadWorker
         Client of the workers.
+    roster : Roster, optional
+        Tells which workers of other machines may do tasks; by default all may.
     """
 
-    def __init__(self, client: Client | ThreadWorker) -> None:
+    def __init__(self, client: Client | ThreadWorker, roster: Roster | None = None) -> None:
         self._client: Any = client
+        self._roster = roster
         self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
-        self._in_flight: dict[str, tuple[Item, Future[Any] | ThreadTask, float]] = {}
+        self._in_flight: dict[str, _InFlight] = {}
         self._threads: dict[str, int] = {}
+        self._some_left_out = False
         self._refreshed = float("-inf")
 
     @property
     def n_threads(self) -> int:
-        """Number of threads of all workers that are there now; 0 without workers."""
+        """Number of threads of all workers that are there and may do tasks; 0 without any."""
         return sum(self._by_worker().values())
 
     @property
@@ -90,15 +131,30 @@ class TasksInFlight:
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             try:
-                self._threads = self._client.nthreads()
+                there = self._client.nthreads()
+                self._threads = there if self._roster is None else self._roster.sound(there)
             except OSError as error:  # a connection that breaks while its answer is awaited
-                raise _lost() from error
+                raise lost_scheduler() from error
+            self._some_left_out = len(self._threads) < len(there)
             self._refreshed = now
+            self._submit_again()
         return self._threads
+
+    def _submit_again(self) -> None:
+        """Submit the tasks that none of the workers may do, for those that are there now."""
+        for key, one in list(self._in_flight.items()) if self._threads else ():
+            if one.future is None:
+                del self._in_flight[key]
+                self._begin(one)
+            elif one.workers and one.workers.isdisjoint(self._threads):
+                if one.n_lost < MOST_LOST:
+                    del self._in_flight[key]
+                    self._begin(replace(one, n_lost=one.n_lost + 1))
+                self._client.cancel([one.future], force=True)
 
     @property
     def has_room(self) -> bool:
-        """True if another task may be submitted: one for every thread, and one without workers.
+        """True if another task may be taken: one for every thread, and one without workers.
 
         Dask would give any further task to a busy worker, where it waits while others are idle.
         """
@@ -107,22 +163,31 @@ class TasksInFlight:
     @property
     def items(self) -> list[Item]:
         """The work of the tasks in flight."""
-        return [item for item, *_ in self._in_flight.values()]
+        return [one.item for one in self._in_flight.values()]
 
     @property
     def begun(self) -> list[tuple[Item, float]]:
         """The work of the tasks in flight, and when each was submitted, in Unix time."""
-        return [(item, at) for item, _, at in self._in_flight.values()]
+        return [(one.item, one.at) for one in self._in_flight.values()]
 
     def __len__(self) -> int:
         return len(self._in_flight)
 
     def submit(self, item: Item, function: Callable[[Any], Any], task: Any) -> None:
         """Submit ``function(task)``, the work of an item, for a worker with equal packages."""
-        key = f"{function.__name__}-{uuid.uuid4().hex}"
-        work = partial(do_where_equal, versions_here(), function)
-        future = self._client.submit(work, task, key=key, pure=False)
-        self._in_flight[key] = (item, future, time.time())
+        self._begin(_InFlight(item, function, task, time.time()))
+
+    def _begin(self, one: _InFlight) -> None:
+        """Submit a task for the workers that may do it, or keep it until there is one."""
+        key = f"{one.function.__name__}-{uuid.uuid4().hex}"
+        if self._roster is not None and not self._threads:
+            self._in_flight[key] = one
+            return
+        chosen = frozenset(self._threads) if self._some_left_out else frozenset()
+        limits = {"workers": sorted(chosen)} if chosen else {}
+        work = partial(do_where_equal, versions_here(), one.function)
+        future = self._client.submit(work, one.task, key=key, pure=False, **limits)
+        self._in_flight[key] = replace(one, workers=chosen, future=future)
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> Outcome | None:
@@ -131,7 +196,7 @@ class TasksInFlight:
         Raises
         ------
         mkldist.errors.UnfitClusterError
-            When a worker that joined late has other versions of packages.
+            When a worker has other versions of packages.
         mkldist.errors.ClusterError
             When the scheduler is gone.
         """
@@ -139,19 +204,22 @@ class TasksInFlight:
             future = self._ended.get(timeout=seconds)
         except queue.Empty:
             if self._client.status in ("closed", "closing"):
-                raise _lost() from None
+                raise lost_scheduler() from None
             return None
-        item, *_ = self._in_flight.pop(str(future.key))
+        ended = self._in_flight.pop(str(future.key), None)
+        if ended is None:
+            return None  # it was submitted again
+        item = ended.item
         try:
             if future.status == "finished":
                 return self._taken(item, future)
             if future.status == "error":
                 error = future.exception()
-                if isinstance(error, UnfitClusterError):
+                if isinstance(error, UnfitClusterError) and self._roster is None:
                     raise error
                 return Outcome(item, error=error)
             if self._client.status != "running":
-                raise _lost()
+                raise lost_scheduler()
             return Outcome(item, error=RuntimeError(LOST_RECEIPT))
         finally:
             future.release()
@@ -163,23 +231,13 @@ class TasksInFlight:
         except Exception as error:
             # Dask repeats a task whose receipt was lost with its worker; that may fail.
             if self._client.status != "running":
-                raise _lost() from error
+                raise lost_scheduler() from error
             return Outcome(item, error=RuntimeError(f"{LOST_RECEIPT} ({type(error).__name__})"))
 
     def cancel(self) -> None:
         """Cancel all tasks in flight that workers have not begun."""
-        futures = [future for _, future, _ in self._in_flight.values()]
+        futures = [one.future for one in self._in_flight.values() if one.future is not None]
         self._in_flight.clear()
         if futures and self._client.status == "running":
             with suppress(OSError):  # without a scheduler there is nothing to cancel
                 self._client.cancel(futures, force=True)
-
-
-def _lost() -> ClusterError:
-    """Return the error for a scheduler that no longer answers."""
-    return ClusterError(
-        "scheduler",
-        "a lost connection",
-        "a scheduler that outlives the sweep",
-        "Repeat the command: it keeps recorded runs and computes the others",
-    )

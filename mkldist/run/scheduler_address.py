@@ -70,6 +70,16 @@ def no_scheduler(address: str | None, found: str) -> ClusterError:
     )
 
 
+def lost_scheduler() -> ClusterError:
+    """Return the error for a scheduler that no longer answers."""
+    return ClusterError(
+        "scheduler",
+        "a lost connection",
+        "a scheduler that outlives the sweep",
+        "Repeat the command: it keeps recorded runs and computes the others",
+    )
+
+
 def _no_address(address: str, found: str) -> UnfitClusterError:
     """Return the error of a text that is no address."""
     return UnfitClusterError(f"scheduler {address}", found, "an address such as tls://host:8786")

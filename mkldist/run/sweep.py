@@ -51,6 +51,7 @@ from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mkldist.run.other_machines import OtherMachines
     from mkldist.run.sweep_loop import Work
 
 
@@ -306,7 +307,8 @@ class _Sweep:
                 if client.dashboard_link:
                     own = options.scheduler is None
                     progress.note(dashboard_line(client.dashboard_link, own=own))
-                self._do_rounds(client, before, options, progress)
+                with self._others(client, options, progress) as others:
+                    self._do_rounds(client, before, options, progress, others)
             self._catch_up()
         except BaseException as error:
             with suppress(Exception):  # the user is told of the error that ended the sweep
@@ -318,8 +320,26 @@ class _Sweep:
                 raise KeyboardInterrupt(how) from error
             raise
 
+    def _others(
+        self, client: Any, options: ConnectOptions, progress: Progress
+    ) -> AbstractContextManager[OtherMachines | None]:
+        """Return a context of the workers on other machines; of None without any."""
+        if options.are_local:
+            return nullcontext()
+        from mkldist.run.other_machines import needs_of, other_machines
+
+        stored = any(bank.stored for bank in self.plan.banks)
+        root = banks_root(self.spec, self.folder.path) if stored else ""
+        needs = needs_of(self.spec, self.folder.path, root, self.resolved.code)
+        return other_machines(client, needs, progress.note, self._wall_time)
+
     def _do_rounds(
-        self, client: Any, before: Collection[str], options: ConnectOptions, progress: Progress
+        self,
+        client: Any,
+        before: Collection[str],
+        options: ConnectOptions,
+        progress: Progress,
+        others: OtherMachines | None,
     ) -> None:
         """Do round after round until no run is left; a sweep without a search has one."""
         from mkldist.run.sweep_loop import SweepLoop
@@ -327,8 +347,9 @@ class _Sweep:
         while True:
             self._consolidator = Consolidator(self.folder.results, self.store)
             self._in_tree = frozenset(before)
-            work = self._work(without(self.plan.batches, before), options)
-            SweepLoop(client, work, self.store, self._consolidator, progress).work()
+            work = self._work(without(self.plan.batches, before), options, others)
+            loop = SweepLoop(client, work, self.store, self._consolidator, progress, others)
+            loop.work()
             self._consolidator.begin()  # writes the last runs while the workers stop
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
@@ -360,16 +381,25 @@ class _Sweep:
         options.prepare()
         return process_beside(compile_ahead, wanted)
 
-    def _work(self, batches: tuple[BatchPlan, ...], options: ConnectOptions) -> Work:
+    def _work(
+        self,
+        batches: tuple[BatchPlan, ...],
+        options: ConnectOptions,
+        others: OtherMachines | None,
+    ) -> Work:
         """Return the work of the runs that are not recorded."""
         from mkldist.run.sweep_loop import Work
 
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
+        banks = bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
+        settings = batch_settings(self.spec, self.folder)
+        if others is not None:
+            banks, settings = others.reached(banks), others.settings(settings)
         return Work(
-            bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots),
+            banks,
             batches,
-            replace(batch_settings(self.spec, self.folder), own_workers=options.scheduler is None),
+            replace(settings, own_workers=options.scheduler is None),
             keep_banks=self.spec.outputs.keep_banks,
             own_banks=self.spec.outputs.banks is None,
             later_banks=self.rounds.later_banks,

@@ -10,13 +10,13 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
-from mkldist.errors import DataError, GramError, SpecError
+from mkldist.errors import DataError, GramError, MkldistError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
 from mkldist.planning.model import BatchPlan
@@ -27,6 +27,7 @@ from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
+from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
 from mkldist.run.wall_time import WallTime
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
 from mkldist.run.work_queue import WorkQueue
@@ -38,10 +39,11 @@ from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, buil
 if TYPE_CHECKING:
     from distributed import Client
 
+    from mkldist.run.other_machines import OtherMachines
+    from mkldist.run.post_box import PostBox
     from mkldist.run.thread_worker import ThreadWorker
 
 WAIT_SECONDS = 0.25
-NO_WORKERS_NOTE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,6 @@ class Work:
         """Banks by id, one of those that share it."""
         return {key.id: ref for key, ref in self.banks.items()}
 
-    def teller(self) -> WorkTeller:
-        """Return the one who tells other processes what is being done."""
-        return WorkTeller(Path(self.settings.records).parent, self.banks)
-
 
 class SweepLoop:
     """Loop that does the work of a sweep on a cluster.
@@ -106,6 +104,8 @@ class SweepLoop:
         Carries records into the tree of results.
     progress : Progress
         Shows how far the work is.
+    others : OtherMachines, optional
+        The workers, if they are on other machines.
 
     Attributes
     ----------
@@ -120,12 +120,15 @@ class SweepLoop:
         store: RecordStore,
         consolidator: Consolidator,
         progress: Progress,
+        others: OtherMachines | None = None,
     ) -> None:
         self._client: Any = client
+        self._roster = None if others is None else others.roster
+        self._post_box = None if others is None else others.post_box
         self._work, self._store = work, store
         self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
-        self._tasks = TasksInFlight(client)
+        self._tasks = TasksInFlight(client, self._roster)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._stages: dict[str, Stage] = {}  # of batches that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
@@ -133,10 +136,10 @@ class SweepLoop:
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
-        self._teller = work.teller()
+        self._teller = WorkTeller(store.directory.parent, work.banks)
         self.counts = Counts(
             runs=sum(len(batch.runs) for batch in work.batches),
-            banks=sum(ref.plan.stored for ref in self._banks.values()),
+            banks=sum(ref.is_shared for ref in self._banks.values()),
         )
         self._queue = WorkQueue.of_plans(
             (ref.plan for ref in self._banks.values()),
@@ -144,6 +147,7 @@ class SweepLoop:
             self._missing_blocks,
             self._is_recorded,
             self._threads,
+            {i for i, ref in self._banks.items() if ref.plan.stored and not ref.is_shared},
         )
         self._workers_seen = time.monotonic()
 
@@ -177,6 +181,8 @@ class SweepLoop:
             if topic:
                 self._client.unsubscribe_topic(topic)
             self._take_announcements()
+            with suppress(MkldistError):  # the user is told of the error that ended the loop
+                self._take_records()
 
     @property
     def abandoned_banks(self) -> dict[str, BaseException]:
@@ -192,6 +198,10 @@ class SweepLoop:
         batches = max(1, self._queue.unfinished_batches)
         return min(self._tasks.threads_of_a_machine or self._threads() or batches, batches)
 
+    def _left_out(self) -> tuple[str, ...]:
+        """Return the addresses of the workers that may do no task."""
+        return () if self._roster is None else self._roster.left_out()
+
     def _submit(self) -> bool:
         """Submit a task for every idle thread; return True if there was any."""
         submitted = False
@@ -202,7 +212,9 @@ class SweepLoop:
             else:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
                 settings = self._work.settings
-                task = BatchTask(ref, item.runs, settings, self._n_at_once(), item.builds)
+                task = BatchTask(
+                    ref, item.runs, settings, self._n_at_once(), item.builds, self._left_out()
+                )
                 self._tasks.submit(item, solve_batch, task)
             submitted = True
         return submitted
@@ -228,7 +240,7 @@ class SweepLoop:
             self.counts.bytes -= self._unbuilt.pop(bank, 0)
             keep = self._work.keep_banks or bank in self._work.later_banks
             deletable = self._work.own_banks or bank in self._built
-            if deletable and not keep and self._banks[bank].plan.stored:
+            if deletable and not keep and self._banks[bank].is_shared:
                 self._banks[bank].store().delete()
 
     def _settle_build(
@@ -257,6 +269,8 @@ class SweepLoop:
         self, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
     ) -> None:
         """Note the runs that a batch recorded; have the queue try the others again."""
+        if self._post_box is not None:
+            error = self._settle_post(self._post_box, item, receipt, error)
         if item.builds and error is None:
             self._count(item.bank, receipt.built)
         if error is not None:
@@ -278,6 +292,17 @@ class SweepLoop:
             return
         self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))
 
+    def _settle_post(
+        self, post: PostBox, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
+    ) -> BaseException | None:
+        """Take the records that a batch has sent; return its error, or that some did not arrive."""
+        self._take_records()
+        post.forget(item.key)
+        if error is not None or receipt.damaged:
+            return error
+        lost = [run for run in item.runs if not self._is_recorded(run.id)]
+        return RuntimeError(f"{len(lost)} records were lost on their way") if lost else None
+
     def _note_recorded(self, run_ids: Iterable[str]) -> None:
         """Count runs as recorded; their states come with the workers' announcements."""
         for run_id in run_ids:
@@ -297,7 +322,7 @@ class SweepLoop:
         """Record abandoned runs as failed."""
         for one in abandoned:
             n_kernels = self._banks[one.run.bank].plan.n_kernels
-            with writing(self._work.settings.records):
+            with writing(self._store.directory):
                 self._store.write(failed_record(one.run, one.error, n_kernels))
             self._states[one.run.id] = str(RunState.FAILED)
             self._consolidator.add([one.run.id])
@@ -305,6 +330,9 @@ class SweepLoop:
     def _housekeep(self) -> None:
         """Take announcements, carry records into the results, show progress."""
         self._take_announcements()
+        self._take_records()
+        for line in self._roster.lines() if self._roster is not None else ():
+            self._progress.note(line)
         self._consolidator.flush_if_due()
         self.counts.runs_done = len(self._states)
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
@@ -325,9 +353,20 @@ class SweepLoop:
             event = self._announced.get()
             if "stage" in event:
                 self._take_stage(event["batch"], Stage(event["stage"]))
-                continue
-            self._states[event["run"]] = event["state"]
-            self._consolidator.add([event["run"]])
+            elif self._post_box is None:  # whose records are durable when they are taken
+                self._states[event["run"]] = event["state"]
+                self._consolidator.add([event["run"]])
+
+    def _take_records(self) -> None:
+        """Write the records that workers have sent."""
+        if self._post_box is None:
+            return
+        for record in self._post_box.take():
+            if not self._is_recorded(record.id):
+                with writing(self._store.directory):
+                    self._store.write(record)
+            self._states[record.id] = str(record.state)
+            self._consolidator.add([record.id])
 
     def _take_stage(self, batch: str, stage: Stage) -> None:
         """Note what a batch is doing; one that builds its bank has built it when it solves."""
@@ -349,7 +388,7 @@ class SweepLoop:
 
     def _missing_blocks(self, bank: str) -> list[int]:
         """Make the store of a bank if needed; return and count the blocks that it lacks."""
-        if not self._banks[bank].plan.stored:
+        if not self._banks[bank].is_shared:
             return []
         store = retried(self._banks[bank].store)
         missing = retried(store.missing)

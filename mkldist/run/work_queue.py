@@ -84,6 +84,8 @@ class WorkQueue:
         Banks that a task loads into its memory, so that a batch may build one.
     sharded : container of str
         Banks that fill the memory of all workers, so that nothing is done beside a batch on one.
+    unshared : container of str
+        Banks that every batch builds on its machine, unless they are there.
     """
 
     def __init__(
@@ -96,10 +98,11 @@ class WorkQueue:
         divisible: Container[str] = (),
         loaded: Container[str] = (),
         sharded: Container[str] = (),
+        unshared: Container[str] = (),
     ) -> None:
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
         self._n_threads, self._divisible, self._loaded = n_threads, divisible, loaded
-        self._sharded = sharded
+        self._sharded, self._unshared = sharded, unshared
         self._in_flight: list[str] = []  # bank of each item that has not ended
         self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
         for batch in batches:
@@ -119,6 +122,7 @@ class WorkQueue:
         missing_blocks: Callable[[str], Sequence[int]],
         is_recorded: Callable[[str], bool],
         n_threads: Callable[[], int],
+        unshared: Container[str] = (),
     ) -> WorkQueue:
         """Return the queue of the banks and batches of a plan, in its order."""
         backends = {bank.id: bank.backend for bank in banks}
@@ -131,6 +135,7 @@ class WorkQueue:
             divisible={bank for bank, how in backends.items() if how in ("memory", "mmap")},
             loaded={bank for bank, how in backends.items() if how == "memory"},
             sharded={bank for bank, how in backends.items() if how == "sharded"},
+            unshared=unshared,
         )
 
     def next(self) -> Item | None:
@@ -295,6 +300,9 @@ class WorkQueue:
     def _prepare(self, bank: str) -> None:
         """Divide the missing blocks of a bank into tasks, or release its batches."""
         state = self._banks[bank]
+        if bank in self._unshared:
+            self._release(state, builds=True)
+            return
         missing = list(self._missing_blocks(bank))
         if missing and self._is_built_by_its_batch(bank, state):
             self._release(state, builds=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from mkldist.worker.versions import asking, unfit_worker, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client
+
+Answer = TypeVar("Answer")
 
 PYTHON = "Python"
 SCHEDULER = "scheduler"
@@ -35,11 +37,12 @@ class Difference:
     there: str
     here: str
 
+    def __str__(self) -> str:
+        return f"{self.there} of {self.package}; {self.here} here"
 
-def check_versions(client: Client) -> None:
-    """Refuse a scheduler or workers whose packages differ from those of this process.
 
-    Workers that join later are compared when they get a task, see :mod:`mkldist.worker.versions`.
+def check_scheduler(client: Client) -> None:
+    """Refuse a scheduler whose packages differ from those of this process.
 
     Parameters
     ----------
@@ -49,32 +52,55 @@ def check_versions(client: Client) -> None:
     Raises
     ------
     mkldist.errors.UnfitClusterError
-        Naming the first process that differs, and its package.
+        Naming the first package that differs.
     """
-    for one in differences(client):
-        process = one.process if one.process == SCHEDULER else f"worker {one.process}"
-        raise unfit_worker(process, one.package, one.there, one.here)
+    for one in differences(client, ()).unequal:
+        raise unfit_worker(one.process, one.package, one.there, one.here)
 
 
-def differences(client: Client) -> list[Difference]:
-    """Return the packages of the scheduler and of all workers that differ from those here.
+@dataclass(frozen=True)
+class Compared:
+    """What some processes of a cluster have.
+
+    Parameters
+    ----------
+    unequal : tuple of Difference
+        What differs.
+    equal : tuple of str
+        Addresses of workers in which nothing does.  Those that did not answer are in neither.
+    """
+
+    unequal: tuple[Difference, ...]
+    equal: tuple[str, ...]
+
+
+def differences(client: Client, workers: Collection[str] | None = None) -> Compared:
+    """Compare the packages of the scheduler and of workers with those here.
 
     Parameters
     ----------
     client : Client
         Connected to the scheduler.
+    workers : collection of str, optional
+        Addresses of the workers; by default all.
     """
-    pythons = _pythons(client)
-    found = [one for where, there in pythons.items() for one in _compared(where, there, _python())]
-    # Code of another Python cannot run there, not even to ask.
-    strange = {one.process for one in found}
-    asked, there = asking(), dict[str, Mapping[str, str]]()
+    asked = sorted(client.nthreads() if workers is None else workers)
+    # Code of another Python cannot run there, not even to ask for more.
+    pythons = {SCHEDULER: client.run_on_scheduler(platform.python_version_tuple)}
+    pythons |= _answers(client, platform.python_version_tuple, asked)
+    wrong = [
+        one
+        for where, there in pythons.items()
+        for one in _compared(where, {PYTHON: _said(there)}, _python())
+    ]
+    strange = {one.process for one in wrong}
+    there: dict[str, Mapping[str, str]] = {}
     if SCHEDULER not in strange:
-        there[SCHEDULER] = client.run_on_scheduler(asked)
-    workers = [where for where in pythons if where not in {SCHEDULER, *strange}]
-    there |= client.run(asked, workers=workers) if workers else {}
-    here = versions_here()
-    return found + [one for where in there for one in _compared(where, there[where], here)]
+        there[SCHEDULER] = client.run_on_scheduler(asking())
+    there |= _answers(client, asking(), sorted(pythons.keys() - {SCHEDULER, *strange}))
+    wrong += [one for where in there for one in _compared(where, there[where], versions_here())]
+    strange = {one.process for one in wrong}
+    return Compared(tuple(wrong), tuple(w for w in asked if w in there and w not in strange))
 
 
 def all_versions_here() -> dict[str, str]:
@@ -83,17 +109,21 @@ def all_versions_here() -> dict[str, str]:
 
 
 def _python() -> dict[str, str]:
-    return {PYTHON: f"version {'.'.join(platform.python_version_tuple()[:2])}"}
+    return {PYTHON: _said(platform.python_version_tuple())}
 
 
-def _pythons(client: Client) -> dict[str, dict[str, str]]:
-    """Return the version of Python of the scheduler and of each worker, as Dask tells it."""
-    told: Any = client.get_versions()
-    hosts = {SCHEDULER: told["scheduler"], **told["workers"]}
-    return {
-        where: {PYTHON: f"version {'.'.join(one['host']['python'].split('.')[:2])}"}
-        for where, one in hosts.items()
-    }
+def _said(version: tuple[str, str, str]) -> str:
+    return f"version {'.'.join(version[:2])}"
+
+
+def _answers(
+    client: Client, function: Callable[[], Answer], workers: Collection[str]
+) -> dict[str, Answer]:
+    """Return what a function returns in each of some workers, without those that do not answer."""
+    if not workers:
+        return {}
+    told = client.run(function, workers=list(workers), on_error="return")
+    return {where: said for where, said in told.items() if not isinstance(said, BaseException)}
 
 
 def _compared(

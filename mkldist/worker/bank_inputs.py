@@ -23,6 +23,7 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.store import GramStore
 from mkldist.kernel_functions.custom import search_first
@@ -31,8 +32,11 @@ from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
+from mkldist.worker.snapshot_places import fetched_snapshot
 
 CACHED_BANKS = 4
+OWN_BANKS = NodeFolders("built")
+"""Banks that the workers of one machine build for themselves."""
 DENSE_SHARE = 0.05  # share of non-zero entries above which a matrix is multiplied as a dense one
 
 
@@ -47,7 +51,7 @@ class BankRef:
     plan : BankPlan
         The bank.
     root : str
-        Folder or URL of all banks.
+        Folder or URL of all banks; empty if each machine builds them for itself.
     snapshot : str
         Folder of the snapshot of the data set and its splits.
     data_fingerprint : str
@@ -56,6 +60,9 @@ class BankRef:
         Folder of the user's kernel functions; empty if the sweep has none.
     kernels : str
         Content hash of the kernels, if `code` is given.
+    post : str
+        Name of the post to a coordinator whose snapshots are not seen here, see
+        :mod:`mkldist.worker.post`; empty if they are.
     """
 
     plan: BankPlan
@@ -64,6 +71,7 @@ class BankRef:
     data_fingerprint: str
     code: str = ""
     kernels: str = ""
+    post: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BankRef) and self._key == other._key
@@ -75,10 +83,26 @@ class BankRef:
     def _key(self) -> tuple[str, str, str]:
         return self.plan.id, self.root, self.snapshot
 
+    @property
+    def is_shared(self) -> bool:
+        """True if the bank is stored where all workers and the coordinator see it."""
+        return self.plan.stored and bool(self.root)
+
+    @property
+    def place(self) -> str:
+        """Folder or URL of all banks, as this process sees it."""
+        return self.root or str(OWN_BANKS.root)
+
+    @property
+    def snapshot_folder(self) -> Path:
+        """Folder of the snapshot, as this process sees it; fetched if it has to be."""
+        folder = Path(self.snapshot)
+        return fetched_snapshot(folder.name, self.root, self.post) if self.post else folder
+
     def store(self) -> GramStore:
         """Return the bank's store; make it if it does not exist."""
         return GramStore.create(
-            self.root,
+            self.place,
             self.plan.id,
             self.plan.n_kernels,
             TileLayout.for_points(self.plan.n_points),
@@ -236,7 +260,7 @@ class BankInputs:
 @lru_cache(maxsize=CACHED_BANKS)
 def bank_inputs(ref: BankRef) -> BankInputs:
     """Return the inputs of a bank: those that this process has made lately, or new ones."""
-    dataset, splits = load_snapshot(Path(ref.snapshot), mmap=True)
+    dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
     if ref.code:
         search_first(ref.code)
     inputs = make_bank_inputs(ref.plan, dataset, splits)
@@ -299,6 +323,6 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
         raise DataError(inputs.dataset.name, "Gram matrices", "features, for a graph")
     if graph.of_raw_features:
         points = filled(ref.plan.preprocessing, inputs.dataset, divided)
-    found = cached_laplacian(points[divided.known], graph.graph, ref.root)
+    found = cached_laplacian(points[divided.known], graph.graph, ref.place)
     # A power of a sparse Laplacian fills up, and a dense product is then faster than a sparse one.
     return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 from mkldist.arrays import Floats
-from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.build_time import BuildTime
@@ -21,7 +19,7 @@ from mkldist.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, JobTimes, drive
@@ -30,6 +28,7 @@ from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_i
 from mkldist.worker.chains import chains_of
 from mkldist.worker.kept_states import STATES
 from mkldist.worker.on_factors import solved_in_turn
+from mkldist.worker.record_sinks import RecordSink, record_sink
 from mkldist.worker.scoring import Scorer, failed_record
 from mkldist.worker.subproblems import (
     SolvedSubproblem,
@@ -65,6 +64,9 @@ class BatchSettings:
         Topic on which tasks announce finished runs and what they do; empty for none.
     own_workers : bool
         True if workers end with the sweep, so that they may keep memory for their next batch.
+    post : str
+        Name of the post by which records go to a coordinator with which workers share no folder,
+        see :mod:`mkldist.worker.post`; empty if they share that of the records.
     """
 
     records: str
@@ -75,6 +77,7 @@ class BatchSettings:
     coefficients: bool = False
     topic: str = ""
     own_workers: bool = False
+    post: str = ""
 
 
 def solve_runs(
@@ -107,28 +110,28 @@ def solve_runs(
     factored : FactoredKernels, optional
         The kernels for whose factors the bank stands, if it does.
     """
-    store = RecordStore(Path(settings.records))
-    unrecorded = [run for run in runs if store.read(run.id) is None]
-    if not unrecorded:
-        return
-    inputs = bank_inputs(ref)
-    subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
-    views = _views(factored or bank, ref, inputs, subproblems.values(), settings)
-    scorer = Scorer(
-        ref,
-        inputs,
-        views,
-        settings.seed,
-        settings.predictions,
-        settings.coefficients,
-        build_time,
-    )
-    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
-    if factored is not None:
-        batch.solve_in_turn(factored)
-        return
-    bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
-    batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
+    with record_sink(settings.records, settings.post, runs[0].id) as sink:
+        unrecorded = sink.unrecorded(runs)
+        if not unrecorded:
+            return
+        inputs = bank_inputs(ref)
+        subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
+        views = _views(factored or bank, ref, inputs, subproblems.values(), settings)
+        scorer = Scorer(
+            ref,
+            inputs,
+            views,
+            settings.seed,
+            settings.predictions,
+            settings.coefficients,
+            build_time,
+        )
+        batch = _Batch(scorer, sink, announce, subproblems, settings.memory_limit)
+        if factored is not None:
+            batch.solve_in_turn(factored)
+            return
+        bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
+        batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
 
 
 def _views(
@@ -177,7 +180,7 @@ class _Batch:
     ----------
     scorer : Scorer
         Scores the solved runs.
-    store : RecordStore
+    sink : RecordSink
         Takes their records.
     announce : callable
         Announces each run when its record is durable.
@@ -192,7 +195,7 @@ class _Batch:
     """
 
     scorer: Scorer
-    store: RecordStore
+    sink: RecordSink
     announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
     memory_limit: int | None = None
@@ -367,8 +370,7 @@ class _Batch:
             self._commit(failed_record(subproblem.run, error, n_kernels, description))
 
     def _commit(self, record: RunRecord) -> None:
-        """Store a record, forget its run, and announce it."""
-        with writing(self.store.directory):
-            self.store.write(record)
+        """Have a record stored, forget its run, and announce it."""
+        self.sink.write(record)
         del self.solved[record.id]
         self.announce({"run": record.id, "state": str(record.state)})

@@ -9,7 +9,7 @@ among the workers that are there.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 
 def open_sharded(
-    ref: BankRef, memory_limit: int | None, stack: ExitStack, *, forgets: bool
+    ref: BankRef,
+    memory_limit: int | None,
+    stack: ExitStack,
+    left_out: Collection[str] = (),
+    *,
+    forgets: bool,
 ) -> ShardedBank:
     """Return a bank whose shards the workers of this task's cluster keep; all are made.
 
@@ -39,6 +44,8 @@ def open_sharded(
         Bytes that the sweep allows a worker.
     stack : ExitStack
         Ends the calls and the connection to the other workers.
+    left_out : collection of str
+        Addresses of workers that keep no shard.
     forgets : bool
         True if workers are to drop their shards at the end.
 
@@ -49,11 +56,12 @@ def open_sharded(
     """
     client = None if this_worker() is None else _client(stack)
     most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
-    cuts = cut(shape, most, 1 if client is None else len(client.nthreads()))
+    n_workers = 1 if client is None else len(client.nthreads().keys() - set(left_out))
+    cuts = cut(shape, most, n_workers)
     shards = [Shard(ref, kernels, most) for kernels in cuts]
     calls: CallsHere | CallsToWorkers = CallsHere(shards)
     if client is not None:
-        calls = CallsToWorkers(client, shards, forgets=forgets)
+        calls = CallsToWorkers(client, shards, left_out, forgets=forgets)
     stack.callback(calls.close)
     bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
     bank.load()
@@ -116,12 +124,22 @@ class CallsToWorkers:
         Client of a task, which has left its thread pool.
     shards : sequence of Shard
         The shards.
+    left_out : collection of str
+        Addresses of workers that keep none.
     forgets : bool
         True if workers are to drop their shards at the end.
     """
 
-    def __init__(self, client: Client, shards: Sequence[Shard], *, forgets: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        shards: Sequence[Shard],
+        left_out: Collection[str] = (),
+        *,
+        forgets: bool,
+    ) -> None:
         self._client: Any = client
+        self._left_out = frozenset(left_out)
         self._shards = [self.put(shard) for shard in shards]
         self._versions = self.put(versions_here())
         self._forgets = forgets
@@ -135,7 +153,7 @@ class CallsToWorkers:
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
         """See :meth:`mkldist.gram.sharded.ShardCalls.call`."""
         if not self._looked:
-            workers = sorted(self._client.nthreads())
+            workers = sorted(self._client.nthreads().keys() - self._left_out)
             self._homes = placed(len(self._shards), workers, self._homes)
             self._looked = True
         known = self._versions, self._shards[shard]

@@ -7,7 +7,6 @@ it, which the coordinator reads.  Another folder under the same path holds neith
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from mkldist.durable import remove_temporaries, temporary_path
 from mkldist.errors import MkldistError
 from mkldist.gram.blob_places import open_blobs
 from mkldist.gram.blobs import Blobs
@@ -34,11 +34,11 @@ class SharedPlace:
     root : str
         Absolute path of an existing folder, or URL.
     token : str
-        Name of this question among all that are ever asked.
+        Name of this question among all that are ever asked, that of a temporary folder.
     """
 
     root: str
-    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    token: str = field(default_factory=lambda: temporary_path(Path()).name)
 
     @staticmethod
     def of(root: str) -> SharedPlace:
@@ -59,6 +59,8 @@ class SharedPlace:
             If this process cannot write there.
         """
         blobs = self._blobs
+        if self._is_folder:
+            remove_temporaries(Path(self.root))  # of a process that was killed while it asked
         try:
             blobs.put(QUESTION, [self.token.encode()])
             with FileLock(self._lock) if self._is_folder else nullcontext():
@@ -96,7 +98,7 @@ class SharedPlace:
     @property
     def _own(self) -> str:
         """Folder or URL of this question alone."""
-        return f"{self.root.rstrip('/')}/.mkldist-check-{self.token}"
+        return f"{self.root.rstrip('/')}/{self.token}"
 
     @property
     def _is_folder(self) -> bool:

@@ -31,7 +31,7 @@ from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer
-from mkldist.worker.bank_inputs import BankRef, bank_inputs
+from mkldist.worker.bank_inputs import OWN_BANKS, BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
 from mkldist.worker.kept_shards import SHARDS
 from mkldist.worker.on_factors import factors_of
@@ -74,6 +74,8 @@ class BatchTask:
         Batches that may be done at the same time on the worker's machine, this one included.
     builds : bool
         True to build the blocks that the bank lacks; otherwise the bank is complete.
+    left_out : tuple of str
+        Addresses of workers that hold no shard of a bank.
     """
 
     ref: BankRef
@@ -81,6 +83,7 @@ class BatchTask:
     settings: BatchSettings
     n_at_once: int = 1
     builds: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -224,7 +227,8 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         buffer.clear()  # this task needs the memory for other things
     if ref.plan.sharded:
         of_worker, forgets = task.settings.memory_limit, not task.settings.own_workers
-        return _Opened(open_sharded(ref, of_worker, stack, forgets=forgets))
+        sharded = open_sharded(ref, of_worker, stack, task.left_out, forgets=forgets)
+        return _Opened(sharded)
     SHARDS.clear()  # as above
     if ref.plan.is_factored:
         factored = factors_of(ref.plan, _source(ref), limit, kernel_threads(task))
@@ -234,7 +238,17 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     store, builder = ref.store(), None
     if task.builds:
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
+        if not ref.root:
+            _build_here(ref, backend, builder)
     return _Opened(open_bank(store, backend, limit, builder=builder, buffer=buffer), builder)
+
+
+def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:
+    """Make room for a bank on this machine; if it is not loaded, have one process build it."""
+    with OWN_BANKS.alone(ref.plan.id):
+        OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
+        if backend != "memory":
+            builder.build(ref.store().missing())
 
 
 def _source(ref: BankRef) -> BankSource:

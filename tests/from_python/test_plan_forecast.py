@@ -44,7 +44,7 @@ def test_the_command_and_python_foretell_the_same(tmp_path):
     assert list(rows.columns) == FORECAST_COLUMNS
     assert 3 in rows.workers.tolist()
     assert (rows.threads == 2).all()
-    said = foretold("--workers", "3", "--threads", "2", cwd=tmp_path)["forecast"]
+    said = foretold("--workers", "3", "--threads-per-worker", "2", cwd=tmp_path)["forecast"]
     assert [row["seconds"] for row in said] == pytest.approx(rows.seconds.tolist())
 
 

@@ -23,3 +23,18 @@ def test_a_rerun_into_the_same_folder_and_wrong_workers_are_refused(tmp_path):
         mkldist.rerun(tmp_path / "r", output=tmp_path / "r")
     with pytest.raises(SpecError, match="workers"):
         mkldist.rerun(tmp_path / "r", workers=-1)
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("results", {"results": 3}),
+        ("output", {"results": ".", "output": 3}),
+        ("data_dirs", {"results": ".", "data_dirs": [None]}),
+        ("cluster", {"results": ".", "cluster": 3.5}),
+    ],
+)
+def test_what_is_no_path_is_refused_by_its_argument(argument, given, tmp_path):
+    run_folder = {"results": tmp_path} | {k: v for k, v in given.items() if v != "."}
+    with pytest.raises(SpecError, match=rf"^{argument}: found .*; expected a path"):
+        mkldist.rerun(**run_folder)

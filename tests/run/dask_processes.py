@@ -25,7 +25,11 @@ def make_certificates(folder: Path) -> Path:
 
 @contextmanager
 def dask_cluster(
-    certificates: Path, *, host: str = "127.0.0.1", n_workers: int = 1, through: Sequence[str] = ()
+    certificates: Path,
+    *,
+    host: str = "127.0.0.1",
+    n_workers: int = 1,
+    through: Sequence[Sequence[str]] = ((),),
 ) -> Iterator[str]:
     """Yield the address of a scheduler with workers, and stop them.
 
@@ -36,9 +40,9 @@ def dask_cluster(
     host : str
         Address on which the scheduler listens.
     n_workers : int
-        Number of worker processes of one thread.
-    through : sequence of str
-        Words before the command of the workers, such as ``ip netns exec NAME``.
+        Number of worker processes of one thread that a command starts.
+    through : sequence of sequence of str
+        Words before each command of workers, such as ``ip netns exec NAME``.
     """
     files = {"ca-file": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
     tls = [f"--tls-{option}={certificates / name}" for option, name in files.items()]
@@ -55,7 +59,8 @@ def dask_cluster(
     try:
         start(*DASK, *scheduler, *common)
         wait_until(note.exists, "the scheduler has noted its address")
-        start(*through, *DASK, *workers, "--preload", str(MISBEHAVING), *common)
+        for words in through:
+            start(*words, *DASK, *workers, "--preload", str(MISBEHAVING), *common)
         yield json.loads(note.read_text())["address"]
     finally:
         for process in reversed(started):

@@ -68,19 +68,19 @@ def inside() -> Iterator[list[str]]:
         yield [str(IP), "netns", "exec", NAMESPACE]
 
 
-@pytest.mark.parametrize("seconds", [5, 30])
+@pytest.mark.parametrize("seconds", [5, 30, 120])
 def test_workers_behind_a_cut_link_come_back_and_no_result_differs(inside, tmp_path, seconds):
     certificates = make_certificates(tmp_path / "tls")
     output, expected = tmp_path / "small", tmp_path / "undisturbed"
     with misbehaving_methods():
         run_here(SWEEP, expected, None)
-    with dask_cluster(certificates, host=HERE, n_workers=2, through=inside) as address:
+    with dask_cluster(certificates, host=HERE, n_workers=2, through=[inside]) as address:
         process = start_process(SWEEP, output, "--scheduler", address, "--tls", str(certificates))
         try:
             wait_until(lambda: len(record_times(output)) >= 4, "4 runs are recorded", process)
             before = record_times(output)
             cut(seconds)
-            said, _ = process.communicate(timeout=180)
+            said, _ = process.communicate(timeout=180 + seconds)
         finally:
             end(process)
     assert process.returncode == 0, said

@@ -1,4 +1,4 @@
-"""Ctrl-C in workers: those of this machine ignore it, others keep their own handler."""
+"""Ctrl-C in workers of this machine, which ignore it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,9 @@ def handler():
 
 
 def test_a_worker_of_this_machine_ignores_it():
-    WorkerSetup(interruptible=False).setup(None)
+    WorkerSetup().setup(None)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     signal.raise_signal(signal.SIGINT)  # would be a KeyboardInterrupt
-
-
-def test_a_worker_elsewhere_can_be_interrupted(handler):
-    WorkerSetup(interruptible=True).setup(None)
-    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_worker_in_a_thread_leaves_its_process_alone(handler):
@@ -34,7 +29,7 @@ def test_a_worker_in_a_thread_leaves_its_process_alone(handler):
 
     def set_up() -> None:
         try:
-            WorkerSetup(interruptible=False).setup(None)
+            WorkerSetup().setup(None)
         except ValueError as error:  # signal only works in the main thread
             failures.append(error)
 

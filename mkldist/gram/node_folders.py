@@ -1,0 +1,87 @@
+"""Folders in the cache of this machine, of which those used longest ago make room for others.
+
+Nothing depends on them: what a folder held is made or fetched again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkldist.durable import make_folder, writing
+from mkldist.errors import OutputError
+from mkldist.gram.cache import DEFAULT_BUDGET, default_directory, locked
+from mkldist.gram.local_blobs import LocalBlobs
+
+
+@dataclass(frozen=True)
+class NodeFolders:
+    """Folders of one kind, beside the files of the node cache.
+
+    Parameters
+    ----------
+    kind : str
+        What they hold, the name of the folder that they lie in.
+    budget_bytes : int
+        Bytes that all of them may take together.
+    """
+
+    kind: str
+    budget_bytes: int = DEFAULT_BUDGET
+
+    @property
+    def root(self) -> Path:
+        """The folder that they lie in."""
+        return default_directory() / self.kind
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a folder that no other process of this machine has taken so, marked as used now.
+
+        Parameters
+        ----------
+        name : str
+            Name of the folder, made if it is missing.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If it cannot be written, or its file system has no locks.
+        """
+        folder = self.root / name
+        with writing(folder):
+            make_folder(folder, durable=False)
+            os.utime(folder)
+        with locked(self.root / f".{name}.lock"):
+            yield folder
+
+    def make_room(self, n_bytes: int, keep: str) -> None:
+        """Remove the folders used longest ago until `n_bytes` more fit the budget.
+
+        Parameters
+        ----------
+        n_bytes : int
+            Bytes that are to be written.
+        keep : str
+            Name of the folder that takes them; it stays.
+        """
+        used: list[tuple[float, int, str]] = []
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            if folder.is_dir() and folder.name != keep and not folder.name.startswith("."):
+                with suppress(OSError):  # another process removes it
+                    used.append((folder.stat().st_mtime, _size(folder), folder.name))
+        left = sum(size for _, size, _ in used) + n_bytes
+        for _, size, name in sorted(used):
+            if left <= self.budget_bytes:
+                return
+            with suppress(OutputError):
+                LocalBlobs(self.root, name).clear()
+                left -= size
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
