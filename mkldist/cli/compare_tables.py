@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
@@ -11,6 +12,7 @@ from mkldist.analysis.paired_losses import SIGNIFICANCE
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
+    from rich.console import Console
     from rich.table import Table
 
     from mkldist.analysis.compare_results import (
@@ -51,12 +53,12 @@ def print_comparison(
     for loss in dict.fromkeys(pair.loss for pair in pairs):
         some = [pair for pair in pairs if pair.loss == loss]
         console.print()
-        console.print(_losses(some, loss, names))
+        console.print(_fitting(console, partial(_losses, some, loss, names)))
     console.print()
-    console.print(_measures(pairs, names))
+    console.print(_fitting(console, partial(_measures, pairs, names)))
     if any(not math.isnan(found.low) for pair in pairs for found in pair.measures.values()):
         console.print()
-        console.print(_differences(pairs, names))
+        console.print(_fitting(console, partial(_differences, pairs, names)))
     console.print()
     for one in comparison.unpaired:
         console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False, markup=False)
@@ -91,14 +93,37 @@ def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom
     return table
 
 
-def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]) -> Table:
+def _fitting(console: Console, make: Callable[[str], Table]) -> Table:
+    """Return a table whose pairs of numbers are in one line, or in two where names would be cut.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is printed.
+    make : callable
+        Makes the table; takes what stands between two numbers, a space or a new line.
+    """
+    wide = make(" ")
+    return wide if _least_width(wide) <= console.width else make("\n")
+
+
+def _least_width(table: Table) -> int:
+    """Return the width at which no word of the first column, and no line of others, is cut."""
+    first, *others = ([str(c.header), *map(str, c.cells)] for c in table.columns)
+    longest = [max(map(len, "\n".join(cells).split("\n"))) for cells in others]
+    return max(map(len, " ".join(first).split())) + sum(2 + width for width in longest)
+
+
+def _losses(
+    pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str], space: str
+) -> Table:
     """Return the table of the losses and their tests."""
     from rich.text import Text
 
     percent = loss.endswith("error")
     unit = f"{loss.replace('_', ' ')}{' %' * percent}"
     table = plain_table(
-        [unit, "A", "B", "A - B", "95 % interval", "p", "p Holm", "A better /\nequal / B %"]
+        [unit, "A", "B", "A - B", f"95 %{space}interval", "p", "p Holm", "A better /\nequal / B %"]
     )
     for pair in pairs:
         low, high = (_signed(value, percent) for value in pair.losses[3:])
@@ -110,7 +135,7 @@ def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]
             _loss(pair.losses.first, percent),
             _loss(pair.losses.second, percent),
             _signed(pair.losses.difference, percent),
-            NOTHING if math.isnan(pair.losses.low) else f"{low} to {high}",
+            NOTHING if math.isnan(pair.losses.low) else f"{low} to{space}{high}",
             p_value_text(pair.p_value),
             p_value_text(pair.p_holm),
             shares,
@@ -119,7 +144,7 @@ def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]
     return table
 
 
-def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Table:
+def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str], space: str) -> Table:
     """Return the table of kernels, times and gaps, each as A and B."""
     from rich.text import Text
 
@@ -127,7 +152,7 @@ def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Tabl
         ["means, A / B", "active\nkernels", "seconds", "gap", "McNemar\nA / B / open"]
     )
     for pair in pairs:
-        cells = [_both(pair.measures[name]) for name in MEASURES]
+        cells = [_both(pair.measures[name], space) for name in MEASURES]
         counts = NOTHING
         if pair.points is not None:
             counts = " / ".join(str(count) for count in pair.points[:3])
@@ -135,7 +160,7 @@ def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Tabl
     return table
 
 
-def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Table:
+def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str], space: str) -> Table:
     """Return the table of differences of kernels, times, gaps and objectives, with intervals.
 
     Objectives are there only where both minimise the same function.
@@ -147,16 +172,16 @@ def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> T
         ["A - B, 95 % interval", *(name.replace("_", "\n") for name in shown)], "top"
     )
     for pair in pairs:
-        cells = [_difference(pair.measures.get(name)) for name in shown]
+        cells = [_difference(pair.measures.get(name), space) for name in shown]
         table.add_row(Text(names[id(pair)]), *cells)
     return table
 
 
-def _difference(found: Difference | None) -> str:
+def _difference(found: Difference | None, space: str) -> str:
     """Return a difference above its interval."""
     if found is None or math.isnan(found.difference):
         return NOTHING
-    interval = "" if math.isnan(found.low) else f"\n{found.low:+.3g} to {found.high:+.3g}"
+    interval = "" if math.isnan(found.low) else f"\n{found.low:+.3g} to{space}{found.high:+.3g}"
     return f"{found.difference:+.3g}{interval}"
 
 
@@ -178,8 +203,8 @@ def _name(pair: PairComparison, *, one_pair: bool) -> str:
     return pair.dataset if one_pair else f"{pair.dataset}: {pair.first}, {pair.second}"
 
 
-def _both(found: Difference) -> str:
-    return f"{short(found.first)} / {short(found.second)}"
+def _both(found: Difference, space: str) -> str:
+    return f"{short(found.first)} /{space}{short(found.second)}"
 
 
 def short(value: float) -> str:

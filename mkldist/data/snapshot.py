@@ -21,7 +21,7 @@ from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns, TextView
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
-from mkldist.errors import StoreError
+from mkldist.errors import StoreError, UnreadableError
 from mkldist.identity import array_file_id, array_id
 
 HEADER = "snapshot.json"
@@ -31,7 +31,8 @@ PARTS = ("train", "test", "unlabelled")
 SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
 TEXTS = ("texts-content", "texts-ends")
 MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
-_DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError)
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError)
+_REFUSALS = (OSError, MemoryError)
 _REMEDY = "Run the sweep again, or 'mkldist verify RESULTS --repair'"
 
 
@@ -104,6 +105,8 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
     ------
     StoreError
         If it is missing, of another version, cut short or damaged.
+    UnreadableError
+        If the system failed to read it, or has no memory for it.
     """
     header = snapshot_header(path)
     try:
@@ -114,8 +117,8 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
         parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
         splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
         dataset = _dataset_of(header, arrays)
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
+    except (*_DAMAGE, *_REFUSALS) as error:
+        raise _unusable(path, error) from error
     return dataset, splits
 
 
@@ -126,6 +129,8 @@ def snapshot_header(path: Path) -> dict[str, Any]:
     ------
     StoreError
         If it is missing, of another version, cut short or damaged.
+    UnreadableError
+        If the system failed to read it, or has no memory for it.
     """
     try:
         header, checked = parsed((path / HEADER).read_bytes())
@@ -134,8 +139,8 @@ def snapshot_header(path: Path) -> dict[str, Any]:
             raise StoreError(
                 f"snapshot {path}", f"version {version}", f"version {VERSION}", _REMEDY
             )
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
+    except (*_DAMAGE, *_REFUSALS) as error:
+        raise _unusable(path, error) from error
     return header
 
 
@@ -148,9 +153,15 @@ def damaged_files(path: Path) -> list[Path]:
     return [path / file for file in files if not _is_sound(path / file)]
 
 
-def _damaged(path: Path, error: Exception) -> StoreError:
+def _unusable(path: Path, error: Exception) -> StoreError:
+    """Return the error for a snapshot that is damaged or missing, or that could not be read."""
+    where = f"snapshot {path}"
+    if isinstance(error, _REFUSALS) and not isinstance(error, FileNotFoundError):
+        said = getattr(error, "strerror", None) or str(error) or "no memory for it"
+        found, remedy = f"a read that failed ({said})", "Free some memory or repair the disk"
+        return UnreadableError(where, found, "a snapshot that can be read", remedy)
     return StoreError(
-        f"snapshot {path}",
+        where,
         f"a snapshot that is missing, cut short or damaged ({error})",
         "a snapshot that the sweep wrote",
         _REMEDY,
@@ -277,18 +288,31 @@ def _write_array(path: Path, array: npt.NDArray[Any] | None) -> None:
 
 
 def _read_array(path: Path, *, mmap: bool) -> Any:
-    if not _is_sound(path):
-        path.stat()  # a missing file is not a damaged one
+    if not _fits_its_name(path):
         raise ValueError(f"{path.name} does not match its checksum")
     return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
 
 
 def _is_sound(path: Path) -> bool:
-    """Return True if the content of an array's file is the one that its name says."""
+    """Return True if an array's file can be read and has the content that its name says."""
     try:
-        stat = path.stat()
+        return _fits_its_name(path)
+    except OSError:
+        return False
+
+
+def _fits_its_name(path: Path) -> bool:
+    """Return True if the content of an array's file is the one that its name says.
+
+    Raises
+    ------
+    OSError
+        If it is missing or cannot be read.
+    """
+    stat = path.stat()
+    try:
         found = _file_id(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    except (OSError, ValueError):
+    except ValueError:
         return False
     return f"-{found}.npy" == path.name[path.name.rindex("-") :]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,19 @@ def test_rows_are_told_apart_and_numbers_have_their_intervals(banks):
     same = CliRunner().invoke(command, [str(banks / "one"), str(banks / "two")]).stdout
     assert "objective" in same
     assert "+0 to +0" in same
+
+
+@pytest.mark.parametrize("columns", [74, 80])
+def test_no_name_is_cut_in_a_narrow_terminal(tmp_path, columns):
+    errors = {("heart", key): [0.01, 0.9, 0.8] for key in ("simplemkl", "level")}
+    made(tmp_path / "r", errors | {("heart", "uniform"): [0.8, 0.9, 0.01]}, split_names="abc")
+    environment = {"COLUMNS": str(columns)}
+    said = CliRunner().invoke(command, [str(tmp_path / "r")], env=environment).stdout
+    tables = said.partition("On heart")[0]
+    assert max(map(len, tables.splitlines())) <= columns
+    assert "310.29" in tables  # a wide interval
+    assert re.findall(r"simplemkl\b", tables) == ["simplemkl"] * 6
+    assert not re.search(r"^,", tables, re.MULTILINE)
 
 
 def test_names_are_not_read_as_markup(tmp_path):

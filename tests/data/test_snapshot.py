@@ -1,5 +1,6 @@
 """Snapshots of data sets: whole, written once, and independent of later ones."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from mkldist.data.snapshot import (
     save_snapshot,
 )
 from mkldist.durable import is_temporary
-from mkldist.errors import OutputError, StoreError
+from mkldist.errors import OutputError, StoreError, UnreadableError
 from tests.data.mistakes import mistake
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -155,6 +156,26 @@ def test_damage_is_found(tmp_path: Path) -> None:
             load_snapshot(tmp_path)
     header.write_bytes(checked_json({**json.loads(text), "train_sizes": [1, 1]}))
     with mistake("indices for splits", error=StoreError):
+        load_snapshot(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "Cannot allocate memory"),
+        (OSError(errno.EIO, "Input/output error"), "Input/output error"),
+        (MemoryError(), "no memory"),
+    ],
+)
+def test_a_read_that_fails_is_not_called_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    monkeypatch.setattr(np, "load", refuse)
+    with mistake("a read that failed", said, error=UnreadableError):
         load_snapshot(tmp_path)
 
 
