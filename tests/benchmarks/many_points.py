@@ -152,7 +152,7 @@ def _fit_at_rank(n: int) -> tuple[mkldist.KernelBank, mkldist.Solution]:
 
 def _fit_and_test(n: int) -> tuple[float, float, float]:
     """Return the seconds of Level on factors, its test error and its exact gap."""
-    _solution(300, FEW_WIDTHS, None)  # compiles
+    _solution(300, FEW_WIDTHS, None, "level", {"C": 75.0})  # compiles
     x, y = points(n)
     new, expected = points(10_000, seed=1)
     started = time.perf_counter()
