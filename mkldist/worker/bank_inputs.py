@@ -22,9 +22,11 @@ from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
 from mkldist.gram.bank_kernels import BankKernels
+from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.store import GramStore
+from mkldist.gram.stored_banks import BankStore
 from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.gaps import Presence
 from mkldist.planning.model import BankPlan
@@ -75,16 +77,25 @@ class BankRef:
     def _key(self) -> tuple[str, str, str]:
         return self.plan.id, self.root, self.snapshot
 
-    def store(self) -> GramStore:
+    def store(self) -> BankStore:
         """Return the bank's store; make it if it does not exist."""
+        return self.factor_store() if self.plan.is_factored else self.gram_store()
+
+    def gram_store(self) -> GramStore:
+        """Return the store of a bank of Gram matrices; make it if it does not exist."""
+        plan, layout = self.plan, TileLayout.for_points(self.plan.n_points)
         return GramStore.create(
-            self.root,
-            self.plan.id,
-            self.plan.n_kernels,
-            TileLayout.for_points(self.plan.n_points),
-            self.plan.dtype,
-            {"dataset": self.plan.dataset, "label": self.plan.spec.label},
+            self.root, plan.id, plan.n_kernels, layout, plan.dtype, self._attributes
         )
+
+    def factor_store(self) -> FactorStore:
+        """Return the store of a bank of factors; make it if it does not exist."""
+        plan = self.plan
+        return FactorStore.create(self.root, plan.id, plan.factor_shape, self._attributes)
+
+    @property
+    def _attributes(self) -> dict[str, str]:
+        return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
 
 
 @dataclass(frozen=True)
