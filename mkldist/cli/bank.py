@@ -100,10 +100,10 @@ def show(folder: str, as_json: bool) -> None:
 def _row(folder: str, bank: str) -> dict[str, Any]:
     """Return what is known of a bank; of a damaged one its id and the damage."""
     from mkldist.errors import StoreError
-    from mkldist.gram.store import GramStore
+    from mkldist.gram.stored_banks import open_store
 
     try:
-        store = GramStore.open(folder, bank)
+        store = open_store(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found}
     return {
@@ -112,7 +112,7 @@ def _row(folder: str, bank: str) -> dict[str, Any]:
         "dataset": str(store.attrs.get("dataset", "")),
         "kernels": str(store.attrs.get("label", "")),
         "n_kernels": store.n_kernels,
-        "n_points": store.layout.n_points,
+        "n_points": store.n_points,
         "dtype": store.dtype.name,
         "bytes": store.n_bytes,
         "blocks": len(store.blocks),
@@ -144,20 +144,19 @@ def verify(folder: str, as_json: bool) -> None:
 def _verified(folder: str, bank: str) -> dict[str, Any]:
     """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
     from mkldist.errors import StoreError
-    from mkldist.gram.store import GramStore
+    from mkldist.gram.stored_banks import open_store
 
     try:
-        store = GramStore.open(folder, bank)
+        store = open_store(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    bad, missing = store.verify(), len(store.missing())
-    store.invalidate(bad)
+    missing, bad = len(store.missing()), store.drop_damaged()
     return {
         "id": bank,
         "damaged": "",
         "blocks": len(store.blocks),
         "missing_blocks": missing,
-        "damaged_blocks": [block.index for block in bad],
+        "damaged_blocks": bad,
     }
 
 

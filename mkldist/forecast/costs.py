@@ -117,8 +117,8 @@ class TaskCosts:
 
     def _build_cost(self, bank: BankPlan, share: float) -> TaskCost:
         """Return what it takes to compute and store a share of a bank."""
-        values = share * _n_values(bank)
-        return TaskCost(values * self.rates.kernel_value_seconds, moved_bytes=share * bank.n_bytes)
+        values, moved = share * _n_values(bank), share * bank.stored_bytes
+        return TaskCost(values * self.rates.kernel_value_seconds, moved_bytes=moved)
 
     def _batch_cost(self, item: BatchItem) -> TaskCost:
         """Return what some runs on one bank take: their passes, their solvers, their records."""
@@ -139,7 +139,7 @@ class TaskCosts:
             parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
             return TaskCost(of_runs, receipt_seconds=receipt, shared_seconds=of_bank, parts=parts)
         if bank.is_factored:
-            of_runs += self._factor_seconds(bank, sum(run.n_jobs for run in item.runs))
+            of_runs += self._certificate_seconds(bank, sum(run.n_jobs for run in item.runs))
         moved, kept = _reads(bank, passes)
         if item.builds:
             build = self._build_cost(bank, 1.0)
@@ -153,12 +153,10 @@ class TaskCosts:
         further = max(0.0, vectors - passes) * rates.vector_value_seconds
         return _n_values(bank) * (passes * of_pass + further)
 
-    def _factor_seconds(self, bank: BankPlan, n_solvers: int) -> float:
-        """Return the time to make factors, and of a pass over the kernels for each certificate."""
-        rates = self.rates
-        of_value = rates.kernel_value_seconds + rates.pass_value_seconds
-        certificates = n_solvers * bank.n_kernels * bank.shape.layout.n_entries * of_value
-        return _n_values(bank) * rates.kernel_value_seconds + certificates
+    def _certificate_seconds(self, bank: BankPlan, n_solvers: int) -> float:
+        """Return the time of a pass over the kernels for each certificate."""
+        of_value = self.rates.kernel_value_seconds + self.rates.pass_value_seconds
+        return n_solvers * bank.n_kernels * bank.shape.layout.n_entries * of_value
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
@@ -179,6 +177,8 @@ def solver_key(run: RunPlan) -> SolverKey:
 
 def _n_blocks(bank: BankPlan) -> int:
     """Return the number of blocks that are built of a bank."""
+    if bank.is_factored:
+        return bank.n_kernels  # a piece of each factor
     return len(blocks_of(bank.shape)) if bank.stored else 0
 
 
@@ -195,8 +195,8 @@ def _reads(bank: BankPlan, passes: float) -> tuple[float, float]:
     A mapped bank that the node cache cannot hold is read in every pass, as a streamed one is.  Of a
     bank that is not stored nothing is read.
     """
-    if bank.backend == "memory":
-        return bank.n_bytes, 0.0
+    if bank.backend == "memory" or bank.is_factored:
+        return bank.stored_bytes, 0.0
     if bank.backend == "mmap" and bank.n_bytes <= DEFAULT_BUDGET:
         return 0.0, bank.n_bytes
     return passes * bank.n_bytes * bank.stored, 0.0

@@ -280,7 +280,7 @@ class SweepPlan:
                 banks[0].n_kernels,
                 banks[0].dtype,
                 banks[0].backend,
-                sum(bank.n_bytes for bank in banks if bank.stored),
+                sum(bank.stored_bytes for bank in banks),
                 n_runs,
             )
 

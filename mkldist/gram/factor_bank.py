@@ -17,7 +17,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, check_finite
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.optim.pivoted_cholesky import PivotedFactor, pivoted_cholesky
+from mkldist.optim.pivoted_cholesky import KeptPieces, PivotedFactor, pivoted_cholesky
 
 
 class FactorBank(Bank):
@@ -139,9 +139,12 @@ def factorised(
     kernel: int,
     *,
     rank: int,
-    tolerance: float,
     seed: int,
+    tolerance: float = 0.0,
+    number: int | None = None,
     begun: PivotedFactor | None = None,
+    kept: KeptPieces | None = None,
+    dtype: str = "float64",
 ) -> PivotedFactor:
     """Return the factor of one kernel of a source.
 
@@ -153,12 +156,17 @@ def factorised(
         Index of the kernel.
     rank : int
         Most columns.
-    tolerance : float
-        Share of the trace that may be left.
     seed : int
         Seed of the pivots, which differ from kernel to kernel.
+    tolerance : float
+        Share of the trace that may be left.
+    number : int, optional
+        Number of the kernel by which its pivots differ, where the source has some of the kernels of
+        another.
     begun : PivotedFactor, optional
         Factor of this kernel that is to have more columns.
+    kept, dtype
+        See :func:`mkldist.optim.pivoted_cholesky.pivoted_cholesky`.
 
     Raises
     ------
@@ -173,7 +181,13 @@ def factorised(
 
     diagonal = source.diagonals(slice(kernel, kernel + 1))
     check_finite(diagonal, kernel, source)
-    rng = np.random.default_rng([seed, kernel, *([] if begun is None else [begun.rank])])
     return pivoted_cholesky(
-        diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng, begun=begun
+        diagonal[0],
+        between,
+        rank=rank,
+        tolerance=tolerance,
+        seed=(seed, kernel if number is None else number),
+        begun=begun,
+        kept=kept,
+        dtype=dtype,
     )

@@ -18,12 +18,14 @@ from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.factor_bank import FactorBank, factorised
+from mkldist.gram.factor_building import StoredPieces
+from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import BankSource
 from mkldist.gram.view import BankView, answer_views, make_views
-from mkldist.optim.pivoted_cholesky import PivotedFactor, factor_bytes
+from mkldist.optim.pivoted_cholesky import PIECE, PivotedFactor, factor_bytes
 
 if TYPE_CHECKING:
     from mkldist.spec.banks import BankSpec
@@ -84,10 +86,14 @@ class FactoredKernels:
         The factors of the kernels as the source has them.
     limits : FactorLimits
         Limits of the factors.
+    numbers : (M,) intp
+        Numbers of the kernels among all those of a store, by which their pivots differ.
     seed : int
         Seed of the pivots.
     threads : int
         Kernels that are factorised, or parts of a pass computed, at the same time.
+    store : FactorStore or None
+        Store of the factors, which has what they lack here, or takes it.
     counter : PassCounter
         Work of passes over the kernels themselves.
     """
@@ -96,8 +102,10 @@ class FactoredKernels:
     scale: Floats
     factors: FactorBank
     limits: FactorLimits
+    numbers: Ints
     seed: int = 0
     threads: int = 1
+    store: FactorStore | None = None
     counter: PassCounter = field(default_factory=PassCounter)
 
     @property
@@ -128,6 +136,7 @@ class FactoredKernels:
             source=SelectedSource(self.source, kernels),
             scale=self.scale[kernels],
             factors=self.factors.select(kernels),
+            numbers=self.numbers[kernels],
         )
 
     def exactly(self, request: Request) -> Floats:
@@ -180,8 +189,9 @@ class FactoredKernels:
         most = self.limits.most(n)
         allowed = self._within_memory({m: min(rank, most) for m, rank in ranks.items()})
         asked = {m: rank for m, rank in allowed.items() if rank > before[m].rank}
-        longer = [_Wanted(m, rank, 0.0, before[m]) for m, rank in asked.items()]
-        made = _made(self.source, longer, self.seed, self.threads)
+        numbers = self.numbers.tolist()
+        longer = [_Wanted(m, numbers[m], rank, 0.0, before[m]) for m, rank in asked.items()]
+        made = _made(self.source, longer, self.seed, self.threads, self.store)
         for wanted, factor in zip(longer, made, strict=True):
             self.factors.put(wanted.kernel, factor)
         return [m for m in asked if self.factors.factors[m].rank > before[m].rank]
@@ -206,20 +216,24 @@ class FactoredKernels:
             return dict(ranks)
         # A factor is made in twice its memory, beside the one that it replaces.
         making = 2 * self.threads
-        beside = making * max(factors[m].rank for m in ranks)
+        beside = making * (max(factors[m].rank for m in ranks) + (self.store is not None) * PIECE)
         room = self.limits.n_bytes // column - self.factors.n_bytes // column - beside
         share = min(1.0, max(room, 0) / (total + making * max(more.values())))
         return {m: factors[m].rank + math.floor(share * columns) for m, columns in more.items()}
 
 
 def begin_factors(
-    source: BankSource, limits: FactorLimits, seed: int = 0, threads: int = 1
+    source: BankSource,
+    limits: FactorLimits,
+    seed: int = 0,
+    threads: int = 1,
+    store: FactorStore | None = None,
 ) -> FactoredKernels:
     """Factorise all kernels of a source as they are, to few columns each.
 
     Parameters
     ----------
-    source, limits, seed, threads
+    source, limits, seed, threads, store
         See :class:`FactoredKernels`.
 
     Raises
@@ -228,28 +242,48 @@ def begin_factors(
         If a kernel has values that are not finite.
     """
     first = limits.first(source.n_points)
-    wanted = [_Wanted(m, first, limits.tolerance) for m in range(source.n_kernels)]
-    factors = FactorBank(list(_made(source, wanted, seed, threads)))
-    return FactoredKernels(source, np.ones(source.n_kernels), factors, limits, seed, threads)
+    numbers = np.arange(source.n_kernels)
+    wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
+    factors = FactorBank(list(_made(source, wanted, seed, threads, store)))
+    scale = np.ones(source.n_kernels)
+    return FactoredKernels(source, scale, factors, limits, numbers, seed, threads, store)
 
 
 class _Wanted(NamedTuple):
-    """A factor to be made: kernel, most columns, share of the trace to leave, and its beginning."""
+    """A factor to be made.
+
+    They are the kernel, its number, the most columns, the share of the trace to leave, and what is
+    there of it.
+    """
 
     kernel: int
+    number: int
     rank: int
     tolerance: float
     begun: PivotedFactor | None = None
 
 
 def _made(
-    source: BankSource, wanted: Sequence[_Wanted], seed: int, threads: int
+    source: BankSource,
+    wanted: Sequence[_Wanted],
+    seed: int,
+    threads: int,
+    store: FactorStore | None,
 ) -> Iterator[PivotedFactor]:
-    """Make factors in order, as many at the same time as there are threads."""
+    """Make factors in order, or take them from the store, as many at once as there are threads."""
 
     def work(one: _Wanted) -> PivotedFactor:
-        m, rank, tolerance, begun = one
-        return factorised(source, m, rank=rank, tolerance=tolerance, seed=seed, begun=begun)
+        return factorised(
+            source,
+            one.kernel,
+            rank=one.rank,
+            seed=seed,
+            tolerance=one.tolerance,
+            number=one.number,
+            begun=one.begun,
+            kept=None if store is None else StoredPieces(store, one.number),
+            dtype="float64" if store is None else store.shape.dtype,
+        )
 
     with (
         single_threaded(),

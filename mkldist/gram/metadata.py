@@ -28,6 +28,17 @@ from typing import Any, cast
 import numpy as np
 
 from mkldist.errors import StoreError
+from mkldist.gram.array_documents import (
+    CHECKED_CODECS,
+    GROUP,
+    GROUP_DOCUMENT,
+    DamagedDescriptionError,
+    array_document,
+    check_documents,
+    decoded,
+    encoded,
+    remedy,
+)
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import content_id
 
@@ -35,12 +46,7 @@ CHUNK_BYTES = 8 * 2**20
 KERNELS_PER_CHUNK = 16
 DTYPES = ("float32", "float64")
 
-CHECKED_CODECS: list[dict[str, Any]] = [
-    {"name": "bytes", "configuration": {"endian": "little"}},
-    {"name": "crc32c"},
-]
-
-GROUP, GRAM, COMPLETE = "zarr.json", "gram/zarr.json", "complete/zarr.json"
+GRAM, COMPLETE = "gram/zarr.json", "complete/zarr.json"
 SECONDS = "seconds/zarr.json"
 
 
@@ -83,20 +89,17 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
     group = {"attributes": {**attributes, "bank": _described(shape, attributes)}}
     arrays = _arrays(shape)
     return {
-        GRAM: _encoded(arrays[GRAM]),
-        COMPLETE: _encoded(arrays[COMPLETE]),
-        GROUP: _encoded(_GROUP | group),
+        GRAM: encoded(arrays[GRAM]),
+        COMPLETE: encoded(arrays[COMPLETE]),
+        GROUP: encoded(GROUP_DOCUMENT | group),
     }
-
-
-_GROUP = {"zarr_format": 3, "node_type": "group"}
 
 
 def _arrays(shape: BankShape) -> dict[str, dict[str, Any]]:
     """Return the documents of the two arrays of a bank."""
     kernels, tiles = shape.chunk
     return {
-        GRAM: _array(
+        GRAM: array_document(
             shape=(shape.n_kernels, shape.layout.n_entries),
             dtype=shape.dtype,
             chunk=(kernels, tiles * shape.layout.tile_entries),
@@ -104,7 +107,7 @@ def _arrays(shape: BankShape) -> dict[str, dict[str, Any]]:
             codecs=CHECKED_CODECS,
             dimension_names=["kernel", "entry"],
         ),
-        COMPLETE: _array(
+        COMPLETE: array_document(
             shape=shape.grid,
             dtype="uint8",
             chunk=(1, 1),
@@ -117,8 +120,8 @@ def _arrays(shape: BankShape) -> dict[str, dict[str, Any]]:
 
 def seconds_document(shape: BankShape, *, checked: bool = True) -> bytes:
     """Return the file that describes the build times of a bank, without checksums if it is old."""
-    return _encoded(
-        _array(
+    return encoded(
+        array_document(
             shape=(*shape.grid, 2),
             dtype="float64",
             chunk=(1, 1, 2),
@@ -127,10 +130,6 @@ def seconds_document(shape: BankShape, *, checked: bool = True) -> bytes:
             dimension_names=["kernel_block", "tile_block", "clock"],
         )
     )
-
-
-class DamagedDescriptionError(StoreError):
-    """Documents of a bank that are missing, cut short or altered, and can be written again."""
 
 
 def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, dict[str, Any]]:
@@ -151,14 +150,14 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
     StoreError
         If the bank has another layout.
     """
-    decoded = {name: _decoded(where, name, content[name]) for name in content}
-    attributes = decoded[GROUP].get("attributes")
+    found = {name: decoded(where, name, content[name]) for name in content}
+    attributes = found[GROUP].get("attributes")
     if not isinstance(attributes, dict) or not isinstance(attributes.get("bank"), dict):
         raise DamagedDescriptionError(
             f"{where}/{GROUP}",
             "a zarr group that describes no bank",
             "a bank of Gram matrices",
-            _remedy(where),
+            remedy(where),
         )
     described = attributes.pop("bank")
     facts = {name: value for name, value in described.items() if name != "checksum"}
@@ -167,18 +166,10 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
             f"{where}/{GROUP}",
             "attributes that fail their checksum",
             "the attributes as they were written",
-            _remedy(where),
+            remedy(where),
         )
     shape = _shape(f"{where}/{GROUP}", described)
-    for name, wanted in (_arrays(shape) | {GROUP: _GROUP}).items():
-        for key in sorted(set(wanted) | set(decoded[name])):
-            if key != "attributes" and decoded[name].get(key) != wanted.get(key):
-                raise DamagedDescriptionError(
-                    f"{where}/{name}",
-                    f"{key} = {decoded[name].get(key)!r}",
-                    f"{wanted.get(key)!r}",
-                    _remedy(where),
-                )
+    check_documents(where, found, _arrays(shape))
     return shape, attributes
 
 
@@ -237,54 +228,3 @@ def _shape(where: str, described: dict[str, Any]) -> BankShape:
         raise StoreError(where, f"dtype = {dtype!r}", " or ".join(DTYPES))
     n_kernels, n_points, tile = cast("list[int]", list(numbers.values()))
     return BankShape(n_kernels, TileLayout(n_points, tile), dtype)
-
-
-def _array(
-    *,
-    shape: tuple[int, ...],
-    dtype: str,
-    chunk: tuple[int, ...],
-    fill_value: float,
-    codecs: list[dict[str, Any]],
-    dimension_names: list[str],
-) -> dict[str, Any]:
-    """Return the document of one array."""
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": dtype,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill_value,
-        "codecs": codecs,
-        "dimension_names": dimension_names,
-        "attributes": {},
-    }
-
-
-def _encoded(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, indent=2).encode()
-
-
-def _decoded(location: str, name: str, content: bytes | None) -> dict[str, Any]:
-    """Return a document as a dictionary."""
-    where = f"{location}/{name}"
-    remedy = _remedy(location)
-    if content is None:
-        raise DamagedDescriptionError(where, "no such file", "the description of a bank", remedy)
-    try:
-        document = json.loads(content)
-    except ValueError as error:
-        raise DamagedDescriptionError(
-            where, f"{len(content)} bytes that are no JSON ({error})", "a whole document", remedy
-        ) from error
-    if not isinstance(document, dict):
-        raise DamagedDescriptionError(
-            where, f"a JSON {type(document).__name__}", "a zarr document", remedy
-        )
-    return document
-
-
-def _remedy(location: str) -> str:
-    return f"Repeat the sweep, which mends it, or delete {location}, to have it built again"

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floating
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
+from mkldist.gram.array_documents import GROUP, DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, SNAPSHOTS, list_folders, open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.build_time import N_BYTES, NO_TIME, BuildTime, Stopwatch
@@ -102,12 +103,12 @@ class GramStore:
         if wanted.dtype not in metadata.DTYPES or n_kernels < 1 or layout.n_points < 1:
             raise ValueError(f"a bank of {wanted}; expected kernels and points of float32 or 64")
         documents = metadata.documents(wanted, attrs or {})
-        if blobs.get(metadata.GROUP) is None:
+        if blobs.get(GROUP) is None:
             _put(blobs, documents)
         blobs.discard_abandoned()
         try:
             store = cls.open(root, bank_id)
-        except metadata.DamagedDescriptionError:
+        except DamagedDescriptionError:
             if not metadata.is_mostly({name: blobs.get(name) for name in documents}, wanted):
                 raise
             _put(blobs, documents)
@@ -131,7 +132,7 @@ class GramStore:
             If it is missing, cut short or of another layout.
         """
         blobs = open_blobs(root, bank_id)
-        names = (metadata.GROUP, metadata.GRAM, metadata.COMPLETE)
+        names = (GROUP, metadata.GRAM, metadata.COMPLETE)
         content = {name: blobs.get(name) for name in names}
         shape, attrs = metadata.parsed(blobs.location, content)
         return cls(blobs, shape, attrs)
@@ -145,6 +146,11 @@ class GramStore:
     def n_kernels(self) -> int:
         """Number M of kernels."""
         return self.shape.n_kernels
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.shape.layout.n_points
 
     @property
     def layout(self) -> TileLayout:
@@ -296,6 +302,12 @@ class GramStore:
         for block in blocks:
             self.blobs.remove(mark_name(block, self.shape))
             self._marked.discard(block.index)
+
+    def drop_damaged(self) -> list[int]:
+        """Drop the marks of damaged blocks; return their indices."""
+        bad = self.verify()
+        self.invalidate(bad)
+        return [block.index for block in bad]
 
     def delete(self) -> None:
         """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""

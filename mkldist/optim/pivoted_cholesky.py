@@ -12,20 +12,28 @@ left, and the expected trace of ``K - G G'`` is then near the least of any facto
 Drawing pivots one by one leaves no products of matrices.  Here a block of proposals is drawn at
 once, and rejection makes the accepted ones those of the one-by-one algorithm (Epperly, Tropp &
 Webber 2024, "Embrace rejection", arXiv:2410.03969, Algorithm 2.1).
+
+The columns are made in pieces, each drawn with a seed of its own.  A piece therefore depends on the
+matrix, the seed and the pieces before it alone: whoever makes it, in one go or after a stop, makes
+the same, so that pieces can be stored and shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from mkldist.arrays import Floats, Ints
 
+PIECE = 100  # columns of a piece
 PROPOSALS = 100  # pivots proposed at once
-NOISE = 4.0  # of the diagonal in units of eps n: what is left below it is rounding
+NOISE = 4.0  # of the diagonal in units of eps n, or of the columns' eps: below it is rounding
 EPS = float(np.finfo(np.float64).eps)
 
 Between = Callable[[Ints, Ints | slice], Floats]
@@ -75,6 +83,32 @@ class PivotedFactor:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Successive columns of a factor.
+
+    Parameters
+    ----------
+    columns : (c, n) float array
+        The columns, one a row.
+    pivots : (c,) intp
+        Their pivots: :data:`PIECE` of them, or fewer where the factor ends.
+    """
+
+    columns: npt.NDArray[np.floating]
+    pivots: Ints
+
+
+class KeptPieces(Protocol):
+    """Pieces of the factor of one matrix that are kept somewhere."""
+
+    def get(self, index: int) -> Piece | None:
+        """Return a piece, None if it is not kept."""
+
+    def put(self, index: int, piece: Piece) -> None:
+        """Keep a piece."""
+
+
 def factor_bytes(n_points: int, rank: int) -> int:
     """Return the bytes of a factor G (n, r)."""
     return 8 * n_points * rank
@@ -86,8 +120,10 @@ def pivoted_cholesky(
     *,
     rank: int,
     tolerance: float,
-    rng: np.random.Generator,
+    seed: Sequence[int],
     begun: PivotedFactor | None = None,
+    kept: KeptPieces | None = None,
+    dtype: str = "float64",
 ) -> PivotedFactor:
     """Factorise a matrix until little of its trace is left.
 
@@ -104,42 +140,125 @@ def pivoted_cholesky(
         Most columns of G.
     tolerance : float
         Share of the trace that may be left.
-    rng : numpy.random.Generator
-        Source of the pivots.
+    seed : sequence of int
+        Seed of the pivots.
     begun : PivotedFactor, optional
-        Factor of the same matrix, whose columns are the first of the new one.
+        Factor of the same matrix by the same seed, whose columns are the first of the new one.
+    kept : KeptPieces, optional
+        Pieces that were made before, of which the factor takes what it needs.  Pieces that are
+        missing are made whole, and put there.
+    dtype : {"float64", "float32"}
+        Precision to which columns are rounded.
 
     Returns
     -------
     PivotedFactor
-        Of rank `rank`, or of less where `tolerance`, or rounding, ends it before.
+        Of the least rank that leaves `tolerance`; of rank `rank` where this is less, or of less
+        where rounding ends it before.
     """
-    n, total = len(diagonal), float(diagonal.sum())
-    rank, left, noise = min(rank, n), diagonal.copy(), NOISE * EPS * n * diagonal
-    r, everything = 0 if begun is None else begun.rank, slice(0, n)
-    rank = max(rank, r)
-    rows, pivots = np.empty((rank, n)), np.empty(rank, dtype=np.intp)  # G' and its pivots
-    if begun is not None:
-        rows[:r], pivots[:r] = begun.values.T, begun.pivots
-        left -= np.einsum("nr,nr->n", begun.values, begun.values)
-        left[left <= noise] = 0.0
-    while r < rank and left.sum() > tolerance * total:
-        proposed = rng.choice(n, size=PROPOSALS, p=left / left.sum())
-        at_proposed = rows[:r, proposed]
-        rest = between(proposed, proposed) - at_proposed.T @ at_proposed
-        accepted, triangle = _accept(rest, noise[proposed], rank - r, rng)
-        new = proposed[accepted]
-        if not len(new):  # the diagonal of all of them is rounding
-            left[proposed] = 0.0
-            continue
-        part = between(new, everything) - rows[:r, new].T @ rows[:r]
-        stop = r + len(new)
-        rows[r:stop] = scipy.linalg.solve_triangular(triangle, part, lower=True)
-        left -= np.einsum("rn,rn->n", rows[r:stop], rows[r:stop])
-        left[left <= noise] = 0.0
-        pivots[r:stop], r = new, stop
-    share = max(1.0 - float(np.vdot(rows[:r], rows[:r])) / total, 0.0) if total > 0.0 else 0.0
-    return PivotedFactor(np.ascontiguousarray(rows[:r].T), pivots[:r].copy(), share)
+    n = len(diagonal)
+    at_least = 0 if begun is None else begun.rank
+    rank = max(min(rank, n), at_least)
+    room = rank if kept is None else min(-(-rank // PIECE) * PIECE, n)
+    elimination = _Elimination(diagonal, between, room, np.dtype(dtype))
+    enough = 0.0 if kept is not None else tolerance  # pieces that are kept are whole
+    for index in count():
+        start = index * PIECE
+        if start >= rank or (start > at_least and elimination.share_left <= tolerance):
+            break
+        piece = _begun_piece(begun, start)
+        if piece is None and kept is not None:
+            piece = kept.get(index)
+        if piece is not None:
+            elimination.take(piece)
+        else:
+            rng = np.random.default_rng([*seed, index])
+            piece = elimination.eliminate(min(PIECE, room - start), enough, rng)
+            if kept is not None:
+                kept.put(index, piece)
+        if len(piece.pivots) < PIECE:
+            break
+    return elimination.factor(at_least, rank, tolerance)
+
+
+def _begun_piece(begun: PivotedFactor | None, start: int) -> Piece | None:
+    """Return the piece that begins with a column, if a factor has all of it."""
+    stop = start + PIECE
+    if begun is None or begun.rank < stop:
+        return None
+    return Piece(begun.values[:, start:stop].T, begun.pivots[start:stop])
+
+
+class _Elimination:
+    """Pivots that are eliminated from a matrix one after the other, and what is left of it.
+
+    Parameters
+    ----------
+    diagonal, between
+        See :func:`pivoted_cholesky`.
+    room : int
+        Most pivots.
+    dtype : dtype
+        Precision to which columns are rounded.
+    """
+
+    def __init__(
+        self, diagonal: Floats, between: Between, room: int, dtype: np.dtype[np.floating]
+    ) -> None:
+        n = len(diagonal)
+        self._between, self._dtype = between, dtype
+        self._total, self._left = float(diagonal.sum()), diagonal.copy()
+        rounding = max(EPS * n, float(np.finfo(dtype).eps))
+        self._noise = NOISE * rounding * diagonal
+        self._rows, self._pivots = np.empty((room, n)), np.empty(room, dtype=np.intp)
+        self._r = 0
+
+    @property
+    def share_left(self) -> float:
+        """Share of the trace that is left."""
+        return float(self._left.sum()) / self._total if self._total > 0.0 else 0.0
+
+    def take(self, piece: Piece) -> None:
+        """Take columns that are known."""
+        self._add(piece.columns, piece.pivots)
+
+    def eliminate(self, most: int, tolerance: float, rng: np.random.Generator) -> Piece:
+        """Draw and eliminate pivots until there are `most`, or little or rounding is left."""
+        first, n, rows = self._r, len(self._left), self._rows
+        while self._r - first < most and self.share_left > tolerance:
+            r = self._r
+            proposed = rng.choice(n, size=PROPOSALS, p=self._left / self._left.sum())
+            at_proposed = rows[:r, proposed]
+            rest = self._between(proposed, proposed) - at_proposed.T @ at_proposed
+            accepted, triangle = _accept(rest, self._noise[proposed], first + most - r, rng)
+            new = proposed[accepted]
+            if not len(new):  # the diagonal of all of them is rounding
+                self._left[proposed] = 0.0
+                continue
+            part = self._between(new, slice(0, n)) - rows[:r, new].T @ rows[:r]
+            columns = scipy.linalg.solve_triangular(triangle, part, lower=True)
+            self._add(columns.astype(self._dtype, copy=False), new)
+        made = slice(first, self._r)
+        return Piece(rows[made].astype(self._dtype, copy=False), self._pivots[made].copy())
+
+    def factor(self, at_least: int, most: int, tolerance: float) -> PivotedFactor:
+        """Return the factor of the fewest columns that leave a share of the trace."""
+        r = min(self._r, most)
+        masses = np.einsum("rn,rn->r", self._rows[:r], self._rows[:r])
+        shares = 1.0 - np.cumsum(masses) / self._total if self._total > 0.0 else masses
+        if tolerance > 0.0:
+            r = max(min(r, int((shares > tolerance).sum()) + 1), min(at_least, r))
+        share = max(float(shares[r - 1]), 0.0) if r else float(self._total > 0.0)
+        return PivotedFactor(np.ascontiguousarray(self._rows[:r].T), self._pivots[:r].copy(), share)
+
+    def _add(self, columns: npt.NDArray[np.floating], pivots: Ints) -> None:
+        """Take the next columns, and what they eliminate from the diagonal."""
+        stop = self._r + len(pivots)
+        rows = self._rows[self._r : stop]
+        rows[...] = columns
+        self._left -= np.einsum("rn,rn->n", rows, rows)
+        self._left[self._left <= self._noise] = 0.0
+        self._pivots[self._r : stop], self._r = pivots, stop
 
 
 def _accept(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mkldist.gram.factor_documents import FactorShape
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
 from mkldist.identity import json_text
@@ -44,8 +45,13 @@ class BankPlan:
 
     @property
     def stored(self) -> bool:
-        """True if the kernels are written to a store."""
-        return not (self.recomputed or self.sharded or self.is_factored)
+        """True if the kernels, or their factors, are written to a store."""
+        return not (self.recomputed or self.sharded)
+
+    @property
+    def needs_source(self) -> bool:
+        """True if tasks compute values of the kernels however complete a store is."""
+        return self.is_factored or not self.stored
 
     @property
     def recomputed(self) -> bool:
@@ -66,6 +72,18 @@ class BankPlan:
     def shape(self) -> BankShape:
         """Kernels, layout and dtype."""
         return BankShape(self.n_kernels, TileLayout.for_points(self.n_points), self.dtype)
+
+    @property
+    def factor_shape(self) -> FactorShape:
+        """Kernels, points and dtype of factors."""
+        return FactorShape(self.n_kernels, self.n_points, self.dtype)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes on disk before the first run; factors may grow after it."""
+        if self.is_factored:
+            return self.n_kernels * self.factor_shape.piece_bytes
+        return self.n_bytes if self.stored else 0
 
 
 @dataclass(frozen=True)
@@ -201,5 +219,5 @@ class Plan:
 
     @property
     def bank_bytes(self) -> int:
-        """Bytes of Gram matrices on disk; banks of one id share them."""
-        return sum({bank.id: bank.n_bytes for bank in self.banks if bank.stored}.values())
+        """Bytes of Gram matrices and factors on disk; banks of one id share them."""
+        return sum({bank.id: bank.stored_bytes for bank in self.banks}.values())

@@ -14,11 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
+from mkldist.gram.factor_documents import VERSION
 from mkldist.gram.factored_kernels import limits_of
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import CommonParts, content_id, json_text
 from mkldist.memory import bank_bytes
-from mkldist.optim.pivoted_cholesky import factor_bytes
+from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes
 from mkldist.planning.facts import BankFacts, DatasetFacts
@@ -118,6 +119,11 @@ def _with_distinct_ids(
     ]
 
 
+def factor_identity(spec: BankSpec) -> list[float | None]:
+    """Return the limits of factors, which decide what runs on them find."""
+    return [spec.rank, limits_of(spec).tolerance]
+
+
 def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
     """Return a batch whose id is the content hash of its runs' ids."""
     return BatchPlan(content_id(runs=[run.id for run in runs]), bank, runs)
@@ -214,13 +220,13 @@ class _Planner:
         preprocessing = self.spec.preprocessing_of(dataset)
         # The preprocessing of labels changes no bank.
         of_features = preprocessing.model_dump(exclude={"target"})
-        dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
-        n_bytes = kernels.n_kernels * layout.n_entries * np.dtype(dtype).itemsize
-        factors = {}
+        n_values, factors = kernels.n_kernels * layout.n_entries, {}
         if spec.backend == FACTORS:
-            limits = limits_of(spec)
-            n_bytes = kernels.n_kernels * factor_bytes(n_points, limits.first(n_points))
-            factors = {"factors": [spec.rank, limits.tolerance]}
+            n_values = kernels.n_kernels * n_points * limits_of(spec).first(n_points)
+            factors = {"factors": [VERSION, PIECE, self.spec.seed]}
+        dtype = self._dtype(spec, n_values)
+        in_memory = "float64" if factors else dtype
+        n_bytes = n_values * np.dtype(in_memory).itemsize
         identity = content_id(
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
@@ -250,7 +256,7 @@ class _Planner:
     def _dtype(self, spec: BankSpec, n_values: int) -> str:
         if spec.dtype != "auto":
             return spec.dtype
-        if spec.backend in ("recompute", FACTORS):
+        if spec.backend == "recompute":
             return "float64"
         tightest = min(
             (point.tol for grid in self._all_grids for point in grid.points),
@@ -284,6 +290,7 @@ class _Planner:
             **({} if graph is None else {"graph": graph.identity}),
             **({"kernel_weights": "shared"} if shared else {}),
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
+            **({"factors": factor_identity(bank.spec)} if bank.is_factored else {}),
         )
         place = bank.dataset, bank.spec.label, key, split
         if self._is_open:

@@ -10,6 +10,7 @@ from mkldist.errors import StoreError
 from mkldist.gram.bank_users import removing_banks
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
+from mkldist.gram.stored_banks import BankStore, open_store
 from mkldist.results.bank_note import noted_banks
 from mkldist.results.output import OutputFolder
 from mkldist.run.places import BANKS
@@ -21,7 +22,7 @@ class StoredBank:
 
     Parameters
     ----------
-    store : GramStore
+    store : BankStore
         The bank.
     root : Path
         Folder of the banks.
@@ -31,7 +32,7 @@ class StoredBank:
         Its copy in the node cache; None if there is none.
     """
 
-    store: GramStore
+    store: BankStore
     root: Path
     words: str
     copy: Path | None
@@ -94,12 +95,12 @@ def total_bytes(banks: Sequence[StoredBank]) -> int:
 def _stored(root: Path, bank: str) -> StoredBank | None:
     """Return a bank, None if there is none of this id."""
     try:
-        store = GramStore.open(root, bank)
+        store = open_store(root, bank)
     except StoreError:
         return None
-    copy = NodeCache().path_of(store)
+    copy = NodeCache().path_of(store) if isinstance(store, GramStore) else None
     words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
-    return StoredBank(store, root, words, copy if copy.exists() else None)
+    return StoredBank(store, root, words, copy if copy is not None and copy.exists() else None)
 
 
 def _remove(bank: StoredBank) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.durable import writing
 from mkldist.errors import StoreError
+from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
-from mkldist.gram.metadata import GROUP
 from mkldist.results.bank_note import NOTE, note_banks, whole_note
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder, claimed
@@ -93,9 +93,7 @@ def _mend_banks(folder: OutputFolder) -> str:
             open_blobs(root, bank).clear()
             n_banks += 1
         else:
-            bad = store.verify()
-            store.invalidate(bad)
-            n_blocks += len(bad)
+            n_blocks += len(store.drop_damaged())
             n_times += store.remove_damaged_times()
     times = f"; {counted(n_times, 'build time')} removed, which are unknown now" if n_times else ""
     return (

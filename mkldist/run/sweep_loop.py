@@ -391,7 +391,7 @@ class SweepLoop:
         if not self._banks[bank].is_shared:
             return []
         store = retried(self._banks[bank].store)
-        missing = retried(store.missing)
+        missing = retried(lambda: [*store.missing()])
         n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
         self.counts.bytes += n_bytes
         self._unbuilt[bank] += n_bytes

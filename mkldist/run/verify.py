@@ -10,9 +10,9 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
-from mkldist.gram import metadata
+from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import open_blobs
-from mkldist.gram.store import GramStore
+from mkldist.gram.stored_banks import BankStore, open_store
 from mkldist.models.file import read_sealed
 from mkldist.results.bank_note import NOTE, noted_banks, whole_note
 from mkldist.results.manifest import MANIFEST, read_manifest
@@ -81,12 +81,12 @@ def verify(path: Path) -> tuple[Checked, ...]:
     return tuple(one for one in checked if one.files or one.damaged or one.note)
 
 
-def damaged_banks(path: Path) -> Iterator[tuple[GramStore | None, str, str]]:
+def damaged_banks(path: Path) -> Iterator[tuple[BankStore | None, str, str]]:
     """Yield the damaged banks of a sweep: the store, None if its description is; root; and id."""
     for root, bank in _noted(path):
         try:
-            store = GramStore.open(root, bank)
-        except metadata.DamagedDescriptionError:
+            store = open_store(root, bank)
+        except DamagedDescriptionError:
             yield None, root, bank
             continue
         if store.verify() or store.damaged_times():
@@ -170,8 +170,8 @@ def _banks(folder: OutputFolder) -> Checked:
     for root, bank in _noted(folder.path):
         n_files += 3
         try:
-            store = GramStore.open(root, bank)
-        except metadata.DamagedDescriptionError as error:
+            store = open_store(root, bank)
+        except DamagedDescriptionError as error:
             damaged.append(error.where)
             continue
         n_files += len(store.blocks) - len(store.missing())

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from mkldist.planning.batches import divided, shares_of
 from mkldist.planning.model import BankPlan, BatchPlan
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem, Item
+from mkldist.spec.banks import FACTORS
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
@@ -132,7 +133,9 @@ class WorkQueue:
             missing_blocks,
             is_recorded,
             n_threads,
-            divisible={bank for bank, how in backends.items() if how in ("memory", "mmap")},
+            divisible={
+                bank for bank, how in backends.items() if how in ("memory", "mmap", FACTORS)
+            },
             loaded={bank for bank, how in backends.items() if how == "memory"},
             sharded={bank for bank, how in backends.items() if how == "sharded"},
             unshared=unshared,

@@ -312,7 +312,7 @@ class BankSpec(Model):
                 f'found backend = "{self.backend}" and family = "precomputed"; expected kernels '
                 "of features, which can be computed again"
             )
-        if self.backend in ("recompute", FACTORS) and self.dtype == "float32":
+        if self.backend == "recompute" and self.dtype == "float32":
             raise ValueError(
                 f'found backend = "{self.backend}" and dtype = "float32"; expected float64, in '
                 "which kernels are computed: none is stored"

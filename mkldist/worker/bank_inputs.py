@@ -22,10 +22,12 @@ from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
 from mkldist.gram.bank_kernels import BankKernels
+from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.store import GramStore
+from mkldist.gram.stored_banks import BankStore
 from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.gaps import Presence
 from mkldist.planning.model import BankPlan
@@ -99,16 +101,25 @@ class BankRef:
         folder = Path(self.snapshot)
         return fetched_snapshot(folder.name, self.root, self.post) if self.post else folder
 
-    def store(self) -> GramStore:
+    def store(self) -> BankStore:
         """Return the bank's store; make it if it does not exist."""
+        return self.factor_store() if self.plan.is_factored else self.gram_store()
+
+    def gram_store(self) -> GramStore:
+        """Return the store of a bank of Gram matrices; make it if it does not exist."""
+        plan, layout = self.plan, TileLayout.for_points(self.plan.n_points)
         return GramStore.create(
-            self.place,
-            self.plan.id,
-            self.plan.n_kernels,
-            TileLayout.for_points(self.plan.n_points),
-            self.plan.dtype,
-            {"dataset": self.plan.dataset, "label": self.plan.spec.label},
+            self.place, plan.id, plan.n_kernels, layout, plan.dtype, self._attributes
         )
+
+    def factor_store(self) -> FactorStore:
+        """Return the store of a bank of factors; make it if it does not exist."""
+        plan = self.plan
+        return FactorStore.create(self.place, plan.id, plan.factor_shape, self._attributes)
+
+    @property
+    def _attributes(self) -> dict[str, str]:
+        return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
 
 
 @dataclass(frozen=True)

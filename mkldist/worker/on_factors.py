@@ -8,20 +8,21 @@ from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits
 from mkldist.gram.sources import BankSource
 from mkldist.memory import bank_bytes
 from mkldist.methods.registry import METHODS
-from mkldist.planning.model import BankPlan, RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, solve_timed
 from mkldist.solvers.on_factors import solve_on_factors
+from mkldist.worker.bank_inputs import BankRef
 
 
 def factors_of(
-    plan: BankPlan, source: BankSource, memory_limit: int | None, threads: int
+    ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
 ) -> FactoredKernels:
-    """Return the kernels of a bank beside factors of few columns.
+    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
 
     Parameters
     ----------
-    plan : BankPlan
+    ref : BankRef
         The bank.
     source : BankSource
         Source of its values.
@@ -30,8 +31,9 @@ def factors_of(
     threads : int
         Kernels that are factorised at the same time.
     """
+    plan = ref.plan
     limits = limits_of(plan.spec, max(bank_bytes(memory_limit), plan.n_bytes))
-    return begin_factors(source, limits, plan.seed, threads)
+    return begin_factors(source, limits, plan.seed, threads, ref.factor_store())
 
 
 def solved_in_turn(factored: FactoredKernels, run: RunPlan, job: Job) -> tuple[Solution, JobTimes]:

@@ -20,6 +20,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.build_time import BuildTime
+from mkldist.gram.factor_building import build_factors
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
@@ -137,8 +138,13 @@ def build(task: BuildTask) -> BuildReceipt:
         When the medium is full or cannot be written.
     """
     with single_threaded():
-        store = task.ref.store()
-        return build_blocks(_source(task.ref), store, [store.blocks[i] for i in task.blocks])
+        source, plan = _source(task.ref), task.ref.plan
+        if plan.is_factored:
+            factors = task.ref.factor_store()
+            pieces = [factors.numbered(i) for i in task.blocks]
+            return build_factors(source, factors, plan.seed, pieces)
+        store = task.ref.gram_store()
+        return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
@@ -167,7 +173,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
         try:
-            if task.builds or not task.ref.plan.stored:
+            if task.builds or task.ref.plan.needs_source:
                 begin(Stage.COMPILING)
                 _source(task.ref)  # the functions that compute kernels
             builds = task.builds or task.ref.plan.sharded
@@ -181,7 +187,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                 time_of = partial(_build_time, task.ref, builder)
                 solve_runs(bank, task.ref, task.runs, settings, on_event, time_of, factored)
         except DamagedBlocksError as error:
-            _unmark_damaged(task.ref.store(), error)
+            _unmark_damaged(task.ref.gram_store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
     return BatchReceipt(
         recorded=tuple(recorded),
@@ -231,11 +237,11 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         return _Opened(sharded)
     SHARDS.clear()  # as above
     if ref.plan.is_factored:
-        factored = factors_of(ref.plan, _source(ref), limit, kernel_threads(task))
+        factored = factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
     if ref.plan.recomputed:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
-    store, builder = ref.store(), None
+    store, builder = ref.gram_store(), None
     if task.builds:
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
         if not ref.root:
@@ -248,7 +254,7 @@ def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:
     with OWN_BANKS.alone(ref.plan.id):
         OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
         if backend != "memory":
-            builder.build(ref.store().missing())
+            builder.build(ref.gram_store().missing())
 
 
 def _source(ref: BankRef) -> BankSource:

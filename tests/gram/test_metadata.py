@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
+from mkldist.gram.array_documents import GROUP
 from mkldist.gram.store import GramStore
 from mkldist.identity import content_id
 from tests.gram import store_scripts as scripts
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 )
 @given(data=st.data())
 def test_damaged_descriptions_are_errors_or_harmless(built, data):
-    names = [metadata.GROUP, metadata.GRAM, metadata.COMPLETE]
+    names = [GROUP, metadata.GRAM, metadata.COMPLETE]
     path = Path(built.location) / data.draw(st.sampled_from(names))
     whole = path.read_bytes()
     if data.draw(st.booleans()):
@@ -50,13 +51,13 @@ def test_an_array_that_contradicts_the_bank_is_named(built, name):
 
 
 def test_another_number_of_points_in_the_same_tiles_is_found(built):
-    path = Path(built.location) / metadata.GROUP
+    path = Path(built.location) / GROUP
     path.write_bytes(path.read_bytes().replace(b'"n_points": 30', b'"n_points": 31'))
     with pytest.raises(StoreError, match="fail their checksum"):
         GramStore.open(Path(built.location).parent, scripts.BANK)
 
 
-@pytest.mark.parametrize("name", [metadata.GROUP, metadata.GRAM, metadata.COMPLETE])
+@pytest.mark.parametrize("name", [GROUP, metadata.GRAM, metadata.COMPLETE])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_flipped_bit_in_a_description_is_mended_and_no_block_built_again(built, name, seed):
     path, rng = Path(built.location) / name, np.random.default_rng(seed)
@@ -70,7 +71,7 @@ def test_a_flipped_bit_in_a_description_is_mended_and_no_block_built_again(built
 
 
 def test_a_group_of_others_is_not_written_over(built):
-    for name in (metadata.GROUP, metadata.GRAM):
+    for name in (GROUP, metadata.GRAM):
         (Path(built.location) / name).write_text('{"zarr_format": 3, "node_type": "group"}')
     with pytest.raises(StoreError, match="describes no bank"):
         scripts.create(Path(built.location).parent)
@@ -95,7 +96,7 @@ FACTS = {"layout_version": 1, "n_kernels": 41, "n_points": 30, "tile": 4, "dtype
     ],
 )
 def test_a_foreign_group_is_no_bank(built, document, word):
-    (Path(built.location) / metadata.GROUP).write_bytes(document)
+    (Path(built.location) / GROUP).write_bytes(document)
     with pytest.raises(StoreError, match=word):
         GramStore.open(Path(built.location).parent, scripts.BANK)
     with pytest.raises(StoreError, match="no such file"):

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.gram import local_blobs, metadata
+from mkldist.gram import local_blobs
+from mkldist.gram.array_documents import GROUP
 from mkldist.gram.store import GramStore, list_banks
 from tests.gram import store_scripts as scripts
 from tests.gram.store_checks import assert_sound, start
@@ -49,7 +50,7 @@ def test_killed_again_and_again_at_random(tmp_path):
         time.sleep(rng.uniform(0, 0.02))
         process.kill()
         process.communicate()
-        if (tmp_path / scripts.BANK / metadata.GROUP).exists():
+        if (tmp_path / scripts.BANK / GROUP).exists():
             assert_sound(GramStore.open(tmp_path, scripts.BANK))
     scripts.build(tmp_path)
     store = GramStore.open(tmp_path, scripts.BANK)

@@ -24,15 +24,22 @@ MATRICES = {
 }
 
 
-def factorised(K, rank, tolerance=0.0, seed=0, begun=None):
+def factorised(K, rank, tolerance=0.0, seed=0, between=None, **settings):
     return pivoted_cholesky(
         np.diagonal(K).copy(),
-        lambda rows, columns: K[rows][:, columns],
+        between or (lambda rows, columns: K[rows][:, columns]),
         rank=rank,
         tolerance=tolerance,
-        rng=np.random.default_rng(seed),
-        begun=begun,
+        seed=(seed,),
+        **settings,
     )
+
+
+class Kept(dict):
+    """Pieces that are kept in memory."""
+
+    def put(self, index, piece):
+        self[index] = piece
 
 
 @pytest.mark.parametrize("K", MATRICES.values(), ids=MATRICES.keys())
@@ -115,7 +122,7 @@ def test_memory_grows_with_the_rank_and_not_with_n_squared():
         lambda rows, columns: rbf_kernel(points[rows], points[columns]),
         rank=rank,
         tolerance=0.0,
-        rng=np.random.default_rng(0),
+        seed=(0,),
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -124,30 +131,67 @@ def test_memory_grows_with_the_rank_and_not_with_n_squared():
 
 
 @pytest.mark.parametrize("K", MATRICES.values(), ids=MATRICES.keys())
-def test_a_factor_goes_on_from_where_it_stands(K):
-    begun = factorised(K, 20)
-    longer = factorised(K, 150, seed=1, begun=begun)
-    assert_array_equal(longer.values[:, : begun.rank], begun.values)
+@pytest.mark.parametrize("rank", [20, 110])
+def test_a_factor_goes_on_from_where_it_stands(K, rank):
+    begun = factorised(K, rank)
+    longer = factorised(K, 150, begun=begun)
+    size = np.sqrt(np.abs(K).max())
+    assert_allclose(longer.values[:, : begun.rank], begun.values, rtol=0, atol=1e-9 * size)
     assert_array_equal(longer.pivots[: begun.rank], begun.pivots)
-    assert len(set(longer.pivots.tolist())) == longer.rank
+    assert_array_equal(longer.pivots, factorised(K, 150).pivots)
     assert_allclose(longer.values @ longer.values.T, K, rtol=0, atol=1e-11 * np.abs(K).max())
 
 
-def test_a_factor_that_goes_on_evaluates_only_its_new_columns():
-    K, asked = MATRICES["narrow"], []
-    begun = factorised(K, 50)
-
+def counting(K, asked):
     def between(rows, columns):
         if isinstance(columns, slice):
             asked.append(len(rows))
         return K[rows][:, columns]
 
-    rng = np.random.default_rng(1)
-    diagonal = np.diagonal(K).copy()
-    found = pivoted_cholesky(diagonal, between, rank=80, tolerance=0.0, rng=rng, begun=begun)
-    assert (found.rank, sum(asked)) == (80, 30)
+    return between
+
+
+def test_a_factor_that_goes_on_keeps_its_whole_pieces():
+    K, asked = MATRICES["narrow"], []
+    begun = factorised(K, 110)
+    found = factorised(K, 130, between=counting(K, asked), begun=begun)
+    assert (found.rank, sum(asked)) == (130, 30)
+    assert_array_equal(found.values[:, :100], begun.values[:, :100])
 
 
 def test_a_factor_that_is_long_enough_stays_as_it_is():
     begun = factorised(MATRICES["smooth"], 20)
     assert_array_equal(factorised(MATRICES["smooth"], 10, begun=begun).values, begun.values)
+
+
+def test_pieces_are_made_whole_once_and_taken_by_every_factor():
+    K, asked, kept = MATRICES["narrow"], [], Kept()
+    first = factorised(K, 20, kept=kept)
+    assert [len(piece.pivots) for piece in kept.values()] == [100]
+    assert first.rank == 20
+    longer = factorised(K, 130, kept=kept, begun=first)
+    assert [len(piece.pivots) for piece in kept.values()] == [100, 50]
+    again = factorised(K, 130, kept=kept, between=counting(K, asked))
+    assert_array_equal(again.values, longer.values)
+    assert not asked
+    assert_array_equal(longer.values[:, :20], first.values)
+
+
+def test_a_piece_is_the_same_whoever_makes_it():
+    K, at_once, one_by_one = MATRICES["narrow"], Kept(), Kept()
+    factorised(K, 150, kept=at_once)
+    factorised(K, 100, kept=one_by_one)
+    factorised(K, 150, kept=one_by_one)
+    for index in (0, 1):
+        assert_array_equal(one_by_one[index].columns, at_once[index].columns)
+        assert_array_equal(one_by_one[index].pivots, at_once[index].pivots)
+
+
+@pytest.mark.parametrize("name", ["smooth", "narrow", "duplicates", "rank deficient"])
+def test_columns_of_single_precision_leave_its_rounding(name):
+    K, kept = MATRICES[name], Kept()
+    found = factorised(K, 150, kept=kept, dtype="float32")
+    assert kept[0].columns.dtype == "float32"
+    assert found.rank <= factorised(K, 150).rank
+    scale = np.sqrt(np.outer(np.diagonal(K), np.diagonal(K)))
+    assert (np.abs(found.values @ found.values.T - K) <= 2e-6 * scale).all()

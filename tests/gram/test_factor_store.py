@@ -1,0 +1,199 @@
+"""Stores of factors, `factor_building` and `stored_banks`: pieces, damage, kills."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from numpy.testing import assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.errors import StoreError
+from mkldist.gram import factor_documents
+from mkldist.gram.array_documents import GROUP
+from mkldist.gram.build_time import BuildTime
+from mkldist.gram.factor_bank import factorised
+from mkldist.gram.factor_building import StoredPieces, build_factors
+from mkldist.gram.factor_documents import FactorShape
+from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import ArraySource
+from mkldist.gram.store import GramStore, list_banks
+from mkldist.gram.stored_banks import open_store
+
+N = 130
+POINTS = np.random.default_rng(0).normal(size=(N, 2))
+# The first kernel has 130 pivots, the last one 2.
+GRAMS = np.array([rbf_kernel(POINTS, gamma=20.0), rbf_kernel(POINTS), POINTS @ POINTS.T])
+SOURCE = ArraySource(GRAMS)
+SHAPE = FactorShape(3, N, "float64")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return FactorStore.create(tmp_path, "bank", SHAPE, {"label": "some"})
+
+
+@pytest.fixture
+def built(store):
+    build_factors(SOURCE, store, 0, store.missing())
+    return store
+
+
+def factor(store, kernel=0, rank=N, source=SOURCE):
+    kept = StoredPieces(store, kernel)
+    return factorised(source, kernel, rank=rank, seed=0, kept=kept, dtype=store.shape.dtype)
+
+
+class Nothing(ArraySource):
+    """A source that computes no columns."""
+
+    def between(self, *_):
+        raise AssertionError("a column is computed")
+
+
+def test_the_first_piece_of_every_kernel_is_built(store):
+    assert [(one.kernel, one.piece) for one in store.missing()] == [(0, 0), (1, 0), (2, 0)]
+    receipt = build_factors(SOURCE, store, 0, store.missing()[:2])
+    assert (receipt.blocks, receipt.bytes) == (2, 2 * 100 * N * 8)
+    assert [one.kernel for one in store.missing()] == [2]
+    assert build_factors(SOURCE, store, 0, [store.block(0, 0)]).blocks == 0
+    assert store.n_bytes == 2 * SHAPE.piece_bytes
+    found = store.build_time()
+    assert found.seconds > 0.0
+
+
+def test_factors_are_those_that_are_made_anew(built):
+    for kernel, K in enumerate(GRAMS):
+        values = factor(built, kernel, source=Nothing(GRAMS) if kernel == 2 else SOURCE).values
+        assert_array_equal(values, factorised(SOURCE, kernel, rank=N, seed=0).values)
+        assert np.abs(values @ values.T - K).max() <= 1e-9
+
+
+def test_a_longer_factor_goes_on_from_what_is_stored(built):
+    first = factor(built, rank=100, source=Nothing(GRAMS))
+    whole = factor(built)
+    assert_array_equal(whole.values[:, :100], first.values)
+    assert [(one.kernel, one.piece) for one in built.blocks] == [(0, 0), (0, 1), (1, 0), (2, 0)]
+    assert_array_equal(factor(built, source=Nothing(GRAMS)).values, whole.values)
+
+
+def test_any_zarr_library_reads_the_columns(built):
+    whole = factor(built)
+    group = zarr.open_group(built.location, mode="r")
+    assert group.attrs["label"] == "some"
+    assert_array_equal(group["factors"][0].T[:, : whole.rank], whole.values)
+    assert_array_equal(group["pivots"][0][: whole.rank], whole.pivots)
+    assert_array_equal(group["pivots"][2, 2:], -1)
+    assert (group["seconds"][:2, 0] >= 0.0).all()
+
+
+def test_single_precision_takes_half_of_the_bytes_and_is_resumed_to_the_bit(tmp_path):
+    stores = [
+        FactorStore.create(tmp_path, name, FactorShape(3, N, "float32")) for name in ("a", "b")
+    ]
+    at_once = factor(stores[0])
+    factor(stores[1], rank=100)
+    assert_array_equal(factor(stores[1]).values, at_once.values)
+    assert stores[0].n_bytes < SHAPE.piece_bytes * 1.01
+    assert (at_once.values == at_once.values.astype(np.float32)).all()
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("array", ["factors/c/0/0/0", "pivots/c/0/0"])
+@pytest.mark.parametrize("how", [damage, lambda path: path.write_bytes(b"x"), Path.unlink])
+def test_a_damaged_piece_is_told_and_made_again(built, array, how):
+    whole = factor(built, rank=100)
+    how(Path(built.location) / array)
+    with pytest.raises(StoreError, match="piece 0 of the factor of kernel 0"):
+        built.read(built.block(0, 0))
+    marked = (Path(built.location) / "pivots/c/0/0").exists()
+    assert [one.index for one in built.verify()] == [0] * marked
+    assert_array_equal(factor(built, rank=100).values, whole.values)
+    assert built.verify() == []
+
+
+def test_damaged_pieces_are_dropped_and_built_again(built):
+    damage(Path(built.location) / "factors/c/1/0/0")
+    assert built.drop_damaged() == [built.block(1, 0).index]
+    assert [one.kernel for one in built.missing()] == [1]
+    assert build_factors(SOURCE, built, 0, built.missing()).blocks == 1
+
+
+def test_damaged_times_are_unknown(built):
+    path = Path(built.location) / "seconds/c/1/0/0"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert built.damaged_times() == ["seconds/c/1/0/0"]
+    assert built.build_time() is None
+    assert built.remove_damaged_times() == 1
+    assert built.damaged_times() == []
+
+
+def test_a_piece_that_has_no_pivots_is_not_stored(built):
+    piece = built.read(built.block(0, 0))
+    other = built.block(0, 1)
+    put = type(built.blobs).put
+
+    def cut_off(self, name, parts, *, durable=True):
+        if name.startswith("pivots"):
+            raise KeyboardInterrupt
+        put(self, name, parts, durable=durable)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(built.blobs), "put", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            built.write(other, piece, BuildTime())
+    assert other not in built.blocks
+    with pytest.raises(StoreError, match="is not stored"):
+        built.read(other)
+
+
+@pytest.mark.parametrize(
+    "name", [GROUP, factor_documents.FACTORS, factor_documents.PIVOTS, factor_documents.SECONDS]
+)
+def test_a_damaged_description_is_mended_and_no_piece_made_again(built, name):
+    path = Path(built.location) / name
+    whole = path.read_bytes()
+    for damaged in (whole[:-9], whole.replace(b"float64", b"float32"), whole.replace(b"3", b"4")):
+        if damaged == whole:
+            continue
+        path.write_bytes(damaged)
+        with pytest.raises(StoreError):
+            FactorStore.open(path.parents[len(Path(name).parents)], "bank")
+        root = Path(built.location).parent
+        assert FactorStore.create(root, "bank", SHAPE, {"label": "some"}).missing() == []
+        assert path.read_bytes() == whole
+
+
+def test_a_bank_of_others_is_not_written_over(built):
+    root = Path(built.location).parent
+    with pytest.raises(StoreError, match="factors of"):
+        FactorStore.create(root, "bank", FactorShape(3, N, "float32"))
+    GramStore.create(root, "grams", 3, TileLayout.for_points(N), "float64")
+    with pytest.raises(StoreError, match="no such file"):
+        FactorStore.create(root, "grams", SHAPE)
+    path = Path(built.location) / GROUP
+    document = json.loads(path.read_text())
+    document["attributes"]["factors"]["version"] = 99
+    path.write_text(json.dumps(document))
+    with pytest.raises(StoreError, match="version 99"):
+        FactorStore.create(root, "bank", SHAPE)
+
+
+def test_banks_are_opened_by_what_they_are(built):
+    root = Path(built.location).parent
+    GramStore.create(root, "grams", 3, TileLayout.for_points(N), "float64")
+    assert list_banks(root) == ["bank", "grams"]
+    assert isinstance(open_store(root, "bank"), FactorStore)
+    assert isinstance(open_store(root, "grams"), GramStore)
+    built.delete()
+    with pytest.raises(StoreError, match="no such file"):
+        open_store(root, "bank")
