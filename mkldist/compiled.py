@@ -74,9 +74,7 @@ class CompiledFunction:
             if self._dispatcher is None:
                 import numba
 
-                decorator = numba.njit(
-                    cache=True, nogil=True, fastmath=self._fastmath, no_cfunc_wrapper=True
-                )
+                decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
                 self._dispatcher = _load_lightly(decorator(self._function))
             return self._dispatcher
 
