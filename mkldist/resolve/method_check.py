@@ -121,12 +121,16 @@ def check_banks(spec: SweepSpec) -> None:
 
 
 def check_kernel_numbers(
-    grids: Mapping[str, Mapping[str, MethodGrid]], banks: Mapping[tuple[str, str], BankFacts]
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
 ) -> None:
     """Refuse the number of a kernel that a bank does not have.
 
     Parameters
     ----------
+    spec : SweepSpec
+        The sweep.
     grids : mapping of str to mapping of str to MethodGrid
         All settings of the sweep's methods, by data set and key.
     banks : mapping of (str, str) to BankFacts
@@ -137,8 +141,13 @@ def check_kernel_numbers(
     mkldist.errors.SpecError
         Naming the first method with such a number, and the bank.
     """
+    keys = {
+        bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
+        for bank in spec.sized_banks
+    }
     for (dataset, bank), facts in banks.items():
-        for key, grid in grids[dataset].items():
+        for key in keys[bank]:
+            grid = grids[dataset][key]
             highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
             if highest >= facts.n_kernels:
                 raise SpecError(

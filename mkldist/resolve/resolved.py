@@ -153,7 +153,7 @@ def resolve(
                 if of_texts is not None and dataset.texts is not None:
                     check_custom(of_texts, dataset.texts.values[splits[0].known])
                 banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
-    check_kernel_numbers(grids, banks)
+    check_kernel_numbers(spec, grids, banks)
     check_factors(spec, grids, banks, datasets)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)

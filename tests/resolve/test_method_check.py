@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.planning.facts import BankFacts
 from mkldist.resolve.method_check import (
     check_banks,
     check_graph_has_use,
+    check_kernel_numbers,
     check_labels,
     check_method,
     check_sharing_has_use,
@@ -119,3 +121,14 @@ def test_banks_of_methods_are_there_and_every_bank_has_a_method():
     )
     with pytest.raises(SpecError, match=r"^banks\.do2009-9: found a bank on which no method runs"):
         check_banks(sweep(TWO_BANKS + LEVEL + 'banks = ["xu2008", "do2009-5"]\n'))
+
+
+def test_the_number_of_a_kernel_is_one_of_the_banks_of_its_method():
+    wide = '[[banks]]\nname = "wide"\nn_kernels = 2\nfamily = "xu2008"\n'
+    words = '[[methods]]\nname = "svm"\nkernel_number = [0, 5]\n'
+    sizes = {("a", "xu2008"): BankFacts(39, "k"), ("a", "wide"): BankFacts(2, "w")}
+    spec = sweep(f'{wide}[[methods]]\nname = "level"\n{words}banks = ["xu2008"]\n')
+    check_kernel_numbers(spec, resolve_methods(spec), sizes)
+    spec = sweep(f"{wide}{words}")
+    with pytest.raises(SpecError, match=r"kernel_number: found 5; expected a number from 0 to 1"):
+        check_kernel_numbers(spec, resolve_methods(spec), sizes)
