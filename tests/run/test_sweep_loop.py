@@ -174,8 +174,8 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     work = Work({}, (), batch_settings(spec_of(TEXT), folder))
     client.n_threads = threads
     loop = SweepLoop(client, work, store, consolidator, SilentProgress())
-    for item in items:
-        loop._tasks._in_flight[item.bank] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
+    for i, item in enumerate(items):
+        loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
     for batch, stage in stages.items():
         loop._announced.put({"batch": batch, "stage": stage})
     loop._housekeep()
