@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from mkldist.gram import loading
-from mkldist.run import build_banks, sweep
+from mkldist.run import build_banks, other_machines, sweep
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import batch_settings
 from tests.run.here import Client
@@ -46,6 +46,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
         return type(settings)(**{**vars(settings), "topic": ""})
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
+    monkeypatch.setattr(other_machines, "other_machines", lambda *_: nullcontext())
     monkeypatch.setattr(sweep, "batch_settings", silent_settings)
     monkeypatch.setattr(build_banks, "batch_settings", silent_settings)
     monkeypatch.setattr(loading, "PAUSES", (0.0,))

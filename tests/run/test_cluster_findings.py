@@ -26,25 +26,34 @@ THREE = {**TWO, "tcp://b:1": replace(ONE, host="b")}
 
 
 def test_equal_versions_are_one_finding_and_each_difference_is_a_fault():
-    [same] = version_findings([])
+    [same] = version_findings([], 2)
     assert same.words.startswith("Python 3.")
     assert not same.hinders
     older = [Difference(f"tcp://a:{i}", "numpy", "version 1", "version 2") for i in range(5)]
     lacks = Difference("scheduler", "mkldist", "no installation", "version 2")
-    found = list(version_findings([*older, lacks]))
-    assert [one.hinders for one in found] == [True, True]
+    found = list(version_findings([*older, lacks], 1))
+    assert [one.hinders for one in found] == [False, True]
     assert found[0].words == (
         "worker tcp://a:0, worker tcp://a:1, worker tcp://a:2, … 2 more: "
-        "version 1 of numpy; version 2 here"
+        "version 1 of numpy; version 2 here; sweeps leave them out"
     )
+    assert all(one.hinders for one in version_findings(older, 0))
     assert found[1].words == "scheduler: no installation of mkldist; version 2 here"
 
 
-def test_a_place_that_one_worker_does_not_share_is_a_fault():
-    good, bad = place_findings("banks", "/b", {"tcp://a:1": "", "tcp://b:1": NOTHING_THERE})
+def test_a_folder_that_a_worker_does_not_share_is_no_fault_but_a_store_that_none_reaches_is():
+    wrong = {"tcp://a:1": "", "tcp://b:1": NOTHING_THERE}
+    good, other = place_findings("banks", "/b", wrong)
     assert good.words == "/b, read and written by 1 worker"
-    assert (good.hinders, bad.hinders) == (False, True)
-    assert bad.words == f"/b, worker tcp://b:1: {NOTHING_THERE}"
+    assert (good.hinders, other.hinders) == (False, False)
+    assert other.words == (
+        f"/b, worker tcp://b:1: {NOTHING_THERE}; each machine builds banks for itself instead"
+    )
+    [records] = place_findings("results", "/r", {"tcp://a:1": NOTHING_THERE})
+    assert records.words.endswith("records and data go through the scheduler instead")
+    assert [one.hinders for one in place_findings("banks", "s3://b", wrong)] == [False, False]
+    [unreached] = place_findings("banks", "s3://b", {"tcp://a:1": NOTHING_THERE})
+    assert unreached.hinders
     [unlocked] = place_findings("results", "/r", {"tcp://a:1": NO_LOCK})
     assert not unlocked.hinders
     assert "one machine alone" in unlocked.advice

@@ -110,7 +110,7 @@ def test_kills_of_a_worker_and_of_the_coordinator_lose_no_record(folder, tmp_pat
             n = len(record_times(output))
             wait_until(lambda: len(record_times(output)) >= n + 4, "4 more are", process)
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            process.communicate()
         finally:
             end(process)
         before = record_times(output)

@@ -19,6 +19,7 @@ from mkldist.results.state import RunState
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
+from mkldist.run.in_flight import _InFlight
 from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
@@ -173,7 +174,8 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     work = Work({}, (), batch_settings(spec_of(TEXT), folder))
     client.n_threads = threads
     loop = SweepLoop(client, work, store, consolidator, SilentProgress())
-    loop._tasks._in_flight = {str(i): (item, None, 0.0) for i, item in enumerate(items)}
+    for i, item in enumerate(items):
+        loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
     for batch, stage in stages.items():
         loop._announced.put({"batch": batch, "stage": stage})
     loop._housekeep()

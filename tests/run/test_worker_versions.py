@@ -14,9 +14,10 @@ from distributed import LocalCluster
 
 from mkldist.errors import UnfitClusterError
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.worker_versions import Compared, differences
 from mkldist.worker.versions import PACKAGES
 from tests.run.dask_processes import DASK
-from tests.run.sweeps import end, records, start_process, sweep_text, wait_until
+from tests.run.sweeps import end, records, run_here, start_process, sweep_text, wait_until
 
 OLDER = "Metadata-Version: 2.1\nName: mkldist\nVersion: 0.0.1\n"
 WITHOUT = """
@@ -36,14 +37,19 @@ def test_a_worker_with_another_version_is_named_before_any_task(tmp_path):
     assert PACKAGES[0] == "mkldist"
     with ConnectOptions(n_workers=1).connect() as client:
         address = client.scheduler_info()["address"]
+        (worker,) = client.nthreads()
         with ConnectOptions(scheduler=address).connect() as second:  # equal versions are accepted
             assert second.submit(sum, (1, 2)).result(timeout=30) == 3
-        (worker,) = client.run(lambda: sys.path.insert(0, str(tmp_path)))
+            assert differences(second) == Compared((), (worker,))
+        client.run(lambda: sys.path.insert(0, str(tmp_path)))
+        [unequal], equal = vars(differences(client)).values()
+        assert (unequal.process, unequal.package, equal) == (worker, "mkldist", ())
         with pytest.raises(UnfitClusterError) as refused:
-            ConnectOptions(scheduler=address).connect().__enter__()
+            run_here(sweep_text({"uniform": [1.0]}), tmp_path / "small", address)
     said = str(refused.value)
-    assert said.startswith(f"worker {worker}: found version 0.0.1 of mkldist; expected version ")
-    assert "as in this process. Install the same versions" in said
+    assert said.startswith(f"worker {worker}: found version 0.0.1 of mkldist; version ")
+    assert "Install the same versions" in said
+    assert not records(tmp_path / "small")
 
 
 @contextmanager
@@ -79,20 +85,28 @@ def test_a_worker_that_joins_late_with_another_version_ends_the_sweep(tmp_path):
     with begun_sweep(output) as (address, process), late_worker(address, path=str(tmp_path)):
         told, _ = process.communicate(timeout=100)
     assert process.returncode == 2, told
-    assert "found version 0.0.1 of mkldist; expected version " in told
+    assert "found version 0.0.1 of mkldist; version " in told
     assert not records(output)
 
 
 @pytest.mark.slow
-def test_a_worker_without_mkldist_that_joins_late_gets_no_task(tmp_path):
+@pytest.mark.parametrize("first", ["sound", "lacking"])
+def test_a_worker_without_mkldist_is_named_and_the_others_do_the_sweep(tmp_path, first):
     (tmp_path / "without.py").write_text(WITHOUT)
     output = tmp_path / "small"
     lacking = ["--preload", str(tmp_path / "without.py")]
-    with (
-        begun_sweep(output) as (address, process),
-        late_worker(address, *lacking),
-        late_worker(address),
-    ):
-        told, _ = process.communicate(timeout=100)
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+        address = cluster.scheduler_address
+        orders = [(), lacking] if first == "sound" else [lacking, ()]
+        with late_worker(address, *orders[0]), late_worker(address, *orders[1]):
+            wait_until(lambda: len(cluster.scheduler.workers) == 2, "both workers are there")
+            process = start_process(sweep_text({"uniform": [1.0]}), output, "--scheduler", address)
+            try:
+                told, _ = process.communicate(timeout=100)
+            finally:
+                end(process)
     assert process.returncode == 0, told
     assert len(records(output)) == 2
+    told = " ".join(told.split())
+    assert "is left out: no installation of mkldist; version" in told
+    assert told.count("is left out") == 1
