@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mkldist.devices import CPU
 from mkldist.gram.factored_kernels import limits_of
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import CommonParts, content_id, json_text
@@ -221,6 +222,7 @@ class _Planner:
             limits = limits_of(spec)
             n_bytes = kernels.n_kernels * factor_bytes(n_points, limits.first(n_points))
             factors = {"factors": [spec.rank, limits.tolerance]}
+        device = {} if spec.device == CPU else {"device": spec.device}
         identity = content_id(
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
@@ -231,6 +233,7 @@ class _Planner:
             cosine="cosine" in spec.normalisations,
             dtype=dtype,
             **factors,
+            **device,
         )
         return BankPlan(
             id=identity,
