@@ -17,7 +17,7 @@ ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counted counters errors identity machine_memory memory "
     "natural_order processors target",
-    "durable kernel_functions lapack methods.names row_places sealed",
+    "devices durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",
     "spec",
     "data kernels optim scores",

@@ -16,8 +16,8 @@ from mkldist.results.tree import open_results
 
 SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats")
 HEAVY = {
-    "bokeh", "dask", "distributed", "fsspec", "matplotlib", "netCDF4", "numba", "pandas", "pyarrow",
-    "sklearn", "xarray", "zarr", *SCIPY,
+    "array_api_compat", "bokeh", "dask", "distributed", "fsspec", "matplotlib", "netCDF4", "numba",
+    "pandas", "pyarrow", "sklearn", "torch", "xarray", "zarr", *SCIPY,
 }  # fmt: skip
 LIGHT = {"numpy", "pydantic", "rich", "scipy"}  # half of the import of a package, or less
 SWEEP = """

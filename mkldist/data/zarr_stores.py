@@ -12,7 +12,7 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.data.opening import REWRITE, check_file, exists
 from mkldist.data.raw import check_fits
-from mkldist.errors import DataError
+from mkldist.errors import DataError, MkldistError
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -53,6 +53,8 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
     try:
         node = zarr.open(path, mode="r")
         yield node if isinstance(node, zarr.Array) else dict(node.members())
+    except MkldistError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise DataError(
             where,

@@ -9,10 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from mkldist.arrays import Floating, Ints
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
+from mkldist.gram.device_source import passes_of
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Diagonal, Inner, Radii, Request
 from mkldist.gram.sources import BankSource, check_finite
 
 CHUNK_KERNELS = 48
@@ -24,7 +26,8 @@ MOST_THREADS = 8
 class RecomputedBank(Bank):
     """Kernels that are computed tile by tile on request, and never stored.
 
-    Memory holds a few chunks, whose number does not depend on M, and the kernels used last.
+    Memory holds a few chunks, whose number does not depend on M, and the kernels used last.  Where
+    the source has a device, the device answers what it can.
 
     Parameters
     ----------
@@ -41,6 +44,26 @@ class RecomputedBank(Bank):
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
         self._kept = KeptRows(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
+        self._on_device = passes_of(source)
+
+    def own_answer(self, request: Request) -> Floats | None:
+        """Answer a request on the device of the source, if it has one.
+
+        An answer that is not finite is left to the loops, which name the kernel.
+        """
+        if self._on_device is None:
+            return None
+        answer = self._on_device.answer(request)
+        if answer is None or not np.isfinite(answer).all():
+            return None
+        named = None if isinstance(request, Inner | Diagonal | Radii) else request.kernels
+        if named is None:
+            self.counter.passes += 1
+        else:
+            self.counter.matvecs += len(named)
+        n_kernels = self.n_kernels if named is None else len(named)
+        self.counter.bytes_computed += n_kernels * self.layout.n_entries * self.dtype.itemsize
+        return answer
 
     @property
     def sparse_limit(self) -> int:

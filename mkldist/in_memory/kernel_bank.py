@@ -92,6 +92,9 @@ class KernelBank:
         Factors begin with 100, and those that a solution is found to lack go on.
     tolerance : float, optional
         Share of a kernel's trace with which a factor ends before, by default 0.001.
+    device : str
+        What computes kernels in passes, and those of factors: ``"cpu"``, or a device of PyTorch
+        such as ``"cuda"``, as in a sweep file.
 
     Raises
     ------
@@ -134,6 +137,7 @@ class KernelBank:
         folder: str | Path | None = None,
         rank: int | None = None,
         tolerance: float | None = None,
+        device: str = "cpu",
     ) -> None:
         from mkldist.in_memory.given_features import Features
         from mkldist.in_memory.given_kernels import bank_spec
@@ -144,7 +148,7 @@ class KernelBank:
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
         features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
         settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
-        spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance)
+        spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance, device=device)
         given = given_views(kernels, features)
         self._content = bank_of_features(
             features, spec, groups or {}, seed, folder, given, views or {}

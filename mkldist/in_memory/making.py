@@ -14,8 +14,9 @@ from mkldist.arrays import Array, Bools
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import SpecError
 from mkldist.gram.bank import Bank
+from mkldist.gram.device_source import on_device
 from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.sources import ArraySource
+from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
@@ -106,14 +107,15 @@ def bank_of_features(
     keeping = Keeping.of(spec)
     cosine = "cosine" in keeping.normalisations
     origin = _origin(features, kernels, dataset, cosine)
+    source = on_device(origin.source, spec.device, "device")
     if spec.backend == FACTORS:
-        return _factored(origin, keeping, spec, seed)
+        return _factored(origin, source, keeping, spec, seed)
     size = BankSize(len(kernels), features.n_points, keeping.stored_type)
     kept = backend_for(keeping.backend, size, "recompute")
     if kept == "memory":
-        opened = StoredBank(loaded(origin.source, size.dtype), None)
+        opened = StoredBank(loaded(source, size.dtype), None)
     elif kept == "recompute":
-        opened = StoredBank(recomputed(origin.source), None)
+        opened = StoredBank(recomputed(source), None)
     else:
         points = array_id(*_arrays(dataset))
         identity = content_id(points=points, kernels=kernels.fingerprint, cosine=cosine)
@@ -134,12 +136,16 @@ def _check_one_process(backend: str) -> None:
 
 
 def _factored(
-    origin: FeatureOrigin | MixedOrigin, keeping: Keeping, spec: BankSpec, seed: int
+    origin: FeatureOrigin | MixedOrigin,
+    source: BankSource,
+    keeping: Keeping,
+    spec: BankSpec,
+    seed: int,
 ) -> BankContent:
     """Return a bank of thin factors, with the normalisation that the kernels themselves have."""
     from mkldist.in_memory.factoring import factored
 
-    made = factored(origin.source, spec, seed)
+    made = factored(source, spec, seed)
     [view] = made.views([None], _but_cosine(keeping))
     made = replace(made, scale=view.scale)
     return BankContent(made.view, origin, spec.backend, str(keeping), factored=made)

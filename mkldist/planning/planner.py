@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mkldist.devices import CPU
 from mkldist.gram.factor_documents import VERSION
 from mkldist.gram.factored_kernels import limits_of
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
@@ -227,6 +228,7 @@ class _Planner:
         dtype = self._dtype(spec, n_values)
         in_memory = "float64" if factors else dtype
         n_bytes = n_values * np.dtype(in_memory).itemsize
+        device = {} if spec.device == CPU else {"device": spec.device}
         identity = content_id(
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
@@ -237,6 +239,7 @@ class _Planner:
             cosine="cosine" in spec.normalisations,
             dtype=dtype,
             **factors,
+            **device,
         )
         return BankPlan(
             id=identity,

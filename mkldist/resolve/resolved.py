@@ -24,6 +24,7 @@ from mkldist.identity import array_id
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.planning.facts import BankFacts, DatasetFacts
+from mkldist.resolve.device_check import check_device
 from mkldist.resolve.factor_check import check_factors
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
@@ -146,6 +147,7 @@ def resolve(
                     lists[bank.label] = BankKernels.of(bank, dataset, spec.seed)
                 kernels[place] = lists[bank.label]
                 check_presence(bank, dataset, kernels[place])
+                check_device(bank, kernels[place], dataset)
                 own = kernels[place].of_features
                 if own is not None:
                     _check_kernels(bank, own, spec.preprocessing_of(entry), dataset, splits)

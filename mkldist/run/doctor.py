@@ -27,6 +27,7 @@ EXTRAS = {
     "parquet": "pyarrow",
     "dashboard": "bokeh",
     "cluster": "dask_jobqueue",
+    "gpu": "torch",
 }
 """Package that each extra installs, by the name under which it is imported."""
 PIECE_BYTES, PIECES = 2**20, 64  # of the file whose writing is timed

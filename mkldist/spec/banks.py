@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from mkldist.devices import CPU
 from mkldist.kernel_functions.custom import CustomFunction, entry_points
 from mkldist.kernel_functions.definition import Kind, Parameter
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
@@ -296,6 +297,15 @@ class BankSpec(Model):
         "unless a solution asks for more; 0.001 by default.",
     )
 
+    device: str = Field(
+        CPU,
+        min_length=1,
+        description='What computes kernels in passes, and those of factors: `"cpu"`, the compiled '
+        'loops; `"cuda"`, `"cuda:1"` or `"xpu"`, a device of PyTorch; or `"torch:cpu"`, PyTorch on '
+        'the processor. Others than `"cpu"` need `backend = "recompute"` or `"factors"`, and '
+        "kernels with `gaussian`, `polynomial`, `linear` or `laplacian-rbf`.",
+    )
+
     _series: str = PrivateAttr("")
 
     @model_validator(mode="after")
@@ -316,6 +326,11 @@ class BankSpec(Model):
             raise ValueError(
                 f'found backend = "{self.backend}" and dtype = "float32"; expected float64, in '
                 "which kernels are computed: none is stored"
+            )
+        if self.device != CPU and self.backend not in ("recompute", FACTORS):
+            raise ValueError(
+                f'found device = "{self.device}" and backend = "{self.backend}"; expected '
+                f'backend = "recompute" or "{FACTORS}", whose kernels are computed in passes'
             )
         self._check_factors()
         given = [entry.function for entry in self.kernels] + [self.family]

@@ -20,8 +20,10 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
+from mkldist.devices import CPU
 from mkldist.errors import DataError
 from mkldist.gram.bank_kernels import BankKernels
+from mkldist.gram.device_source import on_device
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.node_folders import NodeFolders
@@ -165,6 +167,8 @@ class BankInputs:
         True if kernels are scaled to unit self-similarities.
     seed : int
         Seed of the sweep, which the inner folds are drawn with.
+    device : str
+        What computes the kernels, see :mod:`mkldist.devices`.
     """
 
     dataset: Dataset
@@ -174,6 +178,7 @@ class BankInputs:
     kernels: BankKernels | None
     cosine: bool
     seed: int
+    device: str = CPU
     _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
 
     @property
@@ -184,7 +189,8 @@ class BankInputs:
     def source(self) -> BankSource:
         """Return the source of the bank's values: kernels on points, or precomputed matrices."""
         if self.kernels is not None:
-            return self.kernels.source(self.dataset, self.points, self.rows, cosine=self.cosine)
+            own = self.kernels.source(self.dataset, self.points, self.rows, cosine=self.cosine)
+            return on_device(own, self.device, f"data set {self.dataset.name!r}: device")
         if self.dataset.grams is None:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
@@ -306,7 +312,8 @@ def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) 
     if dataset.x is not None:
         points = preprocessed(plan.preprocessing, dataset, split)
     rows = None if split is None else split.known
-    return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
+    device = plan.spec.device
+    return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed, device)
 
 
 @lru_cache(maxsize=CACHED_BANKS)

@@ -12,6 +12,7 @@ from mkldist.data.files import is_table, read_file
 from mkldist.data.raw import RawData
 from mkldist.data.zarr_files import opened_group
 from mkldist.data.zarr_stores import is_zarr
+from mkldist.errors import DataError
 from tests.data.mistakes import mistake
 
 X = np.random.default_rng(0).normal(size=(50, 3))
@@ -118,8 +119,11 @@ def test_both_formats(tmp_path, zarr_format):
     ],
 )
 def test_groups_that_hold_no_data_set(tmp_path, arrays, words):
+    path = group(tmp_path, **arrays)
     with mistake(*words):
-        read(group(tmp_path, **arrays))
+        read(path)
+    with pytest.raises(DataError, match=r"^(?!.*damaged)"):
+        read(path)
 
 
 def test_folders_that_hold_no_group(tmp_path):

@@ -1,0 +1,145 @@
+"""Requests for kernels on points, answered on a device from tiles that never leave it.
+
+A tile of kernel values is computed, multiplied and forgotten: memory of the device holds the
+points, the vectors and a few tiles.  All numbers are float64, and so are all sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.devices import Device
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.kernels.array_values import ArrayValues
+
+EDGE = 2048  # points on each side of a tile, which takes 32 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePasses:
+    """Passes over kernels on a device.
+
+    Parameters
+    ----------
+    values : ArrayValues
+        Their values.
+    """
+
+    values: ArrayValues
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self.values.device
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return len(self.values.points)
+
+    def answer(self, request: Request) -> Floats | None:
+        """Return the answer to a request; None for one that the device does not answer.
+
+        Parameters
+        ----------
+        request : request
+            A request that fits the kernels, see :mod:`mkldist.gram.requests`.
+        """
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._answered(request)
+
+    def _answered(self, request: Request) -> Floats | None:
+        match request:
+            case Quadratic(vectors, kernels):
+                columns = vectors.reshape(self.n_points, -1)
+                return self._forms(columns, kernels).reshape(-1, *vectors.shape[1:])
+            case Matvec(kernels, vectors):
+                columns = vectors.reshape(self.n_points, -1)
+                return self._products(columns, kernels).reshape(-1, *vectors.shape)
+            case Inner(matrices):
+                return self._inner(matrices)
+            case Combine(weights, kernels, memory, _):
+                sums = self._sums(np.atleast_2d(weights), kernels, memory)
+                return sums[0] if weights.ndim == 1 else sums
+            case _:
+                return None
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """Return the values of one kernel between some points and others, (r, c)."""
+        places = np.arange(self.n_points)[columns]
+        found = np.empty((len(rows), len(places)))
+        for start in range(0, len(places), EDGE**2 // max(1, len(rows)) + 1):
+            stop = min(start + EDGE**2 // max(1, len(rows)) + 1, len(places))
+            [(_, values)] = self.values.tile(np.array([kernel]), rows, places[start:stop])
+            found[:, start:stop] = self.device.host(values)
+        return found
+
+    def _tiles(self, kernels: Ints) -> Iterator[tuple[slice, slice, float, int, Any]]:
+        """Yield rows, columns, weight and values of upper tiles, with each kernel's place."""
+        starts = range(0, self.n_points, EDGE)
+        for i in starts:
+            rows = slice(i, min(i + EDGE, self.n_points))
+            for j in starts[starts.index(i) :]:
+                cols = slice(j, min(j + EDGE, self.n_points))
+                for place, values in self.values.tile(kernels, rows, cols, diagonal=i == j):
+                    yield rows, cols, 1.0 if i == j else 2.0, place, values
+
+    def _chosen(self, kernels: Ints | None) -> Ints:
+        return np.arange(len(self.values.kernels)) if kernels is None else kernels
+
+    def _forms(self, vectors: Floats, kernels: Ints | None) -> Floats:
+        """Return ``v'K v``, (S, R)."""
+        chosen, xp = self._chosen(kernels), self.device.xp
+        found = [self.device.zeros((vectors.shape[1],)) for _ in chosen]
+        own = self.device.array(vectors)
+        for rows, cols, weight, place, values in self._tiles(chosen):
+            forms = xp.sum(own[rows, :] * xp.matmul(values, own[cols, :]), axis=0)
+            found[place] = found[place] + weight * forms
+        return np.array([self.device.host(forms) for forms in found]).reshape(len(chosen), -1)
+
+    def _products(self, vectors: Floats, kernels: Ints) -> Floats:
+        """Return ``K V``, (S, n, R)."""
+        xp = self.device.xp
+        found = np.zeros((len(kernels), *vectors.shape))
+        own = self.device.array(vectors)
+        for rows, cols, _, place, values in self._tiles(kernels):
+            found[place, rows] += self.device.host(xp.matmul(values, own[cols, :]))
+            if rows != cols:
+                found[place, cols] += self.device.host(xp.matmul(values.T, own[rows, :]))
+        return found
+
+    def _inner(self, matrices: Floats) -> Floats:
+        """Return ``<K, W>``, (M, R)."""
+        chosen, xp = self._chosen(None), self.device.xp
+        found = np.zeros((len(chosen), len(matrices)))
+        for rows, cols, weight, place, values in self._tiles(chosen):
+            for column, matrix in enumerate(matrices):
+                part = self.device.array(matrix[rows, cols])
+                found[place, column] += weight * float(xp.sum(values * part))
+        return found
+
+    def _sums(self, weights: Floats, kernels: Ints | None, memory: Floats | None) -> Floats:
+        """Return ``sum_m w_m K_m`` of R weight vectors, (R, n, n)."""
+        n, chosen = self.n_points, self._chosen(kernels)
+        used = np.flatnonzero(weights.any(axis=0))
+        fits = memory is not None and memory.shape == (n, n) and len(weights) == 1
+        found = np.zeros((len(weights), n, n)) if not fits or memory is None else memory[None]
+        starts = range(0, n, EDGE)
+        places = [slice(start, min(start + EDGE, n)) for start in starts]
+        for i, rows in enumerate(places):
+            for cols in places[i:]:
+                shape = len(weights), rows.stop - rows.start, cols.stop - cols.start
+                totals = [self.device.zeros(shape[1:]) for _ in weights]
+                tile = self.values.tile(chosen[used], rows, cols, diagonal=rows == cols)
+                for place, values in tile:
+                    for r, row in enumerate(weights[:, used[place]].tolist()):
+                        totals[r] = totals[r] + row * values
+                for matrix, total in zip(found, totals, strict=True):
+                    matrix[rows, cols] = self.device.host(total)
+                    matrix[cols, rows] = matrix[rows, cols].T
+        return found

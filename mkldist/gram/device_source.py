@@ -1,0 +1,133 @@
+"""Kernels on points whose passes, and whose values for factors, a device computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.devices import CPU, Device, device_named
+from mkldist.errors import SpecError
+from mkldist.gram.device_passes import DevicePasses
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import BankSource, FeatureSource
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
+from mkldist.kernels.gaps import without_gaps
+from mkldist.kernels.gram_tiles import BASE_OF, INNER
+from mkldist.kernels.kernel_list import KernelList
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceSource(FeatureSource):
+    """Kernels on features, with a device for their passes.
+
+    The loops of this processor compute what the device is not asked for.
+
+    Parameters
+    ----------
+    points, kernels, cosine
+        See :class:`~mkldist.gram.sources.FeatureSource`.
+    device : Device
+        The device.
+    """
+
+    device: Device | None = None
+
+    @cached_property
+    def passes(self) -> DevicePasses | None:
+        """Passes over all kernels on the device."""
+        if self.device is None:
+            return None
+        points = self.points if self.presence is None else without_gaps(self.points)
+        return DevicePasses(ArrayValues(self.device, points, self.kernels, self._factors))
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`mkldist.gram.sources.BankSource.between`."""
+        if self.passes is None:
+            return super().between(kernel, rows, columns)
+        return self.passes.between(kernel, rows, columns)
+
+    def at(self, points: Ints) -> DeviceSource:
+        """See :meth:`mkldist.gram.sources.BankSource.at`."""
+        return replace(self, points=self.points[points])
+
+    @cached_property
+    def _factors(self) -> Floats | None:
+        """Factors of the rows and columns of each kernel, (M, n); None if all are 1."""
+        of_products = BASE_OF[self.kernels.function] == INNER
+        divided = self.cosine and bool(of_products.any())
+        if not divided and self.presence is None:
+            return None
+        found = np.ones((self.n_kernels, self.n_points))
+        if divided:
+            plain = FeatureSource(self.points, self.kernels)
+            lengths = inverse_lengths(plain.diagonals(slice(0, self.n_kernels)))
+            found[of_products] = lengths[of_products]
+        if self.presence is not None:
+            found *= self.presence[slice(0, self.n_kernels)]
+        return found
+
+
+def on_device(source: BankSource, name: str, where: str) -> BankSource:
+    """Return a source whose passes a device computes; the source itself for ``"cpu"``.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    name : str
+        The device, see :mod:`mkldist.devices`.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If the device is not there, or does not compute these kernels.
+    """
+    if name == CPU:
+        return source
+    own = source.kernels if isinstance(source, FeatureSource) else None
+    device = device_for(own, name, where)
+    if not isinstance(source, FeatureSource):
+        return source
+    return DeviceSource(source.points, source.kernels, source.cosine, device)
+
+
+def device_for(kernels: KernelList | None, name: str, where: str) -> Device:
+    """Return the device that computes some kernels.
+
+    Parameters
+    ----------
+    kernels : KernelList or None
+        The kernels; None for others than those of dense features.
+    name, where
+        As for :func:`on_device`.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        As for :func:`on_device`.
+    """
+    device = device_named(name, where)
+    if kernels is None or not takes(kernels):
+        raise SpecError(
+            where,
+            f'"{name}" for other kernels than devices compute',
+            f"kernels of dense features with {', '.join(TAKEN)}",
+            'Set device = "cpu", or give these kernels a bank of their own',
+        )
+    return device
+
+
+def passes_of(source: BankSource) -> DevicePasses | None:
+    """Return the passes of a source on a device; None if it has none."""
+    if isinstance(source, DeviceSource):
+        return source.passes
+    if isinstance(source, SelectedSource) and isinstance(source.whole, DeviceSource):
+        whole = source.whole
+        return replace(whole, kernels=whole.kernels.select(source.index)).passes
+    return None
