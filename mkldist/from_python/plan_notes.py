@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mkldist.counted import counted
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
@@ -54,8 +55,8 @@ def factor_lines(plan: Plan) -> list[str]:
     largest = max(banks, key=certificate_bytes)
     built, certified = build_seconds(largest), certificate_bytes(largest)
     return [
-        f"factors:   {readable_bytes(largest.n_bytes)} in each task at first, made in about "
-        f"{built:.2g} s",
+        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first, built by "
+        f"{counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
         f"           a pass over the kernels for each certificate computes "
         f"{readable_bytes(round(certified))}, in about "
         f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s",

@@ -68,7 +68,18 @@ class DatasetFacts:
 
 @dataclass(frozen=True)
 class BankFacts:
-    """Facts of a bank on a data set: number and content hash of its kernels."""
+    """Facts of a bank on a data set.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number of kernels.
+    fingerprint : str
+        Content hash of the kernels.
+    on_factors : bool
+        True if thin factors stand for the kernels.
+    """
 
     n_kernels: int
     fingerprint: str
+    on_factors: bool = False

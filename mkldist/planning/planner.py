@@ -74,7 +74,8 @@ def make_plan(
         facts = datasets[dataset.name]
         for bank in spec.sized_banks:
             kernels = banks[dataset.name, bank.label]
-            for plan, groups in planner.banks(dataset, facts, bank, kernels):
+            used = bank.on_factors if kernels.on_factors else bank
+            for plan, groups in planner.banks(dataset, facts, used, kernels):
                 own = [batch for batch in planner.batches(plan, facts, groups) if batch.runs]
                 bank_plans += [plan] * bool(own)
                 batches += own

@@ -12,6 +12,7 @@ from mkldist.refit.choice import Choice
 from mkldist.resolve.search_check import n_asked
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.schema import ON_FACTORS
 from mkldist.results.tree import current
 from mkldist.results.zarr_documents import read_root
 from mkldist.spec.banks import BankSpec
@@ -51,7 +52,9 @@ class FittedFrom:
     @property
     def bank(self) -> BankSpec:
         """Bank of the setting."""
-        return next(bank for bank in self.spec.sized_banks if bank.label == self.record.bank)
+        found = next(bank for bank in self.spec.sized_banks if bank.label == self.record.bank)
+        thin = any(one.name in self.record.extra for one in ON_FACTORS)
+        return found.on_factors if thin else found
 
 
 def source_of(results: Path, choice: Choice) -> FittedFrom:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
-from mkldist.machine_memory import physical_memory
-from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.facts import BankFacts
-from mkldist.resolve.memory_limit import parse_memory
-from mkldist.solvers.base import Method
+from mkldist.resolve.factor_choice import memory_of, most_points
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
-from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.model import MethodSpec, SweepSpec
-
-MOST_POINTS = 10**8
 
 
 def check_factors(
@@ -47,16 +40,15 @@ def check_factors(
         Naming the first such method, the points up to which its matrices fit in memory, and the
         methods that can; or the first data set with unlabelled rows.
     """
-    for bank in (one for one in spec.sized_banks if one.backend == FACTORS):
-        for entry in (one for one in spec.methods if one.runs_on(bank)):
+    for bank in (one for one in spec.sized_banks if one.may_be_factors):
+        thin = [name for name in datasets if banks[name, bank.label].on_factors]
+        for entry in (one for one in spec.methods if thin and one.runs_on(bank)):
             refusal = METHODS[entry.name].refuses(ProblemFacts(factors=True))
             if refusal is not None:
-                most = max(facts.n_kernels for (_, label), facts in banks.items()
-                           if label == bank.label)  # fmt: skip
-                of_first = next(iter(grids.values()))
-                raise _refused(spec, bank, entry, refusal, of_first[entry.key], most)
-        for name, (_, splits) in datasets.items():
-            if any(len(split.unlabelled) for split in splits):
+                most = max(banks[name, bank.label].n_kernels for name in thin)
+                raise _refused(spec, bank, entry, refusal, grids[thin[0]][entry.key], most)
+        for name in thin:
+            if any(len(split.unlabelled) for split in datasets[name][1]):
                 raise SpecError(
                     f"banks.{bank.label}.backend",
                     f'"{FACTORS}" for data set {name!r}, which has unlabelled rows',
@@ -74,7 +66,7 @@ def _refused(
     n_kernels: int,
 ) -> SpecError:
     """Return the error of a method that cannot solve on a bank of factors."""
-    n_bytes = parse_memory(spec.memory) or physical_memory()
+    n_bytes = memory_of(spec)
     most = most_points(grid.method, next(iter(grid.points)), n_kernels, n_bytes)
     return SpecError(
         f"methods.{entry.key}",
@@ -83,24 +75,3 @@ def _refused(
         f"{refusal.others}: {one_of(methods_for(ProblemFacts(factors=True)))}",
         "Or give it a bank with another backend by banks = [...]",
     )
-
-
-def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
-    """Return the most points on which memory holds what a solver of a method needs.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    params : SolverParams
-        Its parameters.
-    n_kernels : int
-        Number M of kernels.
-    n_bytes : int
-        The memory.
-    """
-
-    def needed(n: int) -> int:
-        return method.memory(ProblemSize(n, n_kernels, n), params).needed
-
-    return max(bisect_right(range(MOST_POINTS), n_bytes, key=needed) - 1, 0)

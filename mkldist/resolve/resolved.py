@@ -26,6 +26,7 @@ from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.device_check import check_device
 from mkldist.resolve.factor_check import check_factors
+from mkldist.resolve.factor_choice import with_backends
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
 from mkldist.resolve.graph_views import check_graph_views, with_graph_views
@@ -156,6 +157,7 @@ def resolve(
                     check_custom(of_texts, dataset.texts.values[splits[0].known])
                 banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_kernel_numbers(spec, grids, banks)
+    banks = with_backends(spec, grids, banks, facts)
     check_factors(spec, grids, banks, datasets)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)

@@ -239,6 +239,10 @@ Normalisations = Annotated[
     | Annotated[tuple[Normalisation, ...], Strict(False), Tag(LIST)],
     either("the name of a normalisation or a list of them"),
 ]
+Allowed = Annotated[
+    Annotated[tuple[Literal["factors"], ...], Strict(False), Tag(LIST)],
+    either('a list of backends: ["factors"]'),
+]
 Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
                  "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
 
@@ -286,6 +290,12 @@ class BankSpec(Model):
         '`"factors"`, for many points, has a thin factor of each kernel, for methods that can '
         "solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.",
     )
+    allow: Allowed = Field(
+        (),
+        description='`["factors"]` lets `backend = "auto"` choose factors for a data set on which '
+        "the matrices of some solver on the bank do not fit in memory: the sweep's `memory`, or "
+        "else that of this machine.",
+    )
     rank: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description='Most columns of a factor, for `backend = "factors"`. By default the memory '
@@ -317,9 +327,9 @@ class BankSpec(Model):
                     "or [[banks.kernels]] entries"
                 )
             raise ValueError("found family and kernels; expected one of them")
-        if self.backend in ("recompute", FACTORS) and self.family == "precomputed":
+        if (self.backend == "recompute" or self.may_be_factors) and self.family == "precomputed":
             raise ValueError(
-                f'found backend = "{self.backend}" and family = "precomputed"; expected kernels '
+                f'found {self._backend_words} and family = "precomputed"; expected kernels '
                 "of features, which can be computed again"
             )
         if self.backend == "recompute" and self.dtype == "float32":
@@ -345,17 +355,37 @@ class BankSpec(Model):
 
     def _check_factors(self) -> None:
         """Refuse the keys of factors without these, and factors of centred kernels."""
+        if self.allow and self.backend != "auto":
+            raise ValueError(
+                f'found allow = ["{FACTORS}"] and backend = "{self.backend}"; expected '
+                'backend = "auto", which chooses, or no allow'
+            )
         for key, value in (("rank", self.rank), ("tolerance", self.tolerance)):
-            if value is not None and self.backend != FACTORS:
+            if value is not None and not self.may_be_factors:
                 raise ValueError(
                     f'found {key} = {value:g} and backend = "{self.backend}"; expected '
                     f'backend = "{FACTORS}", or no {key}'
                 )
-        if self.backend == FACTORS and "centre" in self.normalisations:
+        if self.may_be_factors and "centre" in self.normalisations:
             raise ValueError(
-                f'found backend = "{FACTORS}" and normalisation = "centre"; expected "trace", '
+                f'found {self._backend_words} and normalisation = "centre"; expected "trace", '
                 '"cosine", "variance" or "none"'
             )
+
+    @property
+    def may_be_factors(self) -> bool:
+        """True if thin factors stand for the kernels, or may do so."""
+        return self.backend == FACTORS or FACTORS in self.allow
+
+    @property
+    def on_factors(self) -> BankSpec:
+        """The same bank with thin factors for its kernels."""
+        return self.model_copy(update={"backend": FACTORS, "allow": ()})
+
+    @property
+    def _backend_words(self) -> str:
+        """What the sweep file says of factors, or else the backend."""
+        return f'allow = ["{FACTORS}"]' if self.allow else f'backend = "{self.backend}"'
 
     @property
     def label(self) -> str:

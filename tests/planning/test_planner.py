@@ -144,19 +144,32 @@ def test_preprocessing_fitted_per_split_needs_a_bank_per_split_and_globally_one(
 
 
 @pytest.mark.parametrize("fit", ["train", "all"])
-def test_factors_are_of_the_training_rows_of_each_split_and_are_not_stored(fit):
-    def factors(**more):
+def test_factors_are_of_the_training_rows_of_each_split_and_shared_by_all_limits(fit):
+    def factors(seed=0, **more):
         banks = [{"family": "xu2008", "backend": "factors", **more}]
-        return plan_of(spec_of(fit=fit, banks=banks), n_points=1000)
+        return plan_of(spec_of(fit=fit, banks=banks, seed=seed), n_points=1000)
 
     plan = factors()
     assert [b.split for b in plan.banks] == [0, 1, 2]
-    assert {(b.dtype, b.is_factored, b.stored) for b in plan.banks} == {("float64", True, False)}
+    assert {(b.dtype, b.is_factored, b.stored) for b in plan.banks} == {("float64", True, True)}
     assert {b.n_bytes for b in plan.banks} == {7 * 100 * 500 * 8}
-    assert plan.bank_bytes == 0
+    assert plan.bank_bytes == 3 * 7 * (100 * 500 * 8 + 4)
     assert {b.n_bytes for b in factors(rank=30).banks} == {7 * 30 * 500 * 8}
+    stores = [{bank.id for bank in one.banks} for one in (plan, factors(rank=30), factors(seed=1))]
+    assert stores[0] == stores[1]
+    assert not stores[0] & stores[2]
     ids = [{run.id for run in one.runs} for one in (plan, factors(rank=30), factors(tolerance=0.1))]
     assert not ids[0] & ids[1] | ids[0] & ids[2] | ids[1] & ids[2]
+
+
+def test_large_factors_are_stored_in_single_precision_where_the_tolerance_allows_it():
+    spec = spec_of(banks=[{"family": "xu2008", "backend": "factors"}])
+    [bank, *_] = plan_of(spec, n_points=10**6).banks
+    assert bank.n_bytes == 7 * 100 * 500_000 * 8
+    assert (bank.dtype, bank.stored_bytes) == ("float32", 7 * (100 * 500_000 * 4 + 4))
+    datasets, banks = facts_of(spec, n_points=10**6)
+    plan = make_plan(spec, datasets, banks, grids_on(datasets, tol=1e-6), 2, None)
+    assert {bank.dtype for bank in plan.banks} == {"float64"}
 
 
 @given(st.integers(1, 30), st.integers(1, 8))

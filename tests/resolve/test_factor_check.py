@@ -7,9 +7,8 @@ import tomllib
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.resolve.factor_check import most_points
+from mkldist.resolve.factor_choice import most_points
 from mkldist.resolve.resolved import resolve
 from mkldist.spec.model import SweepSpec
 
@@ -61,13 +60,3 @@ def test_such_methods_run_on_the_other_banks(tmp_path):
 def test_unlabelled_rows_are_refused(tmp_path):
     with pytest.raises(SpecError, match="'two_moons', which has unlabelled rows"):
         resolved(tmp_path, '[[methods]]\nname = "level"', SEMI)
-
-
-@pytest.mark.parametrize("name", ["level", "spicymkl"])
-def test_the_most_points_are_those_that_memory_holds(name):
-    method = METHODS[name]
-    most = most_points(method, method.params(), 10, 2**30)
-    needed = [method.memory(ProblemSize(n, 10, n), method.params()).needed
-              for n in (most, most + 1)]  # fmt: skip
-    assert needed[0] <= 2**30 < needed[1]
-    assert most_points(method, method.params(), 10, 1) == 0

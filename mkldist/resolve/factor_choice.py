@@ -1,0 +1,94 @@
+"""The choice of thin factors for the banks that allow them: where matrices do not fit in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mkldist.data.raw import physical_memory
+from mkldist.memory import ProblemSize
+from mkldist.planning.facts import BankFacts, DatasetFacts
+from mkldist.resolve.memory_limit import parse_memory
+from mkldist.solvers.base import Method
+from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.model import SweepSpec
+
+MOST_POINTS = 10**8
+
+
+def with_backends(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+    datasets: Mapping[str, DatasetFacts],
+) -> dict[tuple[str, str], BankFacts]:
+    """Return the facts of banks, which say for which of them thin factors stand.
+
+    A bank that allows factors gets them on a data set if memory does not hold what some solver on
+    it needs, of the matrices of all its points.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    grids : mapping of str to mapping of str to MethodGrid
+        By data set, all settings of its methods by their keys.
+    banks : mapping of (str, str) to BankFacts
+        Facts by data set and bank label.
+    datasets : mapping of str to DatasetFacts
+        Facts by data set.
+    """
+    found = dict(banks)
+    for bank in (one for one in spec.sized_banks if one.may_be_factors):
+        for name, facts in datasets.items():
+            place = name, bank.label
+            thin = bank.backend == FACTORS or not _fits(
+                spec, bank, grids[name], banks[place].n_kernels, max(facts.known_sizes)
+            )
+            found[place] = replace(banks[place], on_factors=thin)
+    return found
+
+
+def _fits(
+    spec: SweepSpec,
+    bank: BankSpec,
+    grids: Mapping[str, MethodGrid],
+    n_kernels: int,
+    n_points: int,
+) -> bool:
+    """Return True if memory holds the matrices of every solver on a bank."""
+    n_bytes = memory_of(spec)
+    own = (grids[entry.key] for entry in spec.methods if entry.runs_on(bank))
+    return all(
+        n_points <= most_points(grid.method, next(iter(grid.points)), n_kernels, n_bytes)
+        for grid in own
+    )
+
+
+def memory_of(spec: SweepSpec) -> int:
+    """Return the bytes that a worker may take: as the sweep says, or those of this machine."""
+    return parse_memory(spec.memory) or physical_memory()
+
+
+def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
+    """Return the most points on which memory holds what a solver of a method needs.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    params : SolverParams
+        Its parameters.
+    n_kernels : int
+        Number M of kernels.
+    n_bytes : int
+        The memory.
+    """
+
+    def needed(n: int) -> int:
+        return method.memory(ProblemSize(n, n_kernels, n), params).needed
+
+    return max(bisect_right(range(MOST_POINTS), n_bytes, key=needed) - 1, 0)
