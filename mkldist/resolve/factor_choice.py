@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mkldist.data.raw import physical_memory
+from mkldist.machine_memory import physical_memory
 from mkldist.memory import ProblemSize
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.memory_limit import parse_memory
