@@ -7,10 +7,15 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one thread of linear algebra a process, before numpy
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+# No test may fail because a machine is slow.
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
