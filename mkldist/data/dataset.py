@@ -86,11 +86,20 @@ class GivenGrams:
         Points that have the view.
     missing : {"zero"} or None
         As for :class:`View`.
+    made_of : str
+        Content id of what the matrices are computed from, beside the features; empty if they are
+        data themselves.  Their last bits may then differ from machine to machine.
     """
 
     grams: npt.NDArray[np.floating]
     present: Bools
     missing: MissingView | None = None
+    made_of: str = ""
+
+    @property
+    def content(self) -> tuple[npt.NDArray[Any], ...]:
+        """Arrays that tell these matrices from others."""
+        return (np.array([self.made_of]),) if self.made_of else (self.grams, self.present)
 
     def of(self, rows: Ints) -> GivenGrams:
         """Return the matrices of some of the points."""
@@ -210,7 +219,7 @@ class Dataset:
         groups = () if self.row_groups is None else (self.row_groups,)
         optional = () if self.absent is None else (self.absent,)
         sparse = () if self.sparse is None else sparse_parts(self.sparse)
-        given = [a for one in self.given.values() for a in (one.grams, one.present)]
+        given = [array for one in self.given.values() for array in one.content]
         texts = fingerprint_parts(self.texts)
         return array_id(
             self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse, *texts

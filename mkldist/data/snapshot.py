@@ -68,6 +68,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "groups": {name: list(members) for name, members in dataset.groups.items()},
         "views": {name: [list(v.columns), v.missing] for name, v in dataset.views.items()},
         "given": {name: one.missing for name, one in dataset.given.items()},
+        "made_of": {name: one.made_of for name, one in dataset.given.items() if one.made_of},
         "origin": dataset.origin,
         "impute": dataset.impute,
         "columns": None if dataset.columns is None else dataset.columns.as_dict(),
@@ -189,7 +190,12 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
         },
         sparse=_sparse_of(arrays),
         given={
-            name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
+            name: GivenGrams(
+                arrays[f"given-{i}"],
+                arrays[f"present-{i}"],
+                missing,
+                header.get("made_of", {}).get(name, ""),
+            )
             for i, (name, missing) in enumerate(header["given"].items())
         },
         origin=header["origin"],

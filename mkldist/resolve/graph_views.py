@@ -15,6 +15,7 @@ from mkldist.data.dataset import Dataset, GivenGrams, Split
 from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.raw import check_fits
 from mkldist.errors import SpecError
+from mkldist.identity import content_id
 from mkldist.kernels.graph_kernels import graph_kernels
 from mkldist.resolve.graph_check import check_images
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
@@ -104,10 +105,13 @@ def _joined(
         raise SpecError(
             where, f"no edge in graph {empty[0]} (from 0)", "graphs with edges", "Raise epsilon"
         )
+    graph_ids = [graph.identity for graph in graphs]
+    made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
+    own_grams = GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
     said = f"{view.name}, {counted(len(graphs), 'Gram matrix', 'Gram matrices')} of graphs"
     return replace(
         dataset,
-        given={**dataset.given, view.name: GivenGrams(grams, np.ones(n, dtype=np.bool_))},
+        given={**dataset.given, view.name: own_grams},
         account=replace(dataset.account, views=(*dataset.account.views, said)),
     )
 

@@ -52,6 +52,7 @@ VIEWS = Dataset(
     given={
         "k": GivenGrams(np.eye(6)[None], np.ones(6, dtype=bool)),
         "l": GivenGrams(np.diag([1.0, 1, 1, 1, 1, 0])[None], np.arange(6) < 5, "zero"),
+        "m": GivenGrams(2.0 * np.eye(6)[None], np.ones(6, dtype=bool), made_of="graphs"),
     },
 )
 VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))

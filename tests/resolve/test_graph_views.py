@@ -44,6 +44,19 @@ def test_matrices_are_those_of_the_graphs_in_their_order():
     assert found.account.views == ("near, 4 Gram matrices of graphs",)
 
 
+def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monkeypatch):
+    def found(*graphs):
+        return with_graph_views(entry(*graphs), ZSCORE, dataset(Y, x=X)).fingerprint
+
+    one, two = found({"neighbours": 2}), found({"neighbours": 3})
+    assert len({one, two, dataset(Y, x=X).fingerprint}) == 3
+    monkeypatch.setattr(
+        "mkldist.resolve.graph_views.graph_kernels",
+        lambda x, specs: graph_kernels(x, specs) * (1.0 + 1e-15),
+    )
+    assert found({"neighbours": 2}) == one
+
+
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
