@@ -46,7 +46,7 @@ def dask_cluster(
     scheduler = ["scheduler", "--host", host, "--port", "0", "--protocol", "tls"]
     with _stopped() as start:
         start(*DASK, *scheduler, *_common(certificates))
-        wait_until(note.exists, "the scheduler has noted its address")
+        wait_until(lambda: _is_noted(note), "the scheduler has noted its address")
         with dask_workers(certificates, n_workers=n_workers, through=through):
             yield json.loads(note.read_text())["address"]
     note.unlink(missing_ok=True)
@@ -77,6 +77,10 @@ def dask_workers(
 def _note(certificates: Path) -> Path:
     """Return the file in which a scheduler notes its address."""
     return certificates.parent / f"{certificates.name}-scheduler.json"
+
+
+def _is_noted(note: Path) -> bool:
+    return note.exists() and note.read_text().rstrip().endswith("}")
 
 
 def _common(certificates: Path) -> list[str]:
