@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,13 @@ class PostBox:
         from distributed import Queue
 
         self._client: Any = client
-        self.name = f"mkldist-{content_id(output=str(output.absolute()), machine=machine_id())}"
-        # A record that a killed coordinator took and did not write is to be computed again.
-        client.set_metadata([self.name], {})
-        self._letters = Queue(self.name, client=client, maxsize=MOST_WAITING)
         self._published: set[str] = set()
         self.n_records = self.received = self.n_fetches = self.fetched = 0
+        self.name = f"mkldist-{content_id(output=str(output.absolute()), machine=machine_id())}"
+        with _reaching():
+            # A record that a killed coordinator took and did not write is to be computed again.
+            client.set_metadata([self.name], {})
+            self._letters = Queue(self.name, client=client, maxsize=MOST_WAITING)
 
     def publish(self, snapshot: Path, banks: str) -> None:
         """Let workers fetch a snapshot.
@@ -78,7 +79,8 @@ class PostBox:
             name = published_name(self.name, snapshot.name, file)
             if blobs is None and name not in there:
                 content = (snapshot / file).read_bytes()
-                self._client.publish_dataset(content, name=name, override=True)
+                with _reaching():
+                    self._client.publish_dataset(content, name=name, override=True)
                 self._published.add(name)
             elif blobs is not None and (file == HEADER or file not in there):
                 blobs.put(file, [(snapshot / file).read_bytes()])
@@ -91,10 +93,8 @@ class PostBox:
         mkldist.errors.ClusterError
             If the scheduler is gone.
         """
-        try:
+        with _reaching():
             letters = self._letters.get(batch=True)
-        except OSError as error:
-            raise lost_scheduler() from error
         for letter in letters:
             content = letter.get(RECORD)
             if content is None:
@@ -107,7 +107,8 @@ class PostBox:
 
     def forget(self, batch: str) -> None:
         """Have the scheduler forget which records of a batch were sent."""
-        self._client.set_metadata([self.name, batch], {})
+        with _reaching():
+            self._client.set_metadata([self.name, batch], {})
 
     def close(self) -> None:
         """Take back what was published, and end the post."""
@@ -115,3 +116,12 @@ class PostBox:
             for name in self._published:
                 self._client.unpublish_dataset(name)
             self._letters.close()
+
+
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """Turn the error of a connection that breaks into that of a lost scheduler."""
+    try:
+        yield
+    except OSError as error:
+        raise lost_scheduler() from error

@@ -6,7 +6,6 @@ shares with this process.  A sweep uses the sound ones; each other one is named 
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +18,6 @@ from mkldist.run.scheduler_address import lost_scheduler
 from mkldist.run.shared_places import try_places
 from mkldist.run.wall_time import WallTime
 from mkldist.run.worker_versions import differences
-from mkldist.worker.versions import ADVICE
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -66,7 +64,8 @@ class Sharing:
     output : bool
         True if all see the output folder.  Otherwise records and data go through the scheduler.
     banks : bool
-        True if all reach the folder or store of banks.  Otherwise each machine builds its own.
+        True if all reach the folder or store of banks, or see the output folder if none is stored.
+        Otherwise each machine keeps its own.
     """
 
     output: bool = True
@@ -106,7 +105,7 @@ class Roster:
         self._examiner = ThreadPoolExecutor(1, thread_name_prefix="mkldist-roster")
         self._examining: Future[None] | None = None
         self._sharing: Sharing | None = None
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._told: set[str] = set()
 
     def first(self, wall_time: WallTime) -> Iterator[str]:
         """Wait for a worker that can be used; yield lines on others meanwhile.
@@ -128,13 +127,14 @@ class Roster:
         since, told = None, time.monotonic()
         while not (sound := self._sound(there := self._there())):
             wrong = {self._examined[one].wrong: one for one in there if one in self._examined}
-            if not wrong or len(self._examined.keys() & there) < len(there):
+            if not wrong or not all(one in self._examined for one in there):
                 since = None
             elif since is None:
                 since = time.monotonic()
             elif time.monotonic() - since > GRACE_SECONDS:
                 [(said, worker), *_] = wrong.items()
-                raise UnfitClusterError(f"worker {worker}", said, "a worker as needed", ADVICE)
+                hint = "'mkldist cluster check' says what each worker lacks"
+                raise UnfitClusterError(f"worker {worker}", said, "a worker to use", hint)
             yield from self.lines()
             if not there and time.monotonic() - told > NO_WORKERS_NOTE_SECONDS:
                 yield "waiting for workers: none has joined"
@@ -162,12 +162,14 @@ class Roster:
 
     def left_out(self) -> tuple[str, ...]:
         """Return the addresses of the workers that the sweep does not use."""
-        return tuple(worker for worker in self._examined if not self._is_sound(worker))
+        return tuple(one for one in list(self._examined) if not self._is_sound(one))
 
     def lines(self) -> Iterator[str]:
         """Yield a line on each worker that has been left out since the last call."""
-        while not self._lines.empty():
-            yield self._lines.get()
+        for worker in sorted(set(self._examined) - self._told):
+            if said := self._why_left_out(worker):
+                self._told.add(worker)
+                yield f"worker {worker} is left out: {said}"
 
     def close(self) -> None:
         """Examine nobody any more."""
@@ -185,7 +187,13 @@ class Roster:
         """Return the workers that may be used; have new ones examined."""
         if self._examining is not None and self._examining.done():
             done, self._examining = self._examining, None
-            done.result()
+            try:
+                done.result()
+            except OSError as error:
+                raise lost_scheduler() from error
+            except MkldistError:  # a medium that fails for a while ends no sweep that has begun
+                if self._sharing is None:
+                    raise
         new = [worker for worker in there if worker not in self._examined]
         if new and self._examining is None:
             self._examining = self._examiner.submit(self._examine, new)
@@ -193,30 +201,27 @@ class Roster:
 
     def _is_sound(self, worker: str) -> bool:
         """Return True if a worker was examined and has what the sweep needs."""
-        one = self._examined.get(worker)
-        if one is None or one.wrong:
-            return False
-        wanted = self._sharing
-        return wanted is None or not self._lacking(one.sharing, wanted)
+        return worker in self._examined and not self._why_left_out(worker)
 
-    def _lacking(self, there: Sharing, wanted: Sharing) -> str:
-        """Return the first place that the sweep shares and a worker does not; empty for none."""
-        if wanted.output and not there.output:
-            return self._needs.output
-        return self._needs.banks if wanted.banks and not there.banks else ""
+    def _why_left_out(self, worker: str) -> str:
+        """Return why a worker that was examined is not used; empty if it may be."""
+        one, wanted = self._examined[worker], self._sharing
+        if one.wrong or wanted is None:
+            return one.wrong
+        if wanted.output and not one.sharing.output:
+            return f"it does not share {self._needs.output}"
+        if wanted.banks and not one.sharing.banks:
+            return f"it does not share {self._needs.banks}"
+        return ""
 
     def _examine(self, workers: list[str]) -> None:
         """Examine workers; those that do not answer are asked again."""
         compared = differences(self._client, workers)
-        found = {one.process: Examined(str(one)) for one in reversed(compared.unequal)}
+        unequal = [one for one in compared.unequal if one.process in workers]
+        found = {one.process: Examined(str(one)) for one in reversed(unequal)}
         if compared.equal:
             found |= self._places(compared.equal)
-        for worker, one in found.items():
-            lacking = self._lacking(one.sharing, self._sharing) if self._sharing else ""
-            said = one.wrong or (lacking and f"it does not share {lacking}")
-            self._examined[worker] = one
-            if said:
-                self._lines.put(f"worker {worker} is left out: {said}")
+        self._examined.update(found)
 
     def _places(self, workers: Collection[str]) -> dict[str, Examined]:
         """Have workers try the places that they need, and import functions."""
@@ -227,11 +232,12 @@ class Roster:
         wrong = self._imports(tried.found.keys())
         is_url = "://" in self._needs.banks
         for worker in tried.found:
-            banks = not self._needs.banks or tried.is_shared(BANKS, worker)
+            output = tried.is_shared(OUTPUT, worker)
+            banks = tried.is_shared(BANKS, worker) if self._needs.banks else output
             said = wrong.get(worker, "")
             if is_url and not banks:
                 said = said or f"{self._needs.banks}: {tried.wrong[BANKS][worker]}"
-            found[worker] = Examined(said, Sharing(tried.is_shared(OUTPUT, worker), banks))
+            found[worker] = Examined(said, Sharing(output, banks))
         return found
 
     def _imports(self, workers: Collection[str]) -> dict[str, str]:

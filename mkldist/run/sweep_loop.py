@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mkldist.run.thread_worker import ThreadWorker
 
 WAIT_SECONDS = 0.25
+POST_SECONDS = 0.05  # where workers wait until the records are taken that they have sent
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class SweepLoop:
             self._client.subscribe_topic(topic, lambda event: self._announced.put(event[1]))
         try:
             while self._submit() or len(self._tasks):
-                outcome = self._tasks.wait(WAIT_SECONDS)
+                outcome = self._tasks.wait(POST_SECONDS if self._post_box else WAIT_SECONDS)
                 if outcome is not None:
                     self._settle(outcome)
                 self._housekeep()

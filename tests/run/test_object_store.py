@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.run.sweeps import run_process, solutions, sweep_text
+from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text
+from tests.run.test_no_shared_disk import can_hide, machines
 
 MISSING = [name for name in ("moto", "s3fs") if find_spec(name) is None]
 pytestmark = [
@@ -85,6 +86,28 @@ def test_a_misspelt_bucket_is_refused_by_name_and_not_made(server, tmp_path):
 def bank_verify(banks: str) -> int:
     words = [sys.executable, "-m", "mkldist", "bank", "verify", banks]
     return subprocess.run(words, capture_output=True, check=False, timeout=120).returncode
+
+
+@pytest.mark.skipif(not can_hide(), reason="mount namespaces are not allowed")
+def test_workers_that_share_a_bucket_alone_take_data_and_banks_from_it(
+    server, tmp_path, monkeypatch
+):
+    folder, banks = tmp_path / "disk", f"s3://{BUCKET}/of-machines"
+    folder.mkdir()
+    monkeypatch.setenv("MKLDIST_CACHE", str(folder / "cache"))
+    sweep(tmp_path / "local", str(tmp_path / "banks"))
+    with machines(folder) as options:
+        words = [*options, "--set", f'outputs.banks="{banks}"']
+        process = start_process(SWEEP, folder / "small", *words)
+        try:
+            said, _ = process.communicate(timeout=180)
+        finally:
+            end(process)
+    assert process.returncode == 0, said
+    assert f"fetch the data from {banks}" in " ".join(said.split())
+    assert solutions(folder / "small") == solutions(tmp_path / "local")
+    assert store().find(f"{BUCKET}/of-machines/snapshots")
+    assert bank_verify(banks) == 0
 
 
 @pytest.mark.parametrize("sound", [True, False], ids=["reached", "unreached"])

@@ -67,7 +67,7 @@ def on_other_machines(monkeypatch, sharing: Sharing) -> SchedulerInMemory:
 def test_a_sweep_finds_the_same_whatever_its_workers_share(tmp_path, client, monkeypatch):
     sweep(TEXT, tmp_path / "here" / "small")
     expected = solutions(tmp_path / "here" / "small")
-    for output, banks in ((True, False), (False, True), (False, False)):
+    for output, banks in ((True, False), (False, True)):
         folder = tmp_path / f"{output}-{banks}"
         monkeypatch.setenv("MKLDIST_CACHE", str(folder / "cache"))
         scheduler = on_other_machines(monkeypatch, Sharing(output, banks))
@@ -171,6 +171,11 @@ def test_what_all_sound_workers_share_is_shared(monkeypatch, workers, sharing):
     assert first(Cluster(monkeypatch, workers))[0].sharing == sharing
 
 
+def test_without_stored_banks_what_lies_beside_them_goes_with_the_output(monkeypatch):
+    for workers, sharing in (({"a": ()}, Sharing(False, False)), ({"a": BOTH}, Sharing())):
+        assert first(Cluster(monkeypatch, workers), Needs("/out"))[0].sharing == sharing
+
+
 def later(cluster: Cluster, one: Roster, **workers: Any) -> list[str]:
     """Have workers join, and return the lines on them when all are examined."""
     cluster.workers |= workers
@@ -186,8 +191,8 @@ def test_workers_that_cannot_be_used_are_left_out_in_one_line_each(monkeypatch):
     assert lines == ["worker b is left out: version 1 of mkldist; version 2 here"]
     assert one.sound(cluster.nthreads()) == {"a": 2}
     assert later(cluster, one, c=("banks",), d=BOTH, e="older") == [
-        "worker e is left out: version 1 of mkldist; version 2 here",
         "worker c is left out: it does not share /out",
+        "worker e is left out: version 1 of mkldist; version 2 here",
     ]
     assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
     assert set(one.left_out()) == {"b", "c", "e"}

@@ -48,7 +48,6 @@ def test_a_worker_with_another_version_is_named_before_any_task(tmp_path):
             run_here(sweep_text({"uniform": [1.0]}), tmp_path / "small", address)
     said = str(refused.value)
     assert said.startswith(f"worker {worker}: found version 0.0.1 of mkldist; version ")
-    assert "Install the same versions" in said
     assert not records(tmp_path / "small")
 
 
