@@ -73,10 +73,12 @@ class DevicePasses:
         """Return the values of one kernel between some points and others, (r, c)."""
         places = np.arange(self.n_points)[columns]
         found = np.empty((len(rows), len(places)))
-        for start in range(0, len(places), EDGE**2 // max(1, len(rows)) + 1):
-            stop = min(start + EDGE**2 // max(1, len(rows)) + 1, len(places))
-            [(_, values)] = self.values.tile(np.array([kernel]), rows, places[start:stop])
-            found[:, start:stop] = self.device.host(values)
+        step = EDGE**2 // max(1, len(rows)) + 1
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for start in range(0, len(places), step):
+                part = slice(start, start + step)
+                [(_, values)] = self.values.tile(np.array([kernel]), rows, places[part])
+                found[:, part] = self.device.host(values)
         return found
 
     def _tiles(self, kernels: Ints) -> Iterator[tuple[slice, slice, float, int, Any]]:

@@ -83,7 +83,8 @@ def test_values_for_factors(library):
 
 def test_selected_kernels_and_points_stay_on_the_device(library):
     source = on_device(FeatureSource(POINTS, kernels_of(4)), library, "device")
-    part = SelectedSource(source, SOME).at(np.arange(5, 16))
+    part = SelectedSource(SelectedSource(source, SOME[::-1]), np.array([2, 1, 0]))
+    part = part.at(np.arange(5, 16))
     passes = passes_of(part)
     plain = SelectedSource(FeatureSource(POINTS, kernels_of(4)), SOME)
     [expected] = answer(RecomputedBank(plain, 0), [Combine(np.ones(3))])
