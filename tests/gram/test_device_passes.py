@@ -42,7 +42,7 @@ REQUESTS = {
 @pytest.fixture(params=LIBRARIES)
 def library(request, monkeypatch):
     pytest.importorskip(request.param.partition(":")[0])
-    monkeypatch.setattr(device_passes, "EDGE", 9)  # three tiles a side, the last cut off
+    monkeypatch.setattr(device_passes, "PROCESSOR_EDGE", 9)  # three tiles a side, the last cut off
     return request.param
 
 
