@@ -95,9 +95,9 @@ def test_selected_kernels_and_points_stay_on_the_device(library):
 def test_work_is_counted(library):
     source = on_device(FeatureSource(POINTS, kernels_of(4)), library, "device")
     bank = RecomputedBank(source, 0)
-    answer(bank, [Quadratic(VECTORS), Matvec(SOME, VECTORS)])
-    assert (bank.counter.passes, bank.counter.matvecs) == (1, 3)
-    assert bank.counter.bytes_computed == (8 + 3) * 8 * bank.layout.n_entries
+    answer(bank, [Quadratic(VECTORS), Matvec(SOME, VECTORS), Combine(np.eye(8)[:2])])
+    assert (bank.counter.passes, bank.counter.matvecs, bank.counter.combines) == (1, 3, 2)
+    assert bank.counter.bytes_computed == (8 + 3 + 2) * 8 * bank.layout.n_entries
 
 
 def test_the_plain_path_has_no_device():
