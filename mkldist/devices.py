@@ -43,6 +43,11 @@ class Device:
     xp: Any
     place: Any = None
 
+    @property
+    def on_processor(self) -> bool:
+        """True if the device is the processor itself."""
+        return self.place is None or str(self.place) == CPU
+
     def array(self, values: Array) -> Any:
         """Return a copy of numbers of the host on the device, as float64."""
         own = np.ascontiguousarray(values, dtype=np.float64)

@@ -64,15 +64,7 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         raw = TABLES[extension](path, choice, where)
     elif extension == ARCHIVE:
         choice.check_label_alone(where, arrays=True)
-        raw = read_npz(
-            path,
-            choice.label,
-            where,
-            id=choice.id,
-            labelled=choice.labelled,
-            sparse=choice.sparse,
-            texts=choice.texts,
-        )
+        raw = read_npz(path, choice, where)
     else:
         choice.check_label_alone(where)
         raw = ARRAYS[extension](path, choice.label, where, sparse=choice.sparse)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floats
 from mkldist.counted import counted
 from mkldist.data.archives import NamedArrays, opened_npz
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.opening import REWRITE
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
@@ -25,17 +26,29 @@ IDS = "ids"
 SET_LABEL = "Set label = the name of the array of labels, or write one: {}, y=…)"  # by its writer
 
 
-def read_npz(
-    path: Path,
-    label: str | int | None,
-    where: str,
-    *,
-    id: str | None = None,
-    labelled: bool = True,
-    sparse: bool = False,
-    texts: tuple[str, ...] = (),
-) -> RawData:
+def read_npz(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read features, labels and partitions from a ``.npz`` file.
+
+    Reading unpickles nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    choice, where
+        As for :func:`arrays_data`.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, and as :func:`arrays_data`.
+    """
+    with opened_npz(path, where) as archive:
+        return arrays_data(archive, choice, where)
+
+
+def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawData:
+    """Return features, labels and partitions of named arrays.
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
     compressed sparse rows; ``y (n,)``; optionally ``feature_names (d,)``, and ``train``,
@@ -44,56 +57,20 @@ def read_npz(
 
     Parameters
     ----------
-    path : Path
-        The file.  Reading unpickles nothing.
-    label : str, int or None
-        Name of the array of labels; None means ``y``.
-    where : str
-        The place to name in a message.
-    id : str, optional
-        Name of an array that names the rows, (n,); by default ``ids`` if there is one.
-    labelled : bool
-        False for a file of features without labels, the file of a view.
-    sparse : bool
-        True to keep a matrix in compressed sparse rows as it is.
-    texts : tuple of str
-        Names of arrays of texts, (n,); with them, ``x`` may be absent.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, an array is absent or holds Python objects, or sizes disagree.
-    """
-    with opened_npz(path, where) as archive:
-        return arrays_data(
-            archive, label, where, id=id, labelled=labelled, sparse=sparse, texts=texts
-        )
-
-
-def arrays_data(
-    archive: NamedArrays,
-    label: str | int | None,
-    where: str,
-    *,
-    id: str | None = None,
-    labelled: bool = True,
-    sparse: bool = False,
-    texts: tuple[str, ...] = (),
-) -> RawData:
-    """Return features, labels and partitions of named arrays.
-
-    Parameters
-    ----------
     archive : NamedArrays
         The arrays.
-    label, where, id, labelled, sparse, texts
-        As for :func:`read_npz`.
+    choice : ColumnChoice
+        Names of the arrays of labels, by default ``y``; of names of the rows, by default ``ids`` if
+        there is one; and of texts, with which ``x`` may be absent.
+    where : str
+        The place to name in a message.
 
     Raises
     ------
     DataError
-        As for :func:`read_npz`.
+        If an array is absent or holds Python objects, or sizes disagree.
     """
+    label, texts = choice.label, choice.texts
     if isinstance(label, int):
         raise DataError(
             where,
@@ -102,7 +79,7 @@ def arrays_data(
             'Set label = "y"',
         )
     x = np.empty((0, 0))
-    kept = npz_sparse(archive, where) if sparse else None
+    kept = npz_sparse(archive, where) if choice.sparse else None
     if kept is None and (not texts or "x" in archive or _is_sparse(archive)):
         x = npz_features(archive, where)
     of_texts = npz_texts(archive, texts)
@@ -110,12 +87,12 @@ def arrays_data(
         x = np.empty((len(of_texts.values), 0))
     n_rows, n_features = x.shape if kept is None else kept.shape
     y: npt.NDArray[Any] = np.full(n_rows, "")
-    if labelled:
+    if choice.labelled:
         y = archive.required(label or "y", "labels", SET_LABEL.format(archive.writer))
     check_rows(n_rows, len(np.atleast_1d(y)), where)
     if of_texts is not None:
         _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
-    ids = row_names(archive, id, n_rows)
+    ids = row_names(archive, choice.id, n_rows)
     names = _feature_names(archive, n_features, where)
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
     partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)

@@ -157,11 +157,14 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
 
 
 def _scaled(spec: PreprocessingSpec, rows: _Rows, split: Split | None) -> Floats:
-    """Return all rows, filled and scaled, in memory that is taken once."""
+    """Return all rows, filled and scaled, in memory that is taken once.
+
+    Each feature is contiguous there, as the loops of kernels read it.
+    """
     if spec.scale == "none" and rows.fill is None:
         return rows.x
     scale = _scale_of(spec, rows, split)
-    result, bad = np.empty(rows.x.shape), ~np.isfinite(scale.spread)
+    result, bad = np.empty(rows.x.shape[::-1]).T, ~np.isfinite(scale.spread)
     for block in row_blocks(*_sizes(result)):
         before = rows[block]
         with np.errstate(over="ignore", invalid="ignore"):

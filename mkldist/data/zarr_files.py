@@ -35,7 +35,7 @@ COLUMN_KINDS = "biufSUTOMm"
 def read_zarr(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read features and labels from a group of zarr.
 
-    It has the arrays of a ``.npz`` file, see :func:`mkldist.data.npz_files.read_npz`, of which
+    It has the arrays of a ``.npz`` file, see :func:`mkldist.data.npz_files.arrays_data`, of which
     ``x`` is read a few rows at a time.  Or it is a table: an array (n,) for each column.
 
     Parameters
@@ -56,15 +56,7 @@ def read_zarr(path: Path, choice: ColumnChoice, where: str) -> RawData:
         if group.is_table:
             return table_data(group.table(), choice, where)
         choice.check_label_alone(where, arrays=True)
-        raw = arrays_data(
-            group,
-            choice.label,
-            where,
-            id=choice.id,
-            labelled=choice.labelled,
-            sparse=choice.sparse,
-            texts=choice.texts,
-        )
+        raw = arrays_data(group, choice, where)
         return replace(raw, own_memory=True)
 
 

@@ -183,9 +183,12 @@ class BankKernels:
         """
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
-            own = points if rows is None else points[rows]
-            source = PlainSource if is_sparse(own) else FeatureSource
-            parts.append(source(own, self.of_features, cosine))
+            if is_sparse(points):
+                own = points if rows is None else points[rows]
+                parts.append(PlainSource(own, self.of_features, cosine))
+            else:  # each feature contiguous, as the loops of kernels read it
+                own = points if rows is None else np.take(points.T, rows, axis=1).T
+                parts.append(FeatureSource(own, self.of_features, cosine))
         if self.of_texts is not None and dataset.texts is not None:
             texts = dataset.texts.values if rows is None else dataset.texts.values[rows]
             text_kernels = tuple(self.of_texts.names(self.text_names))

@@ -6,6 +6,7 @@ points, the vectors and a few tiles.  All numbers are float64, and so are all su
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,8 @@ from mkldist.devices import Device
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
 from mkldist.kernels.array_values import ArrayValues
 
-EDGE = 2048  # points on each side of a tile, which takes 32 MiB
+EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy
+PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,11 @@ class DevicePasses:
     def device(self) -> Device:
         """The device."""
         return self.values.device
+
+    @property
+    def edge(self) -> int:
+        """Points on each side of a tile."""
+        return PROCESSOR_EDGE if self.device.on_processor else EDGE
 
     @property
     def n_points(self) -> int:
@@ -73,21 +80,25 @@ class DevicePasses:
         """Return the values of one kernel between some points and others, (r, c)."""
         places = np.arange(self.n_points)[columns]
         found = np.empty((len(rows), len(places)))
-        for start in range(0, len(places), EDGE**2 // max(1, len(rows)) + 1):
-            stop = min(start + EDGE**2 // max(1, len(rows)) + 1, len(places))
-            [(_, values)] = self.values.tile(np.array([kernel]), rows, places[start:stop])
-            found[:, start:stop] = self.device.host(values)
+        step = self.edge**2 // max(1, len(rows)) + 1
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for start in range(0, len(places), step):
+                part = slice(start, start + step)
+                [(_, values)] = self.values.tile(np.array([kernel]), rows, places[part])
+                found[:, part] = self.device.host(values)
         return found
 
     def _tiles(self, kernels: Ints) -> Iterator[tuple[slice, slice, float, int, Any]]:
         """Yield rows, columns, weight and values of upper tiles, with each kernel's place."""
-        starts = range(0, self.n_points, EDGE)
-        for i in starts:
-            rows = slice(i, min(i + EDGE, self.n_points))
-            for j in starts[starts.index(i) :]:
-                cols = slice(j, min(j + EDGE, self.n_points))
-                for place, values in self.values.tile(kernels, rows, cols, diagonal=i == j):
-                    yield rows, cols, 1.0 if i == j else 2.0, place, values
+        for rows, cols in self._places():
+            for place, values in self.values.tile(kernels, rows, cols, diagonal=rows == cols):
+                yield rows, cols, 1.0 if rows == cols else 2.0, place, values
+
+    def _places(self) -> Iterator[tuple[slice, slice]]:
+        """Yield the rows and columns of upper tiles, row by row."""
+        n, edge = self.n_points, self.edge
+        sides = [slice(start, min(start + edge, n)) for start in range(0, n, edge)]
+        yield from itertools.combinations_with_replacement(sides, 2)
 
     def _chosen(self, kernels: Ints | None) -> Ints:
         return np.arange(len(self.values.kernels)) if kernels is None else kernels
@@ -129,17 +140,14 @@ class DevicePasses:
         used = np.flatnonzero(weights.any(axis=0))
         fits = memory is not None and memory.shape == (n, n) and len(weights) == 1
         found = np.zeros((len(weights), n, n)) if not fits or memory is None else memory[None]
-        starts = range(0, n, EDGE)
-        places = [slice(start, min(start + EDGE, n)) for start in starts]
-        for i, rows in enumerate(places):
-            for cols in places[i:]:
-                shape = len(weights), rows.stop - rows.start, cols.stop - cols.start
-                totals = [self.device.zeros(shape[1:]) for _ in weights]
-                tile = self.values.tile(chosen[used], rows, cols, diagonal=rows == cols)
-                for place, values in tile:
-                    for r, row in enumerate(weights[:, used[place]].tolist()):
-                        totals[r] = totals[r] + row * values
-                for matrix, total in zip(found, totals, strict=True):
-                    matrix[rows, cols] = self.device.host(total)
-                    matrix[cols, rows] = matrix[rows, cols].T
+        for rows, cols in self._places():
+            totals = [self.device.zeros((rows.stop - rows.start, cols.stop - cols.start))
+                      for _ in weights]  # fmt: skip
+            tile = self.values.tile(chosen[used], rows, cols, diagonal=rows == cols)
+            for place, values in tile:
+                for r, row in enumerate(weights[:, used[place]].tolist()):
+                    totals[r] = totals[r] + row * values
+            for matrix, total in zip(found, totals, strict=True):
+                matrix[rows, cols] = self.device.host(total)
+                matrix[cols, rows] = matrix[rows, cols].T
         return found

@@ -125,9 +125,14 @@ def device_for(kernels: KernelList | None, name: str, where: str) -> Device:
 
 def passes_of(source: BankSource) -> DevicePasses | None:
     """Return the passes of a source on a device; None if it has none."""
+    found = _whole(source)
+    return None if found is None else found.passes
+
+
+def _whole(source: BankSource) -> DeviceSource | None:
+    """Return a source on a device as one of all of its kernels; None if it is none."""
     if isinstance(source, DeviceSource):
-        return source.passes
-    if isinstance(source, SelectedSource) and isinstance(source.whole, DeviceSource):
-        whole = source.whole
-        return replace(whole, kernels=whole.kernels.select(source.index)).passes
+        return source
+    if isinstance(source, SelectedSource) and (whole := _whole(source.whole)) is not None:
+        return replace(whole, kernels=whole.kernels.select(source.index))
     return None

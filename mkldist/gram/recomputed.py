@@ -14,7 +14,7 @@ from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, ker
 from mkldist.gram.device_source import passes_of
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.requests import Diagonal, Inner, Radii, Request
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, check_finite
 
 CHUNK_KERNELS = 48
@@ -56,13 +56,17 @@ class RecomputedBank(Bank):
         answer = self._on_device.answer(request)
         if answer is None or not np.isfinite(answer).all():
             return None
-        named = None if isinstance(request, Inner | Diagonal | Radii) else request.kernels
-        if named is None:
-            self.counter.passes += 1
-        else:
-            self.counter.matvecs += len(named)
-        n_kernels = self.n_kernels if named is None else len(named)
-        self.counter.bytes_computed += n_kernels * self.layout.n_entries * self.dtype.itemsize
+        computed = self.n_kernels
+        match request:
+            case Combine(weights):
+                computed = int(np.count_nonzero(np.atleast_2d(weights).any(axis=0)))
+                self.counter.combines += len(np.atleast_2d(weights))
+            case Matvec(kernels) | Quadratic(_, np.ndarray() as kernels):
+                computed = len(kernels)
+                self.counter.matvecs += computed
+            case _:
+                self.counter.passes += 1
+        self.counter.bytes_computed += computed * self.layout.n_entries * self.dtype.itemsize
         return answer
 
     @property

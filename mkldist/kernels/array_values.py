@@ -46,7 +46,7 @@ def squared_distances(device: Device, left: Any, right: Any) -> Any:
     total = device.zeros((left.shape[0], right.shape[0]))
     for feature in range(left.shape[1]):
         difference = left[:, feature][:, None] - right[:, feature][None, :]
-        total = total + difference * difference
+        total += difference * difference
     return total
 
 
@@ -55,7 +55,7 @@ def city_block_distances(device: Device, left: Any, right: Any) -> Any:
     total = device.zeros((left.shape[0], right.shape[0]))
     for feature in range(left.shape[1]):
         difference = left[:, feature][:, None] - right[:, feature][None, :]
-        total = total + device.xp.abs(difference)
+        total += device.xp.abs(difference)
     return total
 
 

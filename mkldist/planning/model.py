@@ -27,7 +27,7 @@ class BankPlan:
     ``split`` is the index of the split whose known rows, labelled or not, the bank covers.  It is
     None for a bank of all rows of the data set, whose preprocessing is fitted on all rows or whose
     matrices are precomputed.  ``feature_bytes`` are those of preprocessed features that a worker
-    keeps: of all rows, of the bank's points, and of these as its loops read them.
+    keeps: of all rows, and of the bank's points if they are some of these.
     """
 
     id: str

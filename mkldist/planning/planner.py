@@ -254,7 +254,7 @@ class _Planner:
             dtype=dtype,
             backend=self._backend(spec, n_bytes, n_batches),
             n_bytes=n_bytes,
-            feature_bytes=facts.row_bytes * (facts.n_points + n_points * (2 - (split is None))),
+            feature_bytes=facts.row_bytes * (facts.n_points + (0 if split is None else n_points)),
         )
 
     def _dtype(self, spec: BankSpec, n_values: int) -> str:

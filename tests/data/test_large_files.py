@@ -20,6 +20,8 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.splits import make_splits
+from mkldist.gram.sources import FeatureSource
+from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.splits import SplitsSpec
 
@@ -30,6 +32,7 @@ N, D = 1_000_000, 20
 FEATURES = 8 * N * D
 FOLDS = 5
 PART = 50_000
+GAUSSIAN = KernelList([0], [1.0], [0.0], [0], [0, D], np.arange(D))
 
 
 def part(start: int) -> np.ndarray:
@@ -97,6 +100,9 @@ def test_features_are_in_memory_once(tmp_path: Path, write: Callable[[Path], Non
         assert peak < 8 * N * (2 * FOLDS + 4)
         points, peak = peak_of(lambda: preprocessed(PreprocessingSpec(), mapped, splits[0]))
         assert peak < 1.25 * FEATURES
+        source = FeatureSource(points, GAUSSIAN)
+        _, peak = peak_of(lambda: source.diagonals(slice(0, 1)))
+        assert peak < FEATURES // 4  # loops read the features where they are
     finally:
         tracemalloc.stop()
     np.testing.assert_allclose(points[::999], (mapped.x[::999] - expected[0]) / expected[1])

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import random_array, save_npz
 
 from mkldist.data import opening, raw
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.npz_files import read_npz
 from tests.data.mistakes import mistake
 
@@ -23,7 +24,7 @@ def save(folder: Path, **arrays: Any) -> Path:
 
 
 def read(path: Path, label: str | int | None = None) -> raw.RawData:
-    return read_npz(path, label, "data set 't'")
+    return read_npz(path, ColumnChoice(label), "data set 't'")
 
 
 def sparse_parts() -> tuple[np.ndarray, dict[str, Any]]:

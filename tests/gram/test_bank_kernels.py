@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.dataset import Dataset, GivenGrams, View
+from mkldist.data.preprocessing import preprocessed
 from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.layout import TileLayout
@@ -17,6 +19,7 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.view import make_views
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.datasets import PreprocessingSpec
 from tests.gram.bank_suite import answers
 
 N = 30
@@ -231,3 +234,14 @@ def test_kernels_of_a_view_form_a_group():
     for one, view in zip(groups, views, strict=True):
         assert {views[m] for m in np.flatnonzero(groups == one)} == {view}
     assert len(set(groups.tolist())) == len(set(views)) == 4
+
+
+@pytest.mark.parametrize("rows", [None, np.array([4, 0, 21])])
+def test_preprocessed_features_are_taken_once(rows):
+    """Memory holds them as the loops read them: no copy of all of them is made for these."""
+    points = preprocessed(PreprocessingSpec(), replace(DATASET, x=np.nan_to_num(X), views={}))
+    kernels = bank_kernels({"function": "gaussian", "widths": 1.0, "features": "all"})
+    source = kernels.source(DATASET, points, rows, cosine=False)
+    assert_array_equal(source.points, points if rows is None else points[rows])
+    assert np.ascontiguousarray(source.points.T).base is source.points.base
+    assert np.shares_memory(source.points, points) == (rows is None)

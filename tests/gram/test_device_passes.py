@@ -42,7 +42,7 @@ REQUESTS = {
 @pytest.fixture(params=LIBRARIES)
 def library(request, monkeypatch):
     pytest.importorskip(request.param.partition(":")[0])
-    monkeypatch.setattr(device_passes, "EDGE", 9)  # three tiles a side, the last cut off
+    monkeypatch.setattr(device_passes, "PROCESSOR_EDGE", 9)  # three tiles a side, the last cut off
     return request.param
 
 
@@ -83,7 +83,8 @@ def test_values_for_factors(library):
 
 def test_selected_kernels_and_points_stay_on_the_device(library):
     source = on_device(FeatureSource(POINTS, kernels_of(4)), library, "device")
-    part = SelectedSource(source, SOME).at(np.arange(5, 16))
+    part = SelectedSource(SelectedSource(source, SOME[::-1]), np.array([2, 1, 0]))
+    part = part.at(np.arange(5, 16))
     passes = passes_of(part)
     plain = SelectedSource(FeatureSource(POINTS, kernels_of(4)), SOME)
     [expected] = answer(RecomputedBank(plain, 0), [Combine(np.ones(3))])
@@ -94,9 +95,9 @@ def test_selected_kernels_and_points_stay_on_the_device(library):
 def test_work_is_counted(library):
     source = on_device(FeatureSource(POINTS, kernels_of(4)), library, "device")
     bank = RecomputedBank(source, 0)
-    answer(bank, [Quadratic(VECTORS), Matvec(SOME, VECTORS)])
-    assert (bank.counter.passes, bank.counter.matvecs) == (1, 3)
-    assert bank.counter.bytes_computed == (8 + 3) * 8 * bank.layout.n_entries
+    answer(bank, [Quadratic(VECTORS), Matvec(SOME, VECTORS), Combine(np.eye(8)[:2])])
+    assert (bank.counter.passes, bank.counter.matvecs, bank.counter.combines) == (1, 3, 2)
+    assert bank.counter.bytes_computed == (8 + 3 + 2) * 8 * bank.layout.n_entries
 
 
 def test_the_plain_path_has_no_device():

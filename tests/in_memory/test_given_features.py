@@ -66,3 +66,9 @@ def test_new_points_are_taken_by_the_names_of_their_columns():
 def test_new_points_of_other_features_are_refused(given, said):
     with pytest.raises(DataError, match=f"X_new: found {said}"):
         Features.of(FRAME).like(given)
+
+
+def test_features_that_are_mapped_from_a_file_stay_there(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(50, 3)))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert np.shares_memory(Features.of(mapped).points, mapped)

@@ -323,3 +323,19 @@ def test_memory_counts_the_products_with_the_laplacian():
     shared = 2**28  # deformed kernels that the solvers share, at most
     assert memory() == plain + shared + 5 * matrix
     assert memory(power=2) == memory(distance="tangent") == plain + shared + 8 * matrix
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_memory_counts_features_of_all_rows_and_of_the_points_of_a_bank(fit):
+    words = {"preprocessing": {"fit": fit}}
+    facts = dataset("d", n_points=100)
+    without, with_features = (
+        plan_of({"d": replace(facts, row_bytes=n_bytes)}, {"level": grid("level")}, **words)
+        for n_bytes in (0, 160)
+    )
+    expected = 160 * (100 + 50 if fit == "train" else 100)
+    assert with_features.memory_per_worker - without.memory_per_worker == expected
+    least = [
+        least_memory(plan.banks, plan.batches, n_threads=3) for plan in (without, with_features)
+    ]
+    assert least[1] - least[0] == expected  # the tasks of a worker share them
