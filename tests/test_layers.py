@@ -15,8 +15,9 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled counted counters errors identity memory natural_order processors "
-    "target",
+    "arrays blas_threads compiled counted counters errors memory natural_order npy_header "
+    "processors target",
+    "identity",
     "durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",
     "spec",
