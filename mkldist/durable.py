@@ -81,11 +81,12 @@ def replacing(target: Path, *, through: Path | None = None, durable: bool = True
         if durable:
             _flush(temporary)
         temporary.replace(target)
-        if durable:
-            flush_folder(target.parent)
-    finally:
+    except BaseException:
         with suppress(OSError):
             temporary.unlink()
+        raise
+    if durable:
+        flush_folder(target.parent)
 
 
 def write_file(

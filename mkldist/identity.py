@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.npy_header import LONGEST, npy_header
+
 _PIECE = 2**20
-_LONGEST_HEADER = 2**12
-_NPY = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-zA-Z]\d+)', 'fortran_order': (True|False), "
-    rb"'shape': \(([\d, ]*)\), \} *\n",
-    re.DOTALL,
-)
+_MARK = "\x00"  # which JSON writes otherwise
 
 
 def content_id(**parts: Any) -> str:
@@ -29,7 +25,7 @@ def content_id(**parts: Any) -> str:
     >>> content_id(a=1, b="x") == content_id(b="x", a=1)
     True
     """
-    return _id_of({name: json_text(part) for name, part in parts.items()})
+    return _id_of(_joined({name: json_text(part) for name, part in parts.items()}))
 
 
 class CommonParts:
@@ -43,6 +39,7 @@ class CommonParts:
 
     def __init__(self, **parts: Any) -> None:
         self._texts = {name: json_text(part) for name, part in parts.items()}
+        self._between: dict[tuple[str, ...], list[str]] = {}  # texts around others, by their names
 
     def id_with(self, **texts: str) -> str:
         """Return the :func:`content_id` of these parts and of others, given as :func:`json_text`.
@@ -52,7 +49,13 @@ class CommonParts:
         >>> CommonParts(a=1).id_with(b=json_text("x")) == content_id(a=1, b="x")
         True
         """
-        return _id_of(self._texts | texts)
+        names = tuple(sorted(texts))
+        if names not in self._between:
+            marked = self._texts | dict.fromkeys(names, _MARK)
+            self._between[names] = _joined(marked).split(_MARK)
+        first, *others = self._between[names]
+        rest = [texts[name] + after for name, after in zip(names, others, strict=True)]
+        return _id_of("".join([first, *rest]))
 
 
 def json_text(part: Any) -> str:
@@ -60,9 +63,12 @@ def json_text(part: Any) -> str:
     return json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _id_of(texts: Mapping[str, str]) -> str:
-    """Return the id of parts that are written as JSON."""
-    text = ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+def _joined(texts: Mapping[str, str]) -> str:
+    """Return parts that are written as JSON as one text."""
+    return ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+
+
+def _id_of(text: str) -> str:
     return hashlib.blake2b(f"{{{text}}}".encode(), digest_size=10).hexdigest()
 
 
@@ -92,18 +98,16 @@ def array_file_id(path: Path) -> str:
         If it cannot be read.
     """
     with path.open("rb") as file:
-        start = file.read(_LONGEST_HEADER)
-        header = _NPY.match(start)
-        if header is None or int.from_bytes(start[8:10], "little") != header.end() - 10:
+        header = npy_header(file.read(LONGEST))
+        if header is None:
             raise ValueError("no file of an array")
-        sizes = [int(size) for size in header[3].decode().split(",") if size.strip()]
-        shape = tuple(sizes) or (1,)
-        digest = hashlib.blake2b(header[1] + f"{shape};".encode(), digest_size=10)
-        if header[2] == b"True" and len(shape) > 1:
+        shape = header.shape or (1,)
+        digest = hashlib.blake2b(f"{header.dtype}{shape};".encode(), digest_size=10)
+        if header.by_columns and len(shape) > 1:
             for part in np.load(path, mmap_mode="r", allow_pickle=False):
                 digest.update(np.ascontiguousarray(part).data)
         else:
-            file.seek(header.end())
+            file.seek(header.n_bytes)
             while piece := file.read(_PIECE):
                 digest.update(piece)
     return digest.hexdigest()

@@ -11,14 +11,22 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.npy_header import NpyHeader, npy_header
+
 DIGEST_BYTES = 16
 HEADER = "header"
+_LOCAL = struct.Struct("<4s5H3L2H")  # what a zip archive has before the name of each file
+_ZIP64 = struct.Struct("<HHQ")  # what follows the name: a kind, a length, the bytes of the file
+_LOCAL_MARK, _CENTRAL_MARK = b"PK\x03\x04", b"PK\x01\x02"
+_IN_ZIP64, _UNKNOWN_LENGTH = 2**32 - 1, 8
+_SUFFIX = b".npy"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -51,10 +59,48 @@ def unsealed(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
     """Return the header and the arrays of sealed bytes, or None if they are damaged."""
     if not is_whole(content):
         return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+    arrays = _plain_arrays(content)
+    if arrays is None:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     header: dict[str, Any] = json.loads(arrays.pop(HEADER).tobytes())
     return header, arrays
+
+
+def _plain_arrays(content: bytes) -> Arrays | None:
+    """Return the arrays of a whole archive that :func:`sealed` wrote; None for any other.
+
+    A sweep has a hundred thousand of them, of twenty arrays each.  :func:`numpy.load` takes thirty
+    times as long, since it evaluates every header as Python.
+    """
+    arrays, start = Arrays(), 0
+    while content.startswith(_LOCAL_MARK, start):
+        fields = _LOCAL.unpack_from(content, start)
+        flags, packing, (n_bytes, n_name, n_more) = fields[2], fields[3], fields[-3:]
+        after_name = start + _LOCAL.size + n_name
+        name = content[start + _LOCAL.size : after_name]
+        if n_bytes == _IN_ZIP64:
+            n_bytes = _ZIP64.unpack_from(content, after_name)[-1]
+        begin = after_name + n_more
+        start = begin + n_bytes
+        header = npy_header(content, begin)
+        if packing or flags & _UNKNOWN_LENGTH or header is None or not name.endswith(_SUFFIX):
+            return None
+        values = _entries(content[begin:start], header)
+        if values is None:
+            return None
+        arrays[name.removesuffix(_SUFFIX).decode()] = values
+    return arrays if content.startswith(_CENTRAL_MARK, start) else None
+
+
+def _entries(file: bytes, header: NpyHeader) -> npt.NDArray[Any] | None:
+    """Return the array of a file; None if its header does not fit it."""
+    try:
+        flat = np.frombuffer(file, np.dtype(header.dtype), offset=header.n_bytes)
+        order: Literal["F", "C"] = "F" if header.by_columns else "C"
+        return flat.reshape(header.shape, order=order).copy(order)
+    except (TypeError, ValueError):
+        return None
 
 
 def _digest(body: bytes) -> bytes:

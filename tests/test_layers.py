@@ -15,8 +15,9 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled counted counters errors identity machine_memory memory "
-    "natural_order processors target",
+    "arrays blas_threads compiled counted counters errors machine_memory memory natural_order "
+    "npy_header processors target",
+    "identity",
     "devices durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",
     "spec",

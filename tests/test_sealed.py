@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 
 import numpy as np
 import pytest
 
-from mkldist.sealed import is_whole, sealed, unsealed
+from mkldist.sealed import DIGEST_BYTES, is_whole, sealed, unsealed
 
 HEADER = {"name": "wdbc", "values": [1, 0.1, None]}
 ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "y": np.array(["a", "bc"])}
@@ -22,6 +23,46 @@ def test_header_and_arrays_read_back():
     for name, values in ARRAYS.items():
         np.testing.assert_array_equal(arrays[name], values)
         assert arrays[name].dtype == values.dtype
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.float64(3.5), np.zeros((0, 4)), np.zeros(0), np.zeros((2, 3), order="F"),
+        np.arange(4, dtype=">i2"), np.array([True, False]), np.array(["é", "bc"]), np.array("text"),
+        np.zeros((2, 3, 4), dtype=np.complex64),
+    ],
+)  # fmt: skip
+def test_arrays_of_every_kind_are_those_of_numpy(values):
+    content = sealed({}, {"first": np.arange(3), "values": values, "größe": np.ones(2)})
+    with np.load(io.BytesIO(content)) as archive:
+        expected = {name: archive[name] for name in archive.files if name != "header"}
+    _, found = unsealed(content)
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+        assert found[name].shape == array.shape
+        assert found[name].flags.f_contiguous == array.flags.f_contiguous
+        assert found[name].flags.writeable
+
+
+def test_archives_are_read_without_numpy(monkeypatch):
+    monkeypatch.setattr(np, "load", None)
+    assert unsealed(CONTENT)[0] == HEADER
+
+
+def resealed(archive: bytes) -> bytes:
+    body = archive[:-2] + DIGEST_BYTES.to_bytes(2, "little")
+    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def test_archives_of_other_programs_are_read_too():
+    packed = io.BytesIO()
+    np.savez_compressed(packed, header=np.frombuffer(b"{}", dtype=np.uint8), x=np.arange(3.0))
+    header, arrays = unsealed(resealed(packed.getvalue()))
+    assert header == {}
+    np.testing.assert_array_equal(arrays["x"], np.arange(3.0))
 
 
 def test_other_programs_read_the_archive():

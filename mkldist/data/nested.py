@@ -42,6 +42,8 @@ def nested_splits(
     mkldist.errors.DataError
         If a class has no point in a smaller training part.
     """
+    if not shares:
+        return ()
     ranks = [_ranks(dataset, split.train, seed + number) for number, split in enumerate(splits)]
     found = []
     for share in shares:

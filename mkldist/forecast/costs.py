@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
@@ -29,7 +29,7 @@ SolverKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class SolverCost:
-    """What a run takes, besides its share of the passes.
+    """What a run takes.
 
     Parameters
     ----------
@@ -37,10 +37,13 @@ class SolverCost:
         Processor time of the code of its solvers.
     passes : float
         Passes over the bank of each solver.
+    pass_seconds : float or None
+        Processor time of its share of the passes; None if only the rates tell it.
     """
 
     seconds: float
     passes: float
+    pass_seconds: float | None = None
 
 
 def recorded_costs(plan: Plan, store: RecordStore) -> dict[SolverKey, SolverCost]:
@@ -67,12 +70,18 @@ def _recorded_cost(run: RunPlan, store: RecordStore) -> list[SolverCost]:
     if record is None or "cpu_seconds" not in record.times:
         return []
     passes = record.counters.get("passes", 0) / run.n_jobs
-    return [SolverCost(record.times["cpu_seconds"], passes)]
+    times = record.times
+    return [SolverCost(times["cpu_seconds"], passes, times.get("pass_cpu_seconds"))]
 
 
 def _mean(costs: Sequence[SolverCost]) -> SolverCost:
     seconds, passes = zip(*((one.seconds, one.passes) for one in costs), strict=True)
-    return SolverCost(math.fsum(seconds) / len(costs), math.fsum(passes) / len(costs))
+    passing = [one.pass_seconds for one in costs if one.pass_seconds is not None]
+    return SolverCost(
+        math.fsum(seconds) / len(costs),
+        math.fsum(passes) / len(costs),
+        math.fsum(passing) / len(passing) if passing else None,
+    )
 
 
 @dataclass(eq=False)
@@ -124,14 +133,8 @@ class TaskCosts:
         """Return what some runs on one bank take: their passes, their solvers, their records."""
         bank, rates = self._banks[item.bank], self.rates
         each = [self._solver_cost(bank, run) for run in item.runs]
-        rounds = [one.passes for one in each]
-        passes = passes_of_runs(
-            self.plan.spec.execution, bank, item.runs, rounds, self.memory_limit, self._of_settings
-        )
-        vectors = math.fsum(
-            run.n_jobs * of_each for run, of_each in zip(item.runs, rounds, strict=True)
-        )
-        of_bank = self._pass_seconds(bank, passes, vectors)
+        passes = self._passes(bank, item.runs, each)
+        of_bank = self._bank_seconds(bank, item.runs, each)
         of_runs = math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
         receipt = rates.receipt_seconds * len(each)
         if bank.sharded:
@@ -146,12 +149,34 @@ class TaskCosts:
             of_bank, moved = of_bank + build.seconds, build.moved_bytes
         return TaskCost(of_bank + of_runs, moved, kept, receipt)
 
+    def _bank_seconds(
+        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
+    ) -> float:
+        """Return the time of the passes of some runs: as recorded, or by the rates."""
+        recorded = math.fsum(one.pass_seconds or 0.0 for one in costs)
+        others = [i for i, one in enumerate(costs) if one.pass_seconds is None]
+        if not others:
+            return recorded
+        runs, costs = [runs[i] for i in others], [costs[i] for i in others]
+        vectors = (run.n_jobs * one.passes for run, one in zip(runs, costs, strict=True))
+        passes = self._passes(bank, runs, costs)
+        return recorded + self._pass_seconds(bank, passes, math.fsum(vectors))
+
+    def _passes(
+        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
+    ) -> float:
+        """Return the passes over a bank that runs of some costs share."""
+        rounds = [one.passes for one in costs]
+        execution, limit = self.plan.spec.execution, self.memory_limit
+        return passes_of_runs(execution, bank, runs, rounds, limit, self._of_settings)
+
     def _pass_seconds(self, bank: BankPlan, passes: float, vectors: float) -> float:
         """Return the time of some passes over a bank, for so many vectors in all."""
         rates = self.rates
         of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
         further = max(0.0, vectors - passes) * rates.vector_value_seconds
-        return _n_values(bank) * (passes * of_pass + further)
+        of_values = _n_values(bank) * (passes * of_pass + further)
+        return of_values + passes * rates.pass_seconds + vectors * rates.request_seconds
 
     def _certificate_seconds(self, bank: BankPlan, n_solvers: int) -> float:
         """Return the time of a pass over the kernels for each certificate."""
@@ -161,7 +186,8 @@ class TaskCosts:
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
         if (known := self.recorded.get(solver_key(run))) is not None:
-            return known
+            # Passes over kernels certify runs on factors: the rates tell what they take.
+            return replace(known, pass_seconds=None) if bank.is_factored else known
         n_points = self.facts[run.dataset].known_sizes[run.split]
         seconds = self.rates.solver_seconds
         if not bank.is_factored:  # no solver on factors makes a matrix of all points

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from mkldist.forecast.rates import Rates, store_rates
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Quadratic
+from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.sources import FeatureSource
 from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
@@ -32,9 +32,10 @@ from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec
 
 FEATURES = 8  # of points drawn at random; the bank of Xu et al. 2008 has 13 kernels for each
-SMALL, LARGE = 100, 400  # points
+TINY, SMALL, LARGE = 20, 100, 400  # points
 VECTORS = 16  # that share a pass
 REPEATS = 3
+LOOPS = 20  # of what takes less than a millisecond
 RECORDS = 30
 TASKS = 200
 
@@ -59,6 +60,7 @@ def measured_rates(folder: Path) -> Rates:
         bank = _built(source)
         of_value = _least(lambda: _built(source)) / bank.n_kernels / bank.layout.n_entries
         of_pass, of_vector = _pass_rates(bank)
+        fixed, of_request = _request_rates()
         of_solver, cubic = _solver_rates()
     of_record, receipt = _record_rates(folder)
     probe = folder / f".mkldist-rates-{time.time_ns()}"
@@ -70,6 +72,8 @@ def measured_rates(folder: Path) -> Rates:
         kernel_value_seconds=of_value,
         pass_value_seconds=of_pass,
         vector_value_seconds=of_vector,
+        pass_seconds=fixed,
+        request_seconds=of_request,
         solver_seconds=of_solver,
         cubic_seconds=cubic,
         record_seconds=of_record,
@@ -136,6 +140,27 @@ def _pass_rates(bank: MemoryBank) -> tuple[float, float]:
     one = _least(lambda: answer(bank, [Quadratic(vectors[:, :1])])) / n_values
     many = _least(lambda: answer(bank, [Quadratic(vectors)])) / n_values
     return one, max(many - one, 1e-3 * one) / (VECTORS - 1)
+
+
+def _request_rates() -> tuple[float, float]:
+    """Return the seconds of a pass besides its values, and of each solver that shares it.
+
+    A solver asks for a combined kernel and then for a pass.  On few points both take no longer for
+    their values.
+    """
+    bank = _built(_problem(TINY)[0])
+    vectors = np.random.default_rng(0).normal(size=(bank.n_points, VECTORS))
+    weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
+    each = [(Combine(weights), Quadratic(vector[:, None])) for vector in vectors.T]
+
+    def times(pairs: Sequence[tuple[Combine, Quadratic]]) -> float:
+        requests = [request for kind in zip(*pairs, strict=True) for request in kind]
+        return _least(lambda: [answer(bank, requests) for _ in range(LOOPS)]) / LOOPS
+
+    answer(bank, [*each[0]])
+    one, many = times(each[:1]), times(each)
+    of_request = max(many - one, 1e-3 * one) / (VECTORS - 1)
+    return max(one - of_request, 1e-3 * one), of_request
 
 
 def _solver_rates() -> tuple[float, float]:

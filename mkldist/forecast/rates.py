@@ -25,6 +25,10 @@ class Rates:
         To read one value of a stored kernel in a pass that answers one vector.
     vector_value_seconds : float
         More than that for each further vector that shares the pass.
+    pass_seconds : float
+        Of a pass, with the combined kernels before it, besides what their values take.
+    request_seconds : float
+        More than that for each solver that shares the pass.
     solver_seconds : float
         Of a solver's own code, besides what grows with the number of points.
     cubic_seconds : float
@@ -42,6 +46,8 @@ class Rates:
     kernel_value_seconds: float
     pass_value_seconds: float
     vector_value_seconds: float
+    pass_seconds: float
+    request_seconds: float
     solver_seconds: float
     cubic_seconds: float
     record_seconds: float

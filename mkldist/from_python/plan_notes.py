@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mkldist.counted import counted
-from mkldist.memory import readable_bytes
+from mkldist.forecast.rates import stored_rates
+from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
 from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory
-from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, build_seconds, certificate_bytes
+from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, certificate_bytes
 from mkldist.spec.graph import GraphTable
 
 
@@ -53,14 +54,23 @@ def factor_lines(plan: Plan) -> list[str]:
     if not banks:
         return []
     largest = max(banks, key=certificate_bytes)
-    built, certified = build_seconds(largest), certificate_bytes(largest)
+    certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
+    built = of_byte * largest.n_bytes
     return [
         f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first, built by "
         f"{counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
         f"           a pass over the kernels for each certificate computes "
         f"{readable_bytes(round(certified))}, in about "
-        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s",
+        f"{of_byte * certified:.2g} s",
     ]
+
+
+def _seconds_of_byte() -> float:
+    """Return the time to compute a byte of kernel values: as measured here, else a typical one."""
+    rates = stored_rates()
+    if rates is None:
+        return 1.0 / RECOMPUTED_BYTES_A_SECOND
+    return (rates.kernel_value_seconds + rates.pass_value_seconds) / FLOAT_BYTES
 
 
 def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:

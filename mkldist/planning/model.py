@@ -149,6 +149,23 @@ class RunPlan:
     after: str = ""
     is_followed: bool = False
 
+    def at_other_point(self, run_id: str, proposal: Proposal) -> RunPlan:
+        """Return the run of the same problem with other settings.
+
+        A plan may have a hundred thousand of them; to copy a run takes a fifth of the time that it
+        takes to make one.
+        """
+        other = object.__new__(RunPlan)
+        other.__dict__.update(
+            self.__dict__,
+            id=run_id,
+            params=proposal.params,
+            at=proposal.at,
+            after=proposal.after,
+            is_followed=proposal.is_followed,
+        )
+        return other
+
     @property
     def asked_split(self) -> int:
         """Split of the sweep whose training rows the run learns, or a share of them."""

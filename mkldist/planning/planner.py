@@ -299,28 +299,27 @@ class _Planner:
         place = bank.dataset, bank.spec.label, key, split
         if self._is_open:
             self._places.setdefault(problem.id_with(), []).append(place)
+        first = RunPlan(
+            id="",
+            dataset=bank.dataset,
+            bank=bank.id,
+            bank_label=bank.spec.label,
+            split=split,
+            method=grid.method.name,
+            key=key,
+            params={},
+            graph=graph,
+            shared_weights=shared,
+            selection=selection,
+            n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
+            path=grid.method.path if self.spec.execution == "path" else None,
+            n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
+        )
         for proposal in self._proposals(place, grid, facts):
             others = {"after": proposal.after, "source": proposal.source}
             decided_by = {name: json_text(run_id) for name, run_id in others.items() if run_id}
-            yield RunPlan(
-                id=problem.id_with(params=proposal.params_text, **decided_by),
-                dataset=bank.dataset,
-                bank=bank.id,
-                bank_label=bank.spec.label,
-                split=split,
-                method=grid.method.name,
-                key=key,
-                params=proposal.params,
-                graph=graph,
-                shared_weights=shared,
-                selection=selection,
-                n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
-                path=grid.method.path if self.spec.execution == "path" else None,
-                n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
-                at=proposal.at,
-                after=proposal.after,
-                is_followed=proposal.is_followed,
-            )
+            run_id = problem.id_with(params=proposal.params_text, **decided_by)
+            yield first.at_other_point(run_id, proposal)
 
     def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
         """Return what the records so far propose, or the grid of a method that needs none."""

@@ -68,9 +68,8 @@ def read_part(folder: Path, document: Document, part: Sequence[slice]) -> Array:
     ]
     for numbers in np.ndindex(*(max(len(r), 0) for r in ranges)):
         index = [r[number] for r, number in zip(ranges, numbers, strict=True)]
-        try:
-            content = _chunk_path(folder, index).read_bytes()
-        except FileNotFoundError:
+        chunk_values = read_chunk(folder, document, index)
+        if chunk_values is None:
             continue
         begins = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
         there, here = [], []
@@ -78,8 +77,43 @@ def read_part(folder: Path, document: Document, part: Sequence[slice]) -> Array:
             low, high = max(s.start, begin), min(s.stop, begin + chunk)
             there.append(slice(low - begin, high - begin))
             here.append(slice(low - s.start, high - s.start))
-        values[tuple(here)] = _decoded(content, dtype, document).reshape(chunks)[tuple(there)]
+        values[tuple(here)] = chunk_values[tuple(there)]
     return values
+
+
+def read_chunk(folder: Path, document: Document, index: Sequence[int]) -> Array | None:
+    """Return the entries of a chunk, also those beyond the array; None if it was never written.
+
+    Parameters
+    ----------
+    folder, document
+        As for :func:`read_array`.
+    index : sequence of int
+        Place of the chunk in the grid of chunks.
+    """
+    try:
+        content = _chunk_path(folder, index).read_bytes()
+    except FileNotFoundError:
+        return None
+    return _decoded(content, _dtype(document), document).reshape(_chunk_shape(document))
+
+
+def write_chunk(
+    folder: Path, document: Document, index: Sequence[int], values: Array, through: Path
+) -> None:
+    """Write a chunk; a reader finds the old content or the whole new one.
+
+    Parameters
+    ----------
+    folder, document, index
+        As for :func:`read_chunk`.
+    values : array
+        Entries of the dtype of the array, of the shape of a chunk.
+    through : Path
+        Folder of the temporary file, on the same file system.
+    """
+    path = _chunk_path(folder, index)
+    write_file(path, [_encoded(values, document)], through=through, durable=False)
 
 
 def write_rows(
@@ -110,8 +144,7 @@ def write_rows(
             whole = np.full(chunks, fill_of(document), dtype=values.dtype)
             whole[tuple(map(slice, part.shape))] = part
             part = whole
-        path = _chunk_path(folder, (*place, *index))
-        write_file(path, [_encoded(part, document)], through=through, durable=False)
+        write_chunk(folder, document, (*place, *index), part, through)
 
 
 def fill_of(document: Document) -> Any:

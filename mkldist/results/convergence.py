@@ -8,11 +8,14 @@ who opened the tree earlier still reads what it held then.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Array
+from mkldist.results.array_chunks import fill_of
 from mkldist.results.reported import names_at
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
@@ -24,7 +27,7 @@ from mkldist.results.schema import (
     TRACES,
     Variable,
 )
-from mkldist.results.tree_index import TreeIndex
+from mkldist.results.tree_index import Place, TreeIndex
 from mkldist.results.zarr_documents import (
     Document,
     add_arrays,
@@ -92,6 +95,85 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
     if longer:
         add_arrays(index.path, longer)
         index.reopen()
+
+
+def write_traces(
+    index: TreeIndex, node: str, records: Mapping[Place, RunRecord], names: Sequence[str]
+) -> None:
+    """Write the traces of some runs of a node, for which :func:`make_room` has made room.
+
+    Only chunks of iterations that a run reaches are written, and those that were written before:
+    few runs are as long as the longest.
+
+    Parameters
+    ----------
+    index : TreeIndex
+        The tree.
+    node : str
+        Path of the method's node.
+    records : mapping of Place to RunRecord
+        The runs by their places.
+    names : sequence of str
+        Names of the kernels, see :func:`mkldist.results.reported.names_at`.
+    """
+    for variable in TRACES:
+        path = _path(node, variable)
+        document = index.document(path)
+        if document is None or 0 in document["shape"]:
+            continue
+        chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
+        by_chunk: dict[Place, dict[Place, Array | None]] = defaultdict(dict)
+        for place, record in records.items():
+            pairs = [divmod(at, width) for at, width in zip(place, chunk, strict=False)]
+            of_runs, within = zip(*pairs, strict=True)
+            by_chunk[of_runs][within] = record.trace.get(variable.name)
+        for of_runs, traces in by_chunk.items():
+            _write_group(index, path, document, of_runs, traces, names)
+
+
+def _write_group(
+    index: TreeIndex,
+    path: str,
+    document: Document,
+    of_runs: Place,
+    traces: Mapping[Place, Array | None],
+    names: Sequence[str],
+) -> None:
+    """Write the traces of runs whose chunks have the same place along the dims of runs.
+
+    Parameters
+    ----------
+    index, names
+        As for :func:`write_traces`.
+    path : str
+        Path of the array.
+    document : dict
+        Its metadata.
+    of_runs : Place
+        Place of the chunks along the dims of runs.
+    traces : mapping of Place to array or None
+        The traces by the places of the runs within a chunk; None for a run without one.
+    """
+    chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
+    axis, n_dims = document["dimension_names"].index(ITERATION), len(of_runs)
+    width, fill = chunk[axis], fill_of(document)
+    for number in range(math.ceil(document["shape"][axis] / width)):
+        steps = (slice(None),) * (axis - n_dims) + (slice(number * width, (number + 1) * width),)
+        parts = {at: np.empty(0) if t is None else np.asarray(t)[steps] for at, t in traces.items()}
+        where = (*of_runs, *(number * (dim == axis) for dim in range(n_dims, len(chunk))))
+        before = index.read_chunk(path, where)
+        if before is None and not any(part.size for part in parts.values()):
+            continue
+        is_text = document["data_type"] == "string"
+        values = np.full(chunk, fill, dtype=object if is_text else np.float64)
+        if before is not None:
+            values[:] = before
+        for at, part in parts.items():
+            values[at] = fill
+            filled: tuple[Any, ...] = (*at, *map(slice, part.shape))
+            if part.size:
+                values[filled] = names_at(part, names) if is_text else part
+        index.write_chunk(path, where, values)
 
 
 def traces_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,18 +53,26 @@ def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
     return Coordinate(known or _variable(name, values, method, (name,)), values)
 
 
-def position_of(run: RunPlan, dims: Mapping[str, Sequence[Any]]) -> tuple[int, ...]:
-    """Return the position of a run in its node: its split, then where it is along some dims.
+def positions_of(
+    runs: Iterable[RunPlan], dims: Mapping[str, Sequence[Any]]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the position of each run in its node: its split, then where it is along some dims.
 
     Parameters
     ----------
-    run : RunPlan
-        The run.
+    runs : iterable of RunPlan
+        The runs.
     dims : mapping of str to sequence
         Values along each dim.
     """
-    at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
-    return run.asked_split, *(series.index(v) for series, v in zip(dims.values(), at, strict=True))
+    known: dict[int, tuple[int, ...]] = {}  # along the dims, of settings that splits share
+    for run in runs:
+        along = None if run.at else known.get(id(run.params))
+        if along is None:
+            at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
+            along = tuple(series.index(v) for series, v in zip(dims.values(), at, strict=True))
+            known[id(run.params)] = along
+        yield run.asked_split, *along
 
 
 def of_runs(
@@ -87,7 +95,8 @@ def of_runs(
         Values along each dim.
     """
     along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
-    places = {position_of(run, along): setting(run.params, name) for run in runs}
+    values_of_runs = (setting(run.params, name) for run in runs)
+    places = dict(zip(positions_of(runs, along), values_of_runs, strict=True))
     series = _array(list(places.values()))
     is_number = series.dtype.kind in "if"
     shape = n_splits, *map(len, along.values())

@@ -15,7 +15,7 @@ from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
 from mkldist.planning.model import Plan, RunPlan
 from mkldist.results.bank_coordinates import bank_coordinates
-from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, position_of
+from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, positions_of
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     BANK_SERIES,
@@ -292,8 +292,8 @@ def _node(
     values = {name: list(series) for name, series in dims.items()}
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
-    for run in runs:
-        run_ids[position_of(run, values)] = run.id
+    for run, position in zip(runs, positions_of(runs, values), strict=True):
+        run_ids[position] = run.id
     variables = node_variables(kind, vectors)
     return MethodNode(
         path=path,

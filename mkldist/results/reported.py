@@ -88,12 +88,11 @@ def names_at(positions: Array, names: Sequence[str]) -> Array:
         then are called by their positions.
     """
     known = np.nan_to_num(np.asarray(positions, dtype=np.float64), nan=-1.0).astype(np.intp)
-    found = np.empty(known.shape, dtype=object)
-    for place, at in np.ndenumerate(known):
-        position = int(at)
-        name = names[position] if len(names) else str(position)
-        found[place] = name if position >= 0 else ""
-    return found
+    different, where = np.unique(known, return_inverse=True)
+    texts = np.empty(len(different), dtype=object)
+    for place, at in enumerate(different.tolist()):
+        texts[place] = "" if at < 0 else names[at] if len(names) else str(at)
+    return texts[where].reshape(known.shape)
 
 
 def _admissible(name: str, taken: frozenset[str] | set[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
@@ -32,6 +32,7 @@ from mkldist.results.schema import (
     MOST_RUNS,
     RUN_ID,
 )
+from mkldist.results.state import RunState
 from mkldist.results.tree_check import NOTE, is_sound
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
@@ -51,7 +52,24 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RESULTS = "results.zarr"
-_RECORDS_AT_ONCE = 512
+
+
+class CaughtUp(NamedTuple):
+    """What a tree holds after it was brought up to date with the records.
+
+    Parameters
+    ----------
+    written : int
+        Number of records that were written to it.
+    recorded : dict of str to RunState
+        All records and their states, also those of runs without a place, but no unread ones.
+    unread : tuple of str
+        Runs whose records could not be read: they are damaged.
+    """
+
+    written: int
+    recorded: dict[str, RunState]
+    unread: tuple[str, ...]
 
 
 def prepare(
@@ -60,7 +78,7 @@ def prepare(
     facts: TreeFacts,
     records: RecordStore,
     provenance: Callable[[], Mapping[str, Any]] | None = None,
-) -> int:
+) -> CaughtUp:
     """Make the tree of a plan, or bring an existing one up to date with the records.
 
     If the existing tree was made for other runs or is damaged, a new one is made from the records
@@ -82,8 +100,8 @@ def prepare(
 
     Returns
     -------
-    int
-        Number of records that were written to the tree.
+    CaughtUp
+        What it then holds.
     """
     path = Path(path)
     remove_temporaries(path.parent)
@@ -97,11 +115,11 @@ def prepare(
     try:
         made_by = {} if provenance is None else provenance()
         _make(making, layout, _attributes(plan, layout.id, made_by, facts.most_runs))
-        written = catch_up(TreeWriter(making), records)
+        found = catch_up(TreeWriter(making), records)
         _swap(making, path)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-    return written
+    return found
 
 
 def open_results(path: str | Path) -> xr.DataTree:
@@ -215,17 +233,14 @@ def _is_of(path: Path, layout_id: str, most_runs: int) -> bool:
         return False
 
 
-def catch_up(writer: TreeWriter, records: RecordStore) -> int:
-    """Write the records whose state differs from that in the tree; return how many they are."""
-    known = writer.states()
-    behind = writer.in_order(
-        run_id for run_id, state in records.ids().items() if known.get(run_id, state) is not state
-    )
-    written = 0
-    for start in range(0, len(behind), _RECORDS_AT_ONCE):
-        found = (records.read(run_id) for run_id in behind[start : start + _RECORDS_AT_ONCE])
-        written += writer.write(record for record in found if record is not None)
-    return written
+def catch_up(writer: TreeWriter, records: RecordStore) -> CaughtUp:
+    """Write the records whose state differs from that in the tree."""
+    known, recorded = writer.states(), records.ids()
+    behind = [i for i, state in recorded.items() if known.get(i, state) is not state]
+    written = writer.write_all(behind, records.read)
+    unread = {*behind} - {*written}
+    sound = {i: state for i, state in recorded.items() if i not in unread}
+    return CaughtUp(len(written), sound, tuple(sorted(unread)))
 
 
 def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.errors import StoreError
 from mkldist.natural_order import natural_path_key
-from mkldist.results.array_chunks import read_part, write_rows
+from mkldist.results.array_chunks import read_chunk, read_part, write_chunk, write_rows
 from mkldist.results.schema import CLASS, RUN_ID, STATE, VECTORS
 from mkldist.results.state import RunState
 from mkldist.results.zarr_documents import COORDINATE_NAMES, Document, read_root
@@ -138,6 +138,17 @@ class TreeIndex:
         """Write all values of a node's variable below a place; see :func:`write_rows`."""
         path = f"{node}/{name}"
         write_rows(self.path / path, self._documents[path], place, values, self.path.parent)
+
+    def read_chunk(self, path: str, where: Place) -> Array | None:
+        """Return a chunk of an array by their places; None if it was never written."""
+        try:
+            return read_chunk(self.path / path, self._documents[path], where)
+        except (ValueError, OSError, RuntimeError) as error:
+            raise damaged(self.path / path, error) from error
+
+    def write_chunk(self, path: str, where: Place, values: Array) -> None:
+        """Write a chunk of an array; see :func:`mkldist.results.array_chunks.write_chunk`."""
+        write_chunk(self.path / path, self._documents[path], where, values, self.path.parent)
 
 
 def damaged(path: Path, error: BaseException) -> StoreError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.results.array_chunks import fill_of, write_rows
-from mkldist.results.convergence import make_room, trace_shape, traces_of
+from mkldist.results.convergence import make_room, write_traces
 from mkldist.results.reported import (
     OF_CLASS,
     chosen_kernel,
@@ -28,13 +28,11 @@ from mkldist.results.schema import (
     CHOSEN_KERNEL,
     CLASS,
     COEFFICIENTS,
-    CONVERGENCE,
     DECISION_VALUES,
     KERNEL,
     RUN_ID,
     STATE,
     TEXTS,
-    TRACES,
     WEIGHTS,
     Variable,
 )
@@ -46,6 +44,8 @@ from mkldist.results.zarr_documents import (
     array_document,
     run_chunks,
 )
+
+RECORDS_AT_ONCE = 512
 
 
 class TreeWriter:
@@ -98,6 +98,29 @@ class TreeWriter:
             self._write_node(node, placed)
         return sum(len(placed) for placed in by_node.values())
 
+    def write_all(
+        self, run_ids: Iterable[str], read: Callable[[str], RunRecord | None]
+    ) -> list[str]:
+        """Write the records of many runs, and return the ids of those that were written.
+
+        They are read some hundred at a time, in the order of their places, so that few chunks are
+        written twice and few records are in memory.
+
+        Parameters
+        ----------
+        run_ids : iterable of str
+            The runs; those without a place are left out.
+        read : callable
+            Returns the record of a run, or None without one.
+        """
+        ordered, written = self.in_order(run_ids), list[str]()
+        for start in range(0, len(ordered), RECORDS_AT_ONCE):
+            portion = ordered[start : start + RECORDS_AT_ONCE]
+            found = {run_id: read(run_id) for run_id in portion}
+            self.write(record for record in found.values() if record is not None)
+            written += [run_id for run_id, record in found.items() if record is not None]
+        return written
+
     def _write_node(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         dims = self._index.nodes[node]
         values = {place: scalars(record, dims) for place, record in placed.items()}
@@ -115,7 +138,7 @@ class TreeWriter:
         self._write_build_times(node, placed)
         self._write_vectors(node, placed)
         self._write_classes(node, placed)
-        self._write_traces(node, placed)
+        write_traces(self._index, node, placed, self._kernel_names(node))
         region.write(STATE.name, {place: given[STATE.name] for place, given in texts.items()})
 
     def _texts(self, node: str, record: RunRecord) -> dict[str, str]:
@@ -168,15 +191,6 @@ class TreeWriter:
                 known = self._kernel_names(node)
                 values = {place: names_at(found, known) for place, found in values.items()}
             _write_arrays(self._index, node, name, values)
-
-    def _write_traces(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
-        for variable in TRACES:
-            shape = trace_shape(self._index, node, variable)
-            if shape is not None:
-                texts = variable.dtype == "string"
-                names = self._kernel_names(node) if texts else ()
-                values = {p: traces_of(r, variable, shape, names) for p, r in placed.items()}
-                _write_arrays(self._index, f"{node}/{CONVERGENCE}", variable.name, values)
 
     def _add_missing(self, node: str, names: set[str]) -> None:
         """Add variables for scalars that the schema does not know."""

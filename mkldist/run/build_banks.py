@@ -125,7 +125,7 @@ def _build(
                     "banks for itself",
                 )
             work = replace(work, banks=others.reached(work.banks))
-        loop = SweepLoop(client, work, store, consolidator, progress, others)
+        loop = SweepLoop(client, work, store, consolidator, progress, others=others)
         loop.work()
     for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):

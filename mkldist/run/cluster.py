@@ -57,6 +57,8 @@ DASK_CONFIG: dict[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.nanny.pre-spawn-environ": WORKER_ENVIRON,
     "distributed.admin.tick.limit": "10 minutes",
+    # The scheduler keeps its last messages to each worker, with all the runs of their tasks.
+    "distributed.admin.low-level-log-length": 10,
 }
 # Dask looks for a lost worker again after lost-worker-timeout, and gives it up if it is absent.
 # A worker that its nanny restarts a second time at that moment would be given up too, and a cluster

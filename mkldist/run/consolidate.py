@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 3.0  # least time between two flushes
 FLUSH_SHARE = 0.03  # largest share of a sweep's time that writing may take
-FLUSH_RUNS = 2000  # as many waiting runs are written at once
 
 
 class Consolidator:
@@ -50,7 +49,7 @@ class Consolidator:
         self._waiting.update((i, None) for i in run_ids if i not in self._written)
 
     def flush_if_due(self) -> None:
-        """Begin to write if runs have waited long enough or are many; return at once.
+        """Begin to write if runs have waited long enough; return at once.
 
         Raises
         ------
@@ -61,8 +60,7 @@ class Consolidator:
             if not self._writing.done():
                 return
             self._take_written()
-        due = time.monotonic() - self._flushed > self._wait
-        if due or len(self._waiting) >= FLUSH_RUNS:
+        if time.monotonic() - self._flushed > self._wait:
             self.begin()
 
     def begin(self) -> None:
@@ -100,11 +98,8 @@ class Consolidator:
             from mkldist.results.writer import TreeWriter
 
             self._opened = TreeWriter(self._path)
-        records = [self._read(run_id) for run_id in run_ids]
-        found = [record for record in records if record is not None]
         with writing(self._path):
-            self._opened.write(found)
-        return [record.id for record in found]
+            return self._opened.write_all(run_ids, self._read)
 
     def _read(self, run_id: str) -> RunRecord | None:
         """Return a record; None if it cannot be read yet, since another machine wrote it."""

@@ -30,7 +30,10 @@ class Counts:
     Parameters
     ----------
     runs, runs_done, runs_failed : int
-        Runs of this call, recorded runs (including failed ones), and failed runs.
+        Runs of this call in all of its rounds, recorded runs (including failed ones), and failed
+        runs.
+    may_be_fewer : bool
+        True if later rounds may have fewer runs than `runs` counts.
     bytes, bytes_done : int
         Bytes of Gram matrices found to be missing so far, and bytes built.
     banks : int
@@ -48,6 +51,7 @@ class Counts:
     runs: int = 0
     runs_done: int = 0
     runs_failed: int = 0
+    may_be_fewer: bool = False
     bytes: int = 0
     bytes_done: int = 0
     blocks_done: int = 0
@@ -60,6 +64,10 @@ class Counts:
     def are_first_of_batches(self) -> bool:
         """True if most recorded runs are of batches at work, whose quick runs end first."""
         return 2 * self.runs_of_ended_batches < self.runs_done
+
+    def of_next_round(self, n_banks: int) -> Counts:
+        """Return the counts with which another round begins, that needs some stored banks."""
+        return replace(self, banks=n_banks, built=set(), bytes=0, bytes_done=0, blocks_done=0)
 
     def note_bank(self, bank: str, *, complete: bool) -> None:
         """Count a bank as complete, or as damaged again."""
@@ -273,7 +281,8 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     if counts.bytes and len(counts.built) < counts.banks:
         parts.append(f"{len(counts.built)} of {counts.banks} banks built")
     if counts.runs:
-        parts.append(f"{counts.runs_done} of {counts.runs} runs")
+        most = "at most " * counts.may_be_fewer
+        parts.append(f"{counts.runs_done} of {most}{counts.runs} runs")
     left = counts.runs - counts.runs_done
     if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")

@@ -28,7 +28,6 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.work_note import remove_work_note
-from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
@@ -201,8 +200,12 @@ class _Sweep:
 
     def recorded(self) -> dict[str, RunState]:
         """Return the recorded runs of the plan, and their states."""
+        return self._planned(self.store.ids())
+
+    def _planned(self, recorded: Mapping[str, RunState]) -> dict[str, RunState]:
+        """Return those of some recorded runs that are of the plan."""
         ids = {run.id for run in self.plan.runs}
-        return {i: state for i, state in self.store.ids().items() if i in ids}
+        return {i: state for i, state in recorded.items() if i in ids}
 
     def others(self) -> int:
         """Return the number of recorded runs that are not in the plan; this call adds none."""
@@ -255,21 +258,17 @@ class _Sweep:
             remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)
         recorded = self._prepare()
-        self.known = frozenset(self.store.ids())
-        return recorded
+        self.known = frozenset(recorded)
+        return self._planned(recorded)
 
     def _prepare(self) -> dict[str, RunState]:
-        """Make the tree hold the plan and its records; return these, without damaged ones."""
+        """Make the tree hold the plan and its records; return all records but damaged ones."""
         with writing(self.folder.path):
-            path = self.folder.results
             facts = tree_facts(self.rounds)
-            prepare(path, self.plan, facts, self.store, environment)
-            in_tree = TreeWriter(path).states()
-            recorded = self.recorded()
-            for run_id in [i for i in recorded if not in_tree[i].is_recorded]:
+            found = prepare(self.folder.results, self.plan, facts, self.store, environment)
+            for run_id in found.unread:
                 self.store.remove(run_id)
-                del recorded[run_id]
-        return recorded
+        return found.recorded
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if none are."""
@@ -301,7 +300,7 @@ class _Sweep:
             opening = opening_note(self.rounds, n_runs, self.folder.path)
             for line in (*self.resolved.account_lines(self.spec), opening):
                 progress.note(line)
-            progress.show(Counts(runs=len(self.plan.runs) - len(before), doing="starting workers"))
+            progress.show(replace(self._counts(before), doing="starting workers"))
             compiling = self._compiling(without(self.plan.batches, before), options)
             with compiling, options.connect() as client:
                 if client.dashboard_link:
@@ -344,11 +343,12 @@ class _Sweep:
         """Do round after round until no run is left; a sweep without a search has one."""
         from mkldist.run.sweep_loop import SweepLoop
 
+        at_first, counts = before, self._counts(before)
         while True:
             self._consolidator = Consolidator(self.folder.results, self.store)
             self._in_tree = frozenset(before)
             work = self._work(without(self.plan.batches, before), options, others)
-            loop = SweepLoop(client, work, self.store, self._consolidator, progress, others)
+            loop = SweepLoop(client, work, self.store, self._consolidator, progress, counts, others)
             loop.work()
             self._consolidator.begin()  # writes the last runs while the workers stop
             more = self.rounds.advance(self.store)
@@ -359,7 +359,14 @@ class _Sweep:
                     progress.note(left_out_note(self.rounds))
                 return
             self._catch_up()
-            before = self._prepare()
+            before = self._planned(self._prepare())
+            counts = replace(loop.counts, runs=self._counts(at_first).runs)
+            progress.show(counts)
+
+    def _counts(self, before: Collection[str]) -> Counts:
+        """Return the counts of a call that finds some runs recorded."""
+        n_runs = len(self.rounds.expected.runs) - len(before)
+        return Counts(runs=n_runs, may_be_fewer=self.spec.search is not None)
 
     def _compiling(
         self, batches: Sequence[BatchPlan], options: ConnectOptions

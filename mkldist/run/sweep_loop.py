@@ -7,6 +7,7 @@ carries new records into the tree of results.
 from __future__ import annotations
 
 import queue
+import sys
 import time
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -105,13 +106,15 @@ class SweepLoop:
         Carries records into the tree of results.
     progress : Progress
         Shows how far the work is.
+    earlier : Counts, optional
+        Counts of the rounds before this one, with the runs of all rounds.
     others : OtherMachines, optional
         The workers, if they are on other machines.
 
     Attributes
     ----------
     counts : Counts
-        Runs, blocks and bytes, to be done and done.
+        Runs of all rounds, and banks, blocks and bytes of this one, to be done and done.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class SweepLoop:
         store: RecordStore,
         consolidator: Consolidator,
         progress: Progress,
+        earlier: Counts | None = None,
         others: OtherMachines | None = None,
     ) -> None:
         self._client: Any = client
@@ -133,15 +137,15 @@ class SweepLoop:
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._stages: dict[str, Stage] = {}  # of batches that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
+        self._failed: set[str] = set()
         self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
         self._teller = WorkTeller(store.directory.parent, work.banks)
-        self.counts = Counts(
-            runs=sum(len(batch.runs) for batch in work.batches),
-            banks=sum(ref.is_shared for ref in self._banks.values()),
-        )
+        self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
+        n_banks = sum(ref.is_shared for ref in self._banks.values())
+        self.counts = self._earlier.of_next_round(n_banks)
         self._queue = WorkQueue.of_plans(
             (ref.plan for ref in self._banks.values()),
             work.batches,
@@ -184,6 +188,7 @@ class SweepLoop:
             self._take_announcements()
             with suppress(MkldistError):  # the user is told of the error that ended the loop
                 self._take_records()
+            self._count_runs()
 
     @property
     def abandoned_banks(self) -> dict[str, BaseException]:
@@ -325,8 +330,7 @@ class SweepLoop:
             n_kernels = self._banks[one.run.bank].plan.n_kernels
             with writing(self._store.directory):
                 self._store.write(failed_record(one.run, one.error, n_kernels))
-            self._states[one.run.id] = str(RunState.FAILED)
-            self._consolidator.add([one.run.id])
+            self._take_state(one.run.id, str(RunState.FAILED))
 
     def _housekeep(self) -> None:
         """Take announcements, carry records into the results, show progress."""
@@ -335,8 +339,7 @@ class SweepLoop:
         for line in self._roster.lines() if self._roster is not None else ():
             self._progress.note(line)
         self._consolidator.flush_if_due()
-        self.counts.runs_done = len(self._states)
-        self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
+        self._count_runs()
         self.counts.doing = self._doing()
         self._progress.show(self.counts)
         stages = {key: stage.value for key, stage in self._stages.items()}
@@ -348,6 +351,11 @@ class SweepLoop:
             self._progress.note("waiting for workers: none has joined, or all have left")
             self._workers_seen = now  # the next note comes as long after this one
 
+    def _count_runs(self) -> None:
+        """Count the recorded runs of this round with those of earlier ones."""
+        self.counts.runs_done = self._earlier.runs_done + len(self._states)
+        self.counts.runs_failed = self._earlier.runs_failed + len(self._failed)
+
     def _take_announcements(self) -> None:
         """Take the states of runs that workers announced, whose records are durable."""
         while not self._announced.empty():
@@ -355,8 +363,7 @@ class SweepLoop:
             if "stage" in event:
                 self._take_stage(event["batch"], Stage(event["stage"]))
             elif self._post_box is None:  # whose records are durable when they are taken
-                self._states[event["run"]] = event["state"]
-                self._consolidator.add([event["run"]])
+                self._take_state(event["run"], event["state"])
 
     def _take_records(self) -> None:
         """Write the records that workers have sent."""
@@ -366,8 +373,13 @@ class SweepLoop:
             if not self._is_recorded(record.id):
                 with writing(self._store.directory):
                     self._store.write(record)
-            self._states[record.id] = str(record.state)
-            self._consolidator.add([record.id])
+            self._take_state(record.id, str(record.state))
+
+    def _take_state(self, run_id: str, state: str) -> None:
+        """Note the state of a recorded run."""
+        self._states[run_id] = sys.intern(state)
+        (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
+        self._consolidator.add([run_id])
 
     def _take_stage(self, batch: str, stage: Stage) -> None:
         """Note what a batch is doing; one that builds its bank has built it when it solves."""

@@ -19,7 +19,7 @@ from mkldist.results.state import RunState
 from mkldist.run.work_items import BatchItem, BuildItem
 from tests.planning.plans import dataset, grid, plan_of
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
 
 
@@ -40,7 +40,8 @@ def work(plan: Plan, passes: float, *, recompute: bool = False) -> float:
     values = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
     vectors = len(runs) * passes
     of_passes = passes * (1e-9 + 2e-9 * recompute) + (vectors - passes) * 1e-10
-    return values * of_passes + len(runs) * (0.01 + 3e-10 * 30**3 + 0.005)
+    of_each = 0.01 + 3e-10 * 30**3 + 0.005
+    return values * of_passes + passes * 3e-4 + vectors * 2e-5 + len(runs) * of_each
 
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream", "recompute"])
@@ -94,7 +95,8 @@ def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernel
     passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / 8
     kernels = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
     of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
-    expected = factors * of_passes + len(runs) * (kernels * 3e-9 + 0.01 + 0.005)
+    of_each = kernels * 3e-9 + 0.01 + 0.005 + passes * 2e-5
+    expected = factors * of_passes + passes * 3e-4 + len(runs) * of_each
     cost = costs(item_of(plan))
     assert cost.seconds == pytest.approx(expected)
     read = (bank.stored_bytes, 0, 0)
@@ -109,10 +111,24 @@ def test_recorded_runs_replace_the_rates(tmp_path):
     plan, _ = planned("memory")
     store = RecordStore(tmp_path)
     for run, seconds in zip(plan.batches[0].runs, (1.0, 3.0), strict=False):
-        fields = {"times": {"cpu_seconds": seconds}, "counters": {"passes": 4}}
+        times = {"cpu_seconds": seconds, "pass_cpu_seconds": 0.25 * seconds}
+        fields = {"times": times, "counters": {"passes": 4}}
         store.write(replace(RunRecord.failed(run, ""), state=RunState.COMPLETE, **fields))
     found = recorded_costs(plan, store)
-    assert found == {("one", "xu2008", "level"): SolverCost(2.0, 4.0)}
+    assert found == {("one", "xu2008", "level"): SolverCost(2.0, 4.0, 0.5)}
+
+
+def test_recorded_passes_take_the_time_that_they_took():
+    plan, by_rates = planned("stream")
+    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
+    known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
+    costs = replace(by_rates, recorded=known)
+    assert costs(item).seconds == pytest.approx(len(item.runs) * (2.0 + 0.5 + 0.005))
+    assert costs(item).moved_bytes == by_rates(item).moved_bytes
+    unknown = {("one", "xu2008", "level"): SolverCost(0.01 + 3e-10 * 30**3, passes)}
+    assert replace(by_rates, recorded=unknown)(item).seconds == pytest.approx(
+        by_rates(item).seconds
+    )
 
 
 def test_a_forecast_adds_up(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from mkldist.forecast.measuring import measured_rates, rates_finding
 from mkldist.forecast.rates import Rates, rates_path, store_rates, stored_rates
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """Forecasts held to sweeps that were run: `curve`, `costs` and `simulation` together.
 
 Solvers that wait take the same time on a busy machine, so that these sweeps tell how work is
-divided and what is lost between tasks.
+divided and what is lost between tasks.  What solvers and passes compute is compared in processor
+time, on a bank so small that a pass takes longer than its values.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.forecast.costs import SolverCost, TaskCosts
+from mkldist.forecast.costs import SolverCost, TaskCosts, recorded_costs
 from mkldist.forecast.curve import forecasts
+from mkldist.forecast.measuring import measured_rates
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import Crew
+from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
@@ -27,7 +30,7 @@ from tests.run.sweeps import (
     sweep_text,
 )
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
 TOLERANCE = 0.25
 
 
@@ -64,3 +67,31 @@ def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
             rows = forecasts(costs, Crew(n_workers), numbers=())
             [foretold] = [row.seconds for row in rows if row.workers == n_workers]
             assert foretold == pytest.approx(seconds, rel=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_what_one_two_and_four_workers_compute_is_foretold_from_few_runs(tmp_path):
+    few, many = (sweep_text({"level": [1.0, 10.0, 100.0]}, repeats=n, fit="all") for n in (6, 24))
+    rates = measured_rates(tmp_path)
+    for n_workers in (1, 2, 4):
+        output, options = tmp_path / str(n_workers), ("--workers", str(n_workers))
+        code, said = run_process(few, output, *options)
+        assert code == 0, said
+        before = records(output)
+        known = recorded_costs(
+            costs_of(many, rates, n_workers).plan, RecordStore(output / "records")
+        )
+        assert len(known) == 1
+        costs = costs_of(many, rates, n_workers, known)
+        rows = forecasts(costs, Crew(n_workers), before, numbers=())
+        [foretold] = [row for row in rows if row.workers == n_workers]
+        code, said = run_process(many, output, *options)
+        assert code == 0, said
+        new = [record for run_id, record in records(output).items() if run_id not in before]
+        assert len(new) == 54
+        computed = math.fsum(
+            one.times["cpu_seconds"] + one.times["pass_cpu_seconds"] for one in new
+        )
+        writing = len(new) * rates.record_seconds
+        found = foretold.processor_hours * 3600 - writing
+        assert found == pytest.approx(computed, rel=TOLERANCE)

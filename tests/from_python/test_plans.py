@@ -36,7 +36,7 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
 
 def test_a_plan_prints_as_the_command_does(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))  # rates that are measured twice may differ
-    store_rates(Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
+    store_rates(Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
     text = str(mkldist.plan("quickstart", workers=2))
     assert [line.rstrip() for line in done.output.splitlines()] == [

@@ -8,6 +8,7 @@ import json
 import shutil
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,8 @@ class Kind:
 
 def prepare(folder: Path) -> None:
     """Write the right inputs below a folder."""
+    with suppress(ImportError):
+        import dask_jobqueue  # noqa: F401  # the first import writes the user's configuration
     for source in SOURCES.glob("*.toml"):
         shutil.copy(source, folder)
     for name, content in _tables().items():
@@ -246,11 +249,11 @@ def _cluster(file: Path) -> None:
 
 def _record(file: Path) -> None:
     RecordStore(file.parents[1]).read(file.name.partition(".")[0])
-    _results(file)
+    sweep_status(_output(file))
 
 
 def _results(file: Path) -> None:
-    output = next(parent for parent in file.parents if parent.name == "small")
+    output = _output(file)
     read_manifest(output)
     sweep_status(output)
     tree = mkldist.open_results(output)
@@ -258,6 +261,10 @@ def _results(file: Path) -> None:
     weight_rows(tree)
     for node in tree.subtree:
         node.to_dataset().load()
+
+
+def _output(file: Path) -> Path:
+    return next(parent for parent in file.parents if parent.name == "small")
 
 
 def _predict(file: Path) -> None:

@@ -5,7 +5,10 @@ tests/planning/test_planner.py and tests/planning/test_ids.py hold how plans are
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mkldist.methods.registry import METHODS
+from mkldist.planning.model import Proposal
 from tests.planning.plans import dataset, grid, plan_of
 
 DATA = {"a": dataset("a", n_splits=1)}
@@ -33,6 +36,13 @@ def test_without_a_path_every_run_is_a_chain_of_its_own():
     assert len({run.chain for run in shared.runs}) == 4
     assert {run.order for run in shared.runs} == {0.0}
     assert len({run.chain for run in path.runs}) == 1 + 2
+
+
+def test_a_run_at_another_point_differs_in_its_settings_alone():
+    [run] = plan_of(DATA, {"level": grid("level", C=[1.0])}).runs
+    point = Proposal({"C": 2.0}, {"trial": 1}, "before", is_followed=True)
+    expected = {"params": {"C": 2.0}, "at": {"trial": 1}, "after": "before", "is_followed": True}
+    assert run.at_other_point("other", point) == replace(run, id="other", **expected)
 
 
 def test_banks_that_are_computed_in_every_pass_take_no_disk():

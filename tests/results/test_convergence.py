@@ -126,6 +126,19 @@ def test_a_run_that_is_done_again_replaces_its_trace(tmp_path, store):
         assert int(gap.notnull().sum()) == len(record.trace.get("gap", ()))
 
 
+def test_one_long_run_makes_no_chunks_of_the_others(tmp_path, store):
+    path = tmp_path / "results.zarr"
+    prepare(path, PLAN, FACTS, store)
+    longest = next(run for run in PLAN.runs if run.params.get("trace") and run.split == 1)
+    records = [traced(run, 4 * L if run is longest else 3) for run in PLAN.runs]
+    TreeWriter(path).write(records)
+    assert_traces(open_results(path), records)
+    folders = [path / "heart/level/convergence" / variable.name / "c" for variable in TRACES]
+    for folder in folders:
+        n_chunks = [sum(f.is_file() for f in (folder / split).rglob("*")) for split in "01"]
+        assert n_chunks == [1, 4]
+
+
 def test_who_opened_the_tree_before_it_grew_reads_on(tmp_path, store):
     path = tmp_path / "results.zarr"
     first, second = [run for run in PLAN.runs if run.params.get("trace")][:2]
@@ -159,7 +172,7 @@ def test_a_growth_that_was_cut_short_is_made_good(tmp_path, store, monkeypatch):
     assert_traces(open_results(path), records[:3])
     for record in records:
         store.write(record)
-    assert prepare(path, PLAN, FACTS, store) == len(records) - 3
+    assert prepare(path, PLAN, FACTS, store).written == len(records) - 3
     assert_traces(open_results(path), records)
 
 

@@ -52,7 +52,7 @@ def test_every_deleted_chunk_is_named_and_the_tree_made_anew(tmp_path):
         assert is_sound(tree, tmp_path / NOTE)
         (tree / name).unlink()
         assert not is_sound(tree, tmp_path / NOTE)
-        assert prepare(tree, PLAN, FACTS, store) == len(RUNS)
+        assert prepare(tree, PLAN, FACTS, store).written == len(RUNS)
         with open_results(tree) as opened:
             for path, data in expected.items():
                 xr.testing.assert_equal(opened[path].to_dataset(), data)

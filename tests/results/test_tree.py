@@ -34,7 +34,7 @@ def test_values_stand_at_their_places(tmp_path, store, banks):
     records[3] = RunRecord.failed(plan.runs[3], "no memory", n_kernels=7)
     for record in records[:30]:
         store.write(record)
-    assert prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store) == 30
+    assert prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store).written == 30
     assert_holds(mkldist.open_results(tmp_path), plan, records[:30])
     writer = TreeWriter(tmp_path / "results.zarr")
     for record in records[30:35]:

@@ -27,17 +27,17 @@ def store(tmp_path: Path) -> RecordStore:
 def test_the_tree_catches_up_with_records_written_behind_its_back(tmp_path, store):
     plan, path = made_up_plan(), tmp_path / "results.zarr"
     facts = made_up_facts(plan)
-    assert prepare(path, plan, facts, store) == 0
+    assert prepare(path, plan, facts, store).written == 0
     before = path.stat().st_ino
     records = [made_up_record(run) for run in plan.runs]
     failed = RunRecord.failed(plan.runs[0], "no memory")
     for record in [failed, *records[1:5]]:
         store.write(record)
-    assert prepare(path, plan, facts, store) == 5
-    assert prepare(path, plan, facts, store) == 0
+    assert prepare(path, plan, facts, store).written == 5
+    assert prepare(path, plan, facts, store).written == 0
     store.write(records[0])
     store.write(dataclasses.replace(records[5], id="of-another-plan"))
-    assert prepare(path, plan, facts, store) == 1
+    assert prepare(path, plan, facts, store).written == 1
     assert path.stat().st_ino == before
     assert_holds(open_results(tmp_path), plan, records[:5])
 
@@ -50,7 +50,7 @@ def test_a_changed_plan_makes_the_tree_anew(tmp_path, store):
     grids = {"level": {"C": [0.1, 0.5, 1.0]}, "uniform": {}}
     changed = made_up_plan(grids, n_splits=3)
     kept = {run.id for run in plan.runs} & {run.id for run in changed.runs}
-    assert prepare(path, changed, made_up_facts(changed, grids), store) == len(kept) == 6
+    assert prepare(path, changed, made_up_facts(changed, grids), store).written == len(kept) == 6
     tree = open_results(tmp_path)
     records = [made_up_record(run) for run in changed.runs if run.id in kept]
     assert [node.path for node in tree["heart"].leaves] == ["/heart/level", "/heart/uniform"]

@@ -25,10 +25,11 @@ TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    output = tmp_path_factory.mktemp("given") / "small"
-    outcome = run_here(TEXT, output, None)
+    output, said = tmp_path_factory.mktemp("given") / "small", StringIO()
+    outcome = run_here(TEXT, output, None, console=Console(file=said, width=200))
     assert outcome.computed == len(outcome.plan.runs) == 2 * (2 + 2 + 4)
     assert not outcome.failed
+    assert "16 of 16 runs" in said.getvalue()  # of both rounds
     return output
 
 
@@ -81,6 +82,7 @@ def test_solutions_without_kernels_give_no_c(tmp_path):
     assert "small: at most 8 runs to do" in said.getvalue()
     left_out = "2 runs of spicymkl failed or found no kernel, and so gave no C"
     assert said.getvalue().count(left_out) == 1
+    assert "2 of 2 runs" in said.getvalue()
     assert sweep_status(tmp_path / "small").most_runs == 2
     with open_results(tmp_path / "small") as tree:
         assert list(tree["two_moons"].children) == ["spicymkl"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -163,3 +164,11 @@ def test_a_notebook_gets_one_display_that_changes_in_place(monkeypatch):
     assert shown == ["some: 4 runs to do\na second note\n[01:20] 4 of 4 runs"]
     shell.get_ipython = lambda: None  # a program that has imported IPython
     assert isinstance(make_progress(console(terminal=False)), LineProgress)
+
+
+def test_a_later_round_goes_on_counting():
+    first = Counts(runs=9, runs_done=4, runs_failed=1, banks=3, built={"a"}, bytes=8, bytes_done=8)
+    second = first.of_next_round(2)
+    assert (second.runs, second.runs_done, second.runs_failed) == (9, 4, 1)
+    assert (second.banks, second.built, second.bytes, second.bytes_done) == (2, set(), 0, 0)
+    assert describe(replace(second, may_be_fewer=True)) == "4 of at most 9 runs, 1 failed"
