@@ -8,6 +8,7 @@ upper bound of that over the kernels themselves.  Memory and passes grow with n 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,10 @@ class FactorBank(Bank):
     def select(self, kernels: Ints) -> FactorBank:
         """Return a bank of some kernels, in any order, that shares their factors."""
         return FactorBank([self.factors[kernel] for kernel in kernels.tolist()])
+
+    def on(self, points: Ints) -> FactorBank:
+        """Return a bank of the same kernels between some of the points."""
+        return FactorBank([replace(one, values=one.values[points]) for one in self.factors])
 
     def put(self, kernel: int, factor: PivotedFactor) -> None:
         """Replace the factor of a kernel by another of it."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FIRST_RANK = 100  # columns of a factor before any solution asks for more
 TOLERANCE = 1e-3
+PASS_VALUES = 2e12  # about an hour of one processor
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,15 @@ class FactorLimits:
         Share of a kernel's trace that its factor may lack before any solution asks for more.
     n_bytes : int, optional
         Most bytes of all factors; None without a limit.
+    pass_values : float
+        Most kernel values that a pass over all kernels may compute for a certificate; where there
+        are more, the certificate takes a sample.
     """
 
     rank: int | None = None
     tolerance: float = TOLERANCE
     n_bytes: int | None = None
+    pass_values: float = PASS_VALUES
 
     def most(self, n_points: int) -> int:
         """Return the most columns of a factor of n rows."""

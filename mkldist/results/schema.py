@@ -304,6 +304,7 @@ ON_FACTORS = (
     Variable("exact_gap", "1", "relative gap to the optimum with the kernels of a bank of factors"),
     Variable("exact_dual_objective", "1", "lower bound of the optimum with these kernels"),
     Variable("largest_rank", "1", "columns of the longest factor at the end of the run"),
+    Variable("sampled_points", "1", "points of a sample for exact_gap, which is then statistical"),
 )
 """Numbers of runs on a bank of factors; other nodes lack them."""
 CHOSEN_KERNEL = Variable("chosen_kernel", "", "name of the kernel that was chosen", "string")

@@ -4,22 +4,48 @@ Every factor lies below its kernel, ``G G' <= K``.  A solution on the factors th
 optimum with the kernels from above: its function is an expansion on the pivots with the kernels, of
 the same values at the training points and the same norm.  A lower bound takes one pass over the
 kernels at the dual points of the solution.
+
+Where even one pass is too dear, the pass visits the active kernels alone.  The forms of the others
+are then upper limits by a sample, and the lower bound is a statistical one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Bools, Floats
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.passes import driven
 from mkldist.gram.requests import Quadratic, Request
+from mkldist.gram.sampled_forms import sampled_forms
 from mkldist.gram.view import answer_views
 from mkldist.solvers.base import ExactBound, Problem, Solution
 from mkldist.solvers.solver_params import SolverParams
+
+
+class Sample(NamedTuple):
+    """A sample by which forms are estimated.
+
+    Parameters
+    ----------
+    n_drawn : int
+        Points to draw for each group.
+    margin : float
+        Standard errors to be added to estimates.
+    active_exactly : bool
+        True to compute the forms of active kernels.
+    seed : int
+        Seed of the draws.
+    """
+
+    n_drawn: int
+    margin: float
+    active_exactly: bool
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +55,7 @@ class ExactForms:
     Parameters
     ----------
     exact : (M, R) float64
-        Those of the kernels.
+        Those of the kernels, or estimates of them.
     found : (M, R) float64
         Those of their factors, which are no larger.
     """
@@ -44,6 +70,7 @@ def certified_exactly(
     problem: Problem,
     params: SolverParams,
     solution: Solution,
+    sample: Sample | None = None,
 ) -> tuple[Solution, ExactForms]:
     """Return a solution on factors as one of the kernels, with a lower bound of their optimum.
 
@@ -59,6 +86,8 @@ def certified_exactly(
         The method's parameters.
     solution : Solution
         The solution on the factors.
+    sample : Sample, optional
+        How to estimate the forms of kernels that are not active; None to compute them.
 
     Returns
     -------
@@ -68,12 +97,17 @@ def certified_exactly(
         The forms that the bound asked for.
     """
     asked: list[tuple[Floats, Floats]] = []
+    active = solution.kernel_weights > 0.0
 
     def answer(request: Request) -> Floats:
-        exact = kernels.exactly(request)
-        if isinstance(request, Quadratic) and request.kernels is None:
-            [found] = answer_views([(kernels.view, request)])
-            asked.append((exact, found))
+        if not (isinstance(request, Quadratic) and request.kernels is None):
+            return kernels.exactly(request)
+        [found] = answer_views([(kernels.view, request)])
+        if sample is None:
+            exact = kernels.exactly(request)
+        else:
+            exact = _estimated(kernels, request.vectors, found, active, sample)
+        asked.append((exact, found))
         return exact
 
     lower = driven(bound(problem, params, solution), answer)
@@ -85,6 +119,22 @@ def certified_exactly(
     none = np.zeros((problem.n_kernels, 0))
     exact, found = ([none, *(pair[i].reshape(len(none), -1) for pair in asked)] for i in (0, 1))
     return certified, ExactForms(np.concatenate(exact, axis=1), np.concatenate(found, axis=1))
+
+
+def _estimated(
+    kernels: FactoredKernels, vectors: Floats, found: Floats, active: Bools, sample: Sample
+) -> Floats:
+    """Return forms of all kernels: of the active ones as the sample says, of others estimated."""
+    columns = vectors.reshape(len(vectors), -1)
+    forms = found.reshape(len(found), -1).copy()
+    sampled = np.flatnonzero(~active if sample.active_exactly else np.ones_like(active))
+    if len(sampled):
+        of = sampled_forms(kernels, sampled, columns, sample.n_drawn, sample.seed)
+        forms[sampled] += of.lacking + sample.margin * of.errors
+    others = np.setdiff1d(np.arange(len(forms)), sampled)
+    if len(others):
+        forms[others] += np.maximum(kernels.lacking(others, columns), 0.0)
+    return forms.reshape(found.shape)
 
 
 def _on_pivots(solution: Solution, factors: FactorBank) -> Floats:

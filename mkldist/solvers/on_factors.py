@@ -4,8 +4,10 @@ Where the bounds of :mod:`.exact_certificate` are too far apart, some factors la
 kernels: those of active kernels, whose norms then are too small, or those of others, which would be
 active.  These factors go on, and the method solves again, from the last solution if it can.
 
-A pass over the active kernels alone tells most of the time that they lack too much.  Only where
-they do not, a pass over all kernels is spent on the certificate.
+A pass over the active kernels alone tells most of the time that they lack too much.  Where they do
+not, a sample of points tells which lack too much.  Only where none seems to, a pass
+over all kernels is spent on the certificate.  Where even that is too dear, the certificate is
+statistical: it takes the forms of active kernels as they are, and upper limits of the others.
 """
 
 from __future__ import annotations
@@ -22,16 +24,19 @@ from mkldist.arrays import Ints
 from mkldist.counters import Counters
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.passes import driven
+from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import answer_views
 from mkldist.solvers.base import Method, Problem, Solution, StopReason
 from mkldist.solvers.clock import working_time
-from mkldist.solvers.exact_certificate import ExactForms, certified_exactly
+from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
 from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
 from mkldist.solvers.solver_params import SolverParams
 
 SHARE = 0.5  # of the tolerance that the gap on the factors may take
 SLACK = 0.25  # of the tolerance: a kernel that lacks less of the largest form is not to blame
 FEW = 0.5  # share of active kernels up to which a pass over them alone pays
+SAMPLE_PAYS = 4  # values of a pass for each of a sample, from which on the sample pays
+MARGIN = 4.0  # standard errors that a statistical certificate adds to its estimates
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
 LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
 
@@ -43,7 +48,8 @@ class FactorSolution:
     Parameters
     ----------
     solution : Solution
-        The solution.  Its `extra` has the ``largest_rank`` of all factors.
+        The solution.  Its `extra` has the ``largest_rank`` of all factors, and the number of
+        ``sampled_points`` if the certificate is statistical.
     limit : str
         What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
         ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.  The solution's
@@ -77,6 +83,8 @@ def solve_on_factors(
     while True:
         solution = growing.solved()
         if growing.grow(growing.needs_of_active(solution)):
+            continue
+        if growing.grow(growing.needs_by_sample(solution)):
             continue
         solution, forms = growing.certified(solution)
         if not growing.grow(growing.needs_of_all(solution, forms)):
@@ -133,15 +141,32 @@ class _Growing:
             return {}
         return self._ranks(active[shares > 0.5 * allowed / len(active)], total / allowed)
 
+    def needs_by_sample(self, solution: Solution) -> dict[int, int]:
+        """Return the ranks that kernels seem to need, by a sample that costs little of a pass."""
+        pays = SAMPLE_PAYS * sampled_values(DRAWN) <= self.kernels.source.n_points**2 / 2
+        if not (solution.converged and pays):
+            return {}
+        sample = Sample(DRAWN, 0.0, active_exactly=False, seed=self.kernels.seed)
+        return self.needs_of_all(*self._certified(solution, sample))
+
     def certified(self, solution: Solution) -> tuple[Solution, ExactForms]:
-        """Certify the solution for the kernels."""
+        """Certify the solution for the kernels, by a sample where a pass is too dear."""
+        sample, source = None, self.kernels.source
+        if source.n_kernels * source.n_points**2 / 2 > self.kernels.limits.pass_values:
+            sample = Sample(DRAWN, MARGIN, active_exactly=True, seed=self.kernels.seed + 1)
+        found, forms = self._certified(solution, sample)
+        rank = max(factor.rank for factor in self.kernels.factors.factors)
+        extra = {**found.extra, "largest_rank": float(rank)}
+        if sample is not None:
+            extra["sampled_points"] = float(sample.n_drawn)
+        return replace(found, extra=extra), forms
+
+    def _certified(self, solution: Solution, sample: Sample | None) -> tuple[Solution, ExactForms]:
         bound = self.method.exact_bound
         if bound is None:
             raise ValueError(f"{self.method.name} has no exact bound")
         with self._charged():
-            found, forms = certified_exactly(self.kernels, bound, self.problem, self._own, solution)
-        rank = max(factor.rank for factor in self.kernels.factors.factors)
-        return replace(found, extra={**found.extra, "largest_rank": float(rank)}), forms
+            return certified_exactly(self.kernels, bound, self.problem, self._own, solution, sample)
 
     def needs_of_all(self, solution: Solution, forms: ExactForms) -> dict[int, int]:
         """Return the ranks that kernels need which are active, or would be if nothing lacked.

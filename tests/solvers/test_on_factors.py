@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.gram import factored_kernels
 from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
+from mkldist.gram.requests import Quadratic
 from mkldist.gram.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
@@ -217,3 +218,43 @@ def test_kernels_below_the_largest_grow_where_a_threshold_makes_them_active(name
     assert solution.exact_gap <= 1e-3
     assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01e-3)
+
+
+def test_a_sample_shows_which_factors_to_make_longer_before_a_pass_is_spent(monkeypatch):
+    seen, certified = [], on_factors.certified_exactly
+
+    def spy(kernels, bound, problem, params, solution, sample):
+        seen.append(sample)
+        return certified(kernels, bound, problem, params, solution, sample)
+
+    monkeypatch.setattr(on_factors, "certified_exactly", spy)
+    monkeypatch.setattr(on_factors, "DRAWN", 20)
+    monkeypatch.setattr(on_factors, "SAMPLE_PAYS", 0.0)
+    solution, limit = solved(kernels_of(GRAMS), C=30.0, tol=1e-2)
+    assert (limit, seen[0].n_drawn, seen[-1]) == ("", 20, None)
+    assert sum(sample is None for sample in seen) < len(seen) / 2
+    assert solution.exact_gap <= 1e-2
+    assert solution.exact_dual_objective <= optimum_at(30.0) * (1 + 1e-6)
+    assert "sampled_points" not in solution.extra
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_a_pass_is_too_dear_the_certificate_is_statistical_and_says_so(seed, monkeypatch):
+    visited, exactly = [], FactoredKernels.exactly
+
+    def spy(self, request):
+        if isinstance(request, Quadratic):
+            visited.append(self.source.n_kernels)
+        return exactly(self, request)
+
+    monkeypatch.setattr(FactoredKernels, "exactly", spy)
+    monkeypatch.setattr(on_factors, "DRAWN", 60)
+    monkeypatch.setattr(on_factors, "FEW", 0.0)
+    kernels = replace(kernels_of(GRAMS, pass_values=0.0), seed=seed)
+    solution, _ = solved(kernels, C=3.0, tol=1e-2)
+    active = np.count_nonzero(solution.kernel_weights)
+    assert visited[-1] == active < len(GRAMS)
+    assert max(visited) < len(GRAMS)
+    assert solution.extra["sampled_points"] == 60
+    assert solution.exact_dual_objective <= optimum_at(3.0) * (1 + 1e-6)
+    assert solution.exact_gap <= 1e-2

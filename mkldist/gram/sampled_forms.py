@@ -1,0 +1,96 @@
+"""What factors lack of their kernels at some vectors, estimated from samples of the points.
+
+For ``R = K - G G'`` and two points i, j drawn with probabilities ``p_i`` in proportion to |v_i|,
+
+    v_i R_ij v_j / (p_i p_j)    estimates    v'R v = sum_ij v_i R_ij v_j    without bias.
+
+So does its mean over all pairs of different draws of a group, whose kernel values are those of the
+group's points alone.  Several groups tell the error of the mean over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.requests import Diagonal, Quadratic
+from mkldist.gram.view import BankView, answer_views
+
+DRAWN = 2000  # points of a group
+GROUPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SampledForms:
+    """Estimates of ``v'(K_m - G_m G_m')v`` with their standard errors.
+
+    Parameters
+    ----------
+    lacking : (S, R) float64
+        The estimates, not negative.
+    errors : (S, R) float64
+        Standard errors.
+    """
+
+    lacking: Floats
+    errors: Floats
+
+
+def sampled_values(n_drawn: int) -> float:
+    """Return the values of a kernel that an estimate computes."""
+    return GROUPS * n_drawn**2 / 2
+
+
+def sampled_forms(
+    kernels: FactoredKernels, chosen: Ints, vectors: Floats, n_drawn: int, seed: int
+) -> SampledForms:
+    """Estimate what the factors of some kernels lack.
+
+    Parameters
+    ----------
+    kernels : FactoredKernels
+        The kernels and their factors.
+    chosen : (S,) intp
+        The kernels to look at.
+    vectors : (n, R) float64
+        The vectors v.
+    n_drawn : int
+        Points of a group, drawn with replacement; at least 2.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    """
+    sizes = np.abs(vectors).sum(axis=1)
+    if not sizes.any():
+        none = np.zeros((len(chosen), vectors.shape[1]))
+        return SampledForms(none, none.copy())
+    rng, part = np.random.default_rng(seed), kernels.select(chosen)
+    found = np.empty((GROUPS, len(chosen), vectors.shape[1]))
+    for of_group in found:
+        drawn = rng.choice(len(sizes), size=n_drawn, p=sizes / sizes.sum())
+        weighted = vectors[drawn] * (sizes.sum() / (n_drawn * sizes[drawn]))[:, None]
+        of_group[...] = _pairs(part, drawn, weighted) * (n_drawn / (n_drawn - 1.0))
+    errors = found.std(axis=0, ddof=1) / np.sqrt(GROUPS)
+    return SampledForms(np.maximum(found.mean(axis=0), 0.0), errors)
+
+
+def _pairs(kernels: FactoredKernels, points: Ints, vectors: Floats) -> Floats:
+    """Return ``v'R v`` between some points without the terms of equal places, (S, R)."""
+    bank = RecomputedBank(kernels.source.at(points), 0, kernels.threads)
+    thin = kernels.factors.on(points)
+    with_both = Quadratic(vectors), Diagonal(vectors**2)
+    views = [BankView(one, None, kernels.scale, centred=False) for one in (bank, thin)]
+    exact, of_exact = answer_views([(views[0], request) for request in with_both])
+    found, of_found = answer_views([(views[1], request) for request in with_both])
+    kernels.counter.bytes_computed += bank.counter.bytes_computed
+    kernels.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
+    pairs: Floats = (exact - of_exact) - (found - of_found)
+    return pairs
