@@ -14,8 +14,8 @@ graph (:mod:`.deformed`), which predict off the points as well,
     G_m = (gamma_a K_m^-1 + gamma_i L)^-1.
 
 With ``gamma_i = 0`` they are the kernels of the bank themselves, ``K_m / gamma_a``.  On a bank of
-pseudo-inverses of Laplacians, the `graphs` of a view, F is then the paper's problem, up to the bias,
-which the paper does not have.
+pseudo-inverses of Laplacians, the `graphs` of a view, F is then the paper's problem, up to the
+bias, which the paper does not have.
 
 The paper's algorithm lets one kernel at a time join a mixture.  It is ``acceleration="none"``,
 :func:`_one_at_a_time`.  The problem is also that of ``lapmkl``, form ``deformed``, with the squared
