@@ -88,7 +88,7 @@ class GivenGrams:
         As for :class:`View`.
     made_of : str
         Content id of what the matrices are computed from, beside the features; empty if they are
-        data themselves.  Their last bits may then differ from machine to machine.
+        data themselves.  It tells them from others, as their last bits may vary by machine.
     """
 
     grams: npt.NDArray[np.floating]
