@@ -38,25 +38,22 @@ def hiding(folder: Path) -> list[str]:
     return [str(UNSHARE), "--mount", "sh", "-c", HIDE, str(folder)]
 
 
-def can_hide() -> bool:
-    if UNSHARE is None:
-        return False
-    return not subprocess.run([*hiding(Path("/mnt")), "true"], capture_output=True).returncode
+pytestmark = pytest.mark.cluster
 
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.skipif(not can_hide(), reason="mount namespaces are not allowed"),
-]
+def folder_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of outputs, banks and node caches; each worker has one of its own there."""
+    found = tmp_path / "disk"
+    found.mkdir()
+    if UNSHARE is None or subprocess.run([*hiding(found), "true"], capture_output=True).returncode:
+        pytest.skip("mount namespaces are not allowed")
+    monkeypatch.setenv("MKLDIST_CACHE", str(found / "cache"))
+    return found
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of outputs, banks and node caches; each worker has one of its own there."""
-    found = tmp_path / "disk"
-    found.mkdir()
-    monkeypatch.setenv("MKLDIST_CACHE", str(found / "cache"))
-    return found
+    return folder_of_each(tmp_path, monkeypatch)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text
-from tests.run.test_no_shared_disk import can_hide, machines
+from tests.run.test_no_shared_disk import folder_of_each, machines
 
 MISSING = [name for name in ("moto", "s3fs") if find_spec(name) is None]
 pytestmark = [
@@ -88,13 +88,10 @@ def bank_verify(banks: str) -> int:
     return subprocess.run(words, capture_output=True, check=False, timeout=120).returncode
 
 
-@pytest.mark.skipif(not can_hide(), reason="mount namespaces are not allowed")
 def test_workers_that_share_a_bucket_alone_take_data_and_banks_from_it(
     server, tmp_path, monkeypatch
 ):
-    folder, banks = tmp_path / "disk", f"s3://{BUCKET}/of-machines"
-    folder.mkdir()
-    monkeypatch.setenv("MKLDIST_CACHE", str(folder / "cache"))
+    folder, banks = folder_of_each(tmp_path, monkeypatch), f"s3://{BUCKET}/of-machines"
     sweep(tmp_path / "local", str(tmp_path / "banks"))
     with machines(folder) as options:
         words = [*options, "--set", f'outputs.banks="{banks}"']

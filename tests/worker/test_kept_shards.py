@@ -23,7 +23,7 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.kept_shards import SHARDS, KeptShards, Shard, work_on_shard
-from mkldist.worker.shard_calls import open_sharded, placed
+from mkldist.worker.shard_calls import CallsToWorkers, open_sharded, placed
 from tests.run.sweeps import sweep_text
 
 
@@ -118,3 +118,28 @@ def test_a_process_without_a_cluster_answers_alone(ref, limit):
 )
 def test_shards_stay_where_they_are_unless_a_worker_has_more_than_its_share(before, workers, after):
     assert placed(4, workers, before) == after
+
+
+class Workers:
+    """A client of two workers that notes where calls go."""
+
+    def __init__(self) -> None:
+        self.homes: list[list[str]] = []
+
+    def nthreads(self):
+        return {"a": 1, "b": 1}
+
+    def scatter(self, values, hash):
+        return values
+
+    def submit(self, function, *arguments, workers, **_):
+        self.homes.append(workers)
+
+
+def test_workers_that_are_left_out_keep_no_shard():
+    for left_out, homes in (((), [["a"], ["b"]]), (["a"], [["b"], ["b"]])):
+        client = Workers()
+        calls = CallsToWorkers(client, ["first", "second"], left_out, forgets=False)
+        for shard in range(2):
+            calls.call(shard, "work")
+        assert client.homes == homes
