@@ -199,7 +199,7 @@ MISTAKES = [
      'or a list of them'),
     ('normalisation = "trace"', 'normalization = "trace"',
      ': banks.mine.normalization: found an unknown key; expected one of name, family, '
-     "kernels, n_kernels, normalisation, dtype, backend, rank, tolerance. Did you mean "
+     "kernels, n_kernels, normalisation, dtype, backend, rank, tolerance, device. Did you mean "
      "'normalisation'?"),
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
