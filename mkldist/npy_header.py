@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST = 2**12
@@ -59,11 +60,14 @@ def npy_header(content: bytes, start: int = 0) -> NpyHeader | None:
     >>> npy_header(file.getvalue())
     NpyHeader(dtype='<f8', by_columns=False, shape=(2, 3), n_bytes=128)
     """
-    found = _HEADER.match(content, start)
+    length = int.from_bytes(content[start + 8 : start + _BEFORE_TEXT], "little")
+    return _parsed(content[start : start + _BEFORE_TEXT + length])
+
+
+@lru_cache(maxsize=1024)  # the arrays of a sweep's records have few shapes
+def _parsed(header: bytes) -> NpyHeader | None:
+    found = _HEADER.fullmatch(header)
     if found is None:
         return None
-    length = int.from_bytes(content[start + 8 : start + _BEFORE_TEXT], "little")
-    if length != found.end() - start - _BEFORE_TEXT:
-        return None
     sizes = tuple(int(size) for size in found[3].decode().split(",") if size.strip())
-    return NpyHeader(found[1].decode(), found[2] == b"True", sizes, found.end() - start)
+    return NpyHeader(found[1].decode(), found[2] == b"True", sizes, len(header))

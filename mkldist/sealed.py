@@ -70,8 +70,8 @@ def unsealed(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
 def _plain_arrays(content: bytes) -> Arrays | None:
     """Return the arrays of a whole archive that :func:`sealed` wrote; None for any other.
 
-    A sweep has a hundred thousand of them, of twenty arrays each.  :func:`numpy.load` takes thirty
-    times as long, since it evaluates every header as Python.
+    A sweep has a hundred thousand of them, of twenty arrays each.  :func:`numpy.load` takes more
+    than thirty times as long, since it evaluates every header as Python.
     """
     arrays, start = Arrays(), 0
     while content.startswith(_LOCAL_MARK, start):

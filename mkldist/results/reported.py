@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -97,5 +98,10 @@ def names_at(positions: Array, names: Sequence[str]) -> Array:
 
 def _admissible(name: str, taken: frozenset[str] | set[str]) -> str:
     """Return a valid name for a reported scalar that clashes with no other variable."""
-    plain = re.sub(r"\W", "_", name)
+    plain = _plain(name)
     return f"reported_{plain}" if plain in taken else plain
+
+
+@lru_cache(maxsize=1024)  # every run reports the same names
+def _plain(name: str) -> str:
+    return re.sub(r"\W", "_", name)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mkldist.results.writer import TreeWriter
 
 FLUSH_SECONDS = 3.0  # least time between two flushes
-FLUSH_SHARE = 0.03  # largest share of a sweep's time that writing may take
+FLUSH_SHARE = 0.03  # share of a sweep's time that writing may take while few runs wait
+FLUSH_RUNS, FLUSH_GROWTH = 1000, 0.05  # runs that wait at most, or this share of those written
 
 
 class Consolidator:
@@ -49,7 +50,9 @@ class Consolidator:
         self._waiting.update((i, None) for i in run_ids if i not in self._written)
 
     def flush_if_due(self) -> None:
-        """Begin to write if runs have waited long enough; return at once.
+        """Begin to write if runs have waited long enough or are many; return at once.
+
+        Whoever asks for the state of the sweep reads the records of all runs that wait.
 
         Raises
         ------
@@ -60,7 +63,8 @@ class Consolidator:
             if not self._writing.done():
                 return
             self._take_written()
-        if time.monotonic() - self._flushed > self._wait:
+        due = time.monotonic() - self._flushed > self._wait
+        if due or len(self._waiting) >= max(FLUSH_RUNS, FLUSH_GROWTH * len(self._written)):
             self.begin()
 
     def begin(self) -> None:

@@ -121,7 +121,7 @@ def kinds() -> list[Kind]:
         Kind("cluster file", _wrong_cluster, _cluster),
         Kind("record", partial(_wrong_of, "small/records/*/*"), _record),
         Kind("results", partial(_wrong_of, "small/results.zarr/**/*"), _results),
-        Kind("notes", partial(_wrong_of, "small/*"), _results),
+        Kind("notes", partial(_wrong_of, "small/*"), _notes),
         Kind("model", partial(_wrong_bytes, "small.model"), _model),
         Kind("forged model", partial(_forged, "small.model"), _load_model),
         Kind("forged record", partial(_forged, "small/records/*/*"), _record),
@@ -252,11 +252,14 @@ def _record(file: Path) -> None:
     sweep_status(_output(file))
 
 
+def _notes(file: Path) -> None:
+    read_manifest(_output(file))
+    sweep_status(_output(file))
+
+
 def _results(file: Path) -> None:
-    output = _output(file)
-    read_manifest(output)
-    sweep_status(output)
-    tree = mkldist.open_results(output)
+    sweep_status(_output(file))
+    tree = mkldist.open_results(_output(file))
     mkldist.to_frame(tree)
     weight_rows(tree)
     for node in tree.subtree:

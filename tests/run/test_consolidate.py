@@ -8,7 +8,7 @@ from mkldist.errors import UnreadableError
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from mkldist.run import sweep_loop
-from mkldist.run.consolidate import Consolidator
+from mkldist.run.consolidate import FLUSH_RUNS, Consolidator
 from mkldist.run.sweep_loop import SweepLoop
 from tests.run.here import TEXT, sweep
 
@@ -77,3 +77,18 @@ def test_an_interrupt_while_the_last_results_are_written_loses_none(tmp_path, cl
         sweep(TEXT, tmp_path / "small")
     with open_results(tmp_path / "small") as tree:
         assert int((tree["two_moons/uniform"].state == "complete").sum()) == 6
+
+
+def test_many_runs_do_not_wait_long(tmp_path, monkeypatch):
+    consolidator = Consolidator(tmp_path / "results.zarr", RecordStore(tmp_path / "records"))
+    begun = []
+    monkeypatch.setattr(consolidator, "begin", lambda: begun.append(len(consolidator._waiting)))
+    consolidator.add(f"{i}" for i in range(FLUSH_RUNS - 1))
+    consolidator.flush_if_due()
+    assert begun == []
+    consolidator.add(["one more"])
+    consolidator.flush_if_due()
+    assert begun == [FLUSH_RUNS]
+    consolidator._written.update(f"w{i}" for i in range(40 * FLUSH_RUNS))
+    consolidator.flush_if_due()
+    assert len(begun) == 1  # a twentieth of those written may wait
