@@ -5,9 +5,9 @@ kernels: those of active kernels, whose norms then are too small, or those of ot
 active.  These factors go on, and the method solves again, from the last solution if it can.
 
 A pass over the active kernels alone tells most of the time that they lack too much.  Where they do
-not, a sample of points tells which lack too much.  Only where none seems to, a pass
-over all kernels is spent on the certificate.  Where even that is too dear, the certificate is
-statistical: it takes the forms of active kernels as they are, and upper limits of the others.
+not, a sample of the points tells which others seem to.  Only where none does, a pass over all
+kernels is spent on the certificate.  Where even that is too dear, the certificate is statistical:
+it takes the forms of active kernels as they are, and upper limits of the others by a sample.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -197,3 +200,36 @@ def test_banks_are_opened_by_what_they_are(built):
     built.delete()
     with pytest.raises(StoreError, match="no such file"):
         open_store(root, "bank")
+
+
+SLOWLY = """
+import sys, time
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from mkldist.gram.factor_building import build_factors
+from mkldist.gram.factor_documents import FactorShape
+from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.sources import ArraySource
+
+write = FactorStore.write
+FactorStore.write = lambda *given: (write(*given), time.sleep(0.05))
+points = np.random.default_rng(0).normal(size=(130, 2))
+source = ArraySource(np.array([rbf_kernel(points, gamma=g) for g in np.geomspace(0.1, 50, 60)]))
+store = FactorStore.create(sys.argv[1], "bank", FactorShape(60, 130, "float64"))
+print(build_factors(source, store, 0, store.missing()).blocks)
+"""
+
+
+def test_a_kill_while_factors_are_made_loses_at_most_the_piece_in_the_making(tmp_path):
+    command = [sys.executable, "-c", SLOWLY, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        while process.poll() is None and len(list(tmp_path.glob("bank/pivots/c/*/*"))) < 5:
+            time.sleep(0.005)
+        process.kill()
+    store = FactorStore.open(tmp_path, "bank")
+    kept = len(store.blocks) - len(store.missing())
+    assert 5 <= kept < 60
+    assert store.verify() == []
+    said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    assert int(said) == 60 - kept
+    assert store.missing() == store.verify() == []
