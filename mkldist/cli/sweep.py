@@ -136,7 +136,7 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
 
 
 def _kept(path: Path) -> Iterator[str]:
-    """Yield a line on the Gram matrices that stay, if there are any."""
+    """Yield a line on the banks that stay, if there are any."""
     from mkldist.memory import readable_bytes
     from mkldist.run.clean import stored_banks
 
@@ -144,7 +144,7 @@ def _kept(path: Path) -> Iterator[str]:
     if banks:
         n_bytes = sum(bank.store.n_bytes + bank.copy_bytes for bank in banks)
         yield (
-            f"banks:   {readable_bytes(n_bytes)} of Gram matrices stay for further runs; "
+            f"banks:   {readable_bytes(n_bytes)} stay for further runs; "
             f"mkldist clean {path} removes them"
         )
 

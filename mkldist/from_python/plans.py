@@ -296,7 +296,10 @@ class SweepPlan:
         yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
         yield from graph_lines(self.plan)
         yield from factor_lines(self.plan)
-        disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
+        stored = {bank.is_factored for bank in self.plan.banks if bank.stored}
+        what = {False: "Gram matrices", True: "factors"}
+        words = " and ".join(what[one] for one in sorted(stored)) or what[False]
+        disk = f"disk:      {readable_bytes(self.disk_bytes)} of {words}"
         yield disk + ("" if spec.outputs.keep_banks else kept)
         threads = f" of {self.n_threads} threads" if self.n_threads > 1 else ""
         yield (

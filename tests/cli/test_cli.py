@@ -72,7 +72,7 @@ def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finishe
     """The sweep is of another folder, so that the other tests keep their banks."""
     (finished / "kept.toml").write_text(SWEEP.replace('"tiny"', '"kept"'))
     done = run(finished, "sweep", "kept", "--workers", "1", "--output", "kept/results")
-    said = "banks:   180.01 kiB of Gram matrices stay for further runs; mkldist clean kept/results"
+    said = "banks:   180.01 kiB stay for further runs; mkldist clean kept/results"
     assert said in done.stdout
     assert "removed" in run(finished, "clean", "kept/results", "--yes").stdout
     done = run(finished, "sweep", "kept/results")

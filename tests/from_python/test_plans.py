@@ -69,6 +69,18 @@ def test_a_plan_tells_the_shards_of_a_bank_and_the_bytes_that_move():
 
 
 @pytest.mark.slow
+def test_a_plan_says_whether_matrices_or_factors_take_the_disk():
+    factors = {"name": "thin", "family": "do2009", "backend": "factors"}
+    methods = [{"name": "level"}]
+    for banks, words in (
+        ([factors], "factors"),
+        ([factors, SPEC["banks"][1]], "Gram matrices and factors"),
+    ):
+        text = str(mkldist.plan({**SPEC, "banks": banks, "methods": methods}, {"d": (X, Y)}))
+        [line] = [line for line in text.splitlines() if line.startswith("disk:")]
+        assert f" of {words}, " in f"{line}, "
+
+
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mkldist.sweep(SPEC, {"d": (X, Y)}, progress=False)
