@@ -1,8 +1,9 @@
 """What factors lack of their kernels at some vectors, estimated from samples of the points.
 
-For ``R = K - G G'`` and two points i, j drawn with probabilities ``p_i`` in proportion to |v_i|,
+The diagonal of ``R = K - G G'``, where a narrow kernel has all of it, is taken exactly.  For two
+points i, j drawn with probabilities ``p_i`` in proportion to |v_i|, and counted where they differ,
 
-    v_i R_ij v_j / (p_i p_j)    estimates    v'R v = sum_ij v_i R_ij v_j    without bias.
+    v_i R_ij v_j / (p_i p_j)    estimates    sum_{i != j} v_i R_ij v_j    without bias.
 
 So does its mean over all pairs of different draws of a group, whose kernel values are those of the
 group's points alone.  Several groups tell the error of the mean over them.
@@ -73,17 +74,21 @@ def sampled_forms(
         none = np.zeros((len(chosen), vectors.shape[1]))
         return SampledForms(none, none.copy())
     rng, part = np.random.default_rng(seed), kernels.select(chosen)
+    energy = Diagonal(vectors**2)
+    [thin] = answer_views([(part.view, energy)])
+    own = part.exactly(energy) - thin
     found = np.empty((GROUPS, len(chosen), vectors.shape[1]))
     for of_group in found:
         drawn = rng.choice(len(sizes), size=n_drawn, p=sizes / sizes.sum())
-        weighted = vectors[drawn] * (sizes.sum() / (n_drawn * sizes[drawn]))[:, None]
-        of_group[...] = _pairs(part, drawn, weighted) * (n_drawn / (n_drawn - 1.0))
+        points, times = np.unique(drawn, return_counts=True)
+        weighted = vectors[points] * (times * sizes.sum() / (n_drawn * sizes[points]))[:, None]
+        of_group[...] = _pairs(part, points, weighted) * (n_drawn / (n_drawn - 1.0))
     errors = found.std(axis=0, ddof=1) / np.sqrt(GROUPS)
-    return SampledForms(np.maximum(found.mean(axis=0), 0.0), errors)
+    return SampledForms(np.maximum(own + found.mean(axis=0), 0.0), errors)
 
 
 def _pairs(kernels: FactoredKernels, points: Ints, vectors: Floats) -> Floats:
-    """Return ``v'R v`` between some points without the terms of equal places, (S, R)."""
+    """Return ``v'R v`` between some points without its diagonal, (S, R)."""
     bank = RecomputedBank(kernels.source.at(points), 0, kernels.threads)
     thin = kernels.factors.on(points)
     with_both = Quadratic(vectors), Diagonal(vectors**2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mkldist.counted import counted
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError
 from mkldist.gram.factored_kernels import (
     FactoredKernels,
     begin_factors,
@@ -26,11 +26,7 @@ def factored(source: BankSource, spec: BankSpec, seed: int) -> FactoredKernels:
         If these factors might not fit in memory.
     mkldist.errors.GramError
         If a kernel has values that are not finite.
-    mkldist.errors.SpecError
-        If they are to be of single precision.
     """
-    if spec.dtype == "float32":
-        raise SpecError("dtype", '"float32" for factors in memory', '"float64", or no dtype')
     most = int(SHARE_OF_MEMORY * physical_memory())
     limits = limits_of(spec, most)
     n, M, threads = source.n_points, source.n_kernels, min(n_processors(), MOST_THREADS)

@@ -25,7 +25,7 @@ from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Method, Problem, Solution, StopReason
+from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
@@ -281,7 +281,8 @@ class _Instance:
 
 def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:
     """Warn that factors could not grow until the solution held for the kernels."""
-    rank = int(solution.extra["largest_rank"])
+    rank, sampled = int(solution.extra["largest_rank"]), SAMPLED in solution.extra
+    bounds = "" if sampled else "; objective and exact_dual_objective still bound the optimum"
     reason, advice = {
         "rank": (f"all that it needs have the {counted(rank, 'column')} of rank", "Raise rank"),
         "memory": ("half of this machine's memory holds no longer ones", "Use fewer kernels"),
@@ -289,9 +290,9 @@ def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, 
         "rounding": ("rounding allows no longer ones", "Scale the kernels"),
     }[limit]
     warnings.warn(
-        f"{method} on factors: relative exact gap {solution.exact_gap:.2g}, tol {settings.tol:g}, "
-        f"and the factors cannot grow: {reason}. {advice}, or raise tol; objective and "
-        "exact_dual_objective still bound the optimum",
+        f"{method} on factors: relative exact gap {solution.exact_gap:.2g}"
+        f"{' by a sample' * sampled}, tol {settings.tol:g}, and the factors cannot grow: {reason}. "
+        f"{advice}, or raise tol{bounds}",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -260,7 +260,7 @@ class _Planner:
     def _dtype(self, spec: BankSpec, n_values: int) -> str:
         if spec.dtype != "auto":
             return spec.dtype
-        if spec.backend == "recompute":
+        if spec.backend in ("recompute", FACTORS):
             return "float64"
         tightest = min(
             (point.tol for grid in self._all_grids for point in grid.points),

@@ -16,7 +16,7 @@ from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import DATASET_SERIES
 from mkldist.results.state import RunState
-from mkldist.solvers.base import STATIONARITY, StopReason
+from mkldist.solvers.base import SAMPLED, STATIONARITY, StopReason
 
 MOST_NAMED = 3  # with more, their number stands for the names
 UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
@@ -110,6 +110,8 @@ def _certified(facts: Facts) -> str:
         said += f", with a certified duality gap of at most {_gap(gap)}"
     if (exact := _largest(met, "exact_gap")) is not None:
         said += f", of at most {_gap(exact)} to the kernels themselves where factors stand for them"
+        if SAMPLED in met and (sampled := int(met[SAMPLED].notna().sum())):
+            said += f" ({counted(sampled, 'run')} by a sample of the points, not certified)"
     if (left := _largest(met, STATIONARITY)) is not None:
         said += f"{' or' if gap is not None else ', with'} a stationarity of at most {_gap(left)}"
     failed = facts.count(RunState.FAILED)

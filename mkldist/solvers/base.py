@@ -72,6 +72,8 @@ from mkldist.target import Target
 Steps = Generator[Request, Any, "Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
 STATIONARITY = "stationarity"
+SAMPLED = "sampled_points"
+"""Key of `extra` by which an exact gap is statistical, from a sample of so many points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +249,8 @@ class Solution:
         if STATIONARITY in self.extra:
             return f"stationarity {self.stationarity:.2g}"
         of_kernels = "" if self.exact_dual_objective is None else f", exact {self.exact_gap:.2g}"
-        return f"gap {self.gap:.2g}{of_kernels}"
+        how = " by a sample" if SAMPLED in self.extra else ""
+        return f"gap {self.gap:.2g}{of_kernels}{how}"
 
     @property
     def gap(self) -> float:

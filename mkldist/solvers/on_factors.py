@@ -26,7 +26,7 @@ from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.passes import driven
 from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import answer_views
-from mkldist.solvers.base import Method, Problem, Solution, StopReason
+from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
 from mkldist.solvers.clock import working_time
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
 from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
@@ -158,7 +158,7 @@ class _Growing:
         rank = max(factor.rank for factor in self.kernels.factors.factors)
         extra = {**found.extra, "largest_rank": float(rank)}
         if sample is not None:
-            extra["sampled_points"] = float(sample.n_drawn)
+            extra[SAMPLED] = float(sample.n_drawn)
         return replace(found, extra=extra), forms
 
     def _certified(self, solution: Solution, sample: Sample | None) -> tuple[Solution, ExactForms]:

@@ -337,6 +337,11 @@ class BankSpec(Model):
                 f'found backend = "{self.backend}" and dtype = "float32"; expected float64, in '
                 "which kernels are computed: none is stored"
             )
+        if self.may_be_factors and self.dtype == "float32":
+            raise ValueError(
+                f'found {self._backend_words} and dtype = "float32"; expected float64: rounded '
+                "factors may exceed their kernels, and bound nothing"
+            )
         if self.device != CPU and self.backend not in ("recompute", FACTORS):
             raise ValueError(
                 f'found device = "{self.device}" and backend = "{self.backend}"; expected '

@@ -26,6 +26,7 @@ from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.cluster_file import cluster_class, read_cluster_file
+from mkldist.run.interrupts import own_handlers
 from mkldist.run.sweep_setup import planned
 from mkldist.sealed import sealed, unsealed
 from mkldist.spec.load import load_sweep
@@ -85,7 +86,7 @@ class Kind:
 
 def prepare(folder: Path) -> None:
     """Write the right inputs below a folder."""
-    with suppress(ImportError):
+    with own_handlers(), suppress(ImportError):
         import dask_jobqueue  # noqa: F401  # the first import writes the user's configuration
     for source in SOURCES.glob("*.toml"):
         shutil.copy(source, folder)

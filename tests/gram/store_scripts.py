@@ -78,7 +78,6 @@ def build_until(root, step, count):
         "half": (durable, "_write"),
         "flush": (os, "fsync"),
         "rename": (Path, "replace"),
-        "unlink": (Path, "unlink"),
     }[step]
     original = getattr(owner, name)
     setattr(owner, name, reached)

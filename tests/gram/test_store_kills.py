@@ -21,8 +21,7 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
     ("step", "count"),
     [("half", 1), ("half", 3), ("half", 4), ("half", 8), ("half", 9), ("flush", 2),
-     ("flush", 9), ("flush", 14), ("rename", 2), ("rename", 3), ("rename", 10), ("rename", 11),
-     ("unlink", 12)],
+     ("flush", 9), ("flush", 14), ("rename", 2), ("rename", 3), ("rename", 10), ("rename", 11)],
 )  # fmt: skip
 def test_killed_at_any_step_of_a_write(tmp_path, step, count):
     process = start("build_until", tmp_path, step, count)

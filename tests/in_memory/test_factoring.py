@@ -82,7 +82,7 @@ def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(
         ({"rank": 2.5}, "rank: found 2.5"),
         ({"tolerance": 1.0}, "tolerance: found 1"),
         ({"tolerance": "small"}, 'tolerance: found "small"'),
-        ({"dtype": "float32"}, 'dtype: found "float32" for factors in memory'),
+        ({"dtype": "float32"}, 'found backend = "factors" and dtype = "float32"'),
         ({"normalisation": "centre"}, 'found backend = "factors" and normalisation = "centre"'),
         ({"backend": "auto", "rank": 5}, 'found rank = 5 and backend = "auto"'),
         ({"backend": "factor"}, '"factors"'),

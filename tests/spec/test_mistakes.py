@@ -199,8 +199,8 @@ MISTAKES = [
      'or a list of them'),
     ('normalisation = "trace"', 'normalization = "trace"',
      ': banks.mine.normalization: found an unknown key; expected one of name, family, '
-     "kernels, n_kernels, normalisation, dtype, backend, rank, tolerance, device. Did you mean "
-     "'normalisation'?"),
+     "kernels, n_kernels, normalisation, dtype, backend, allow, rank, tolerance, device. Did you "
+     "mean 'normalisation'?"),
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
