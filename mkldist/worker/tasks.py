@@ -137,7 +137,7 @@ def build(task: BuildTask) -> BuildReceipt:
     mkldist.errors.OutputError
         When the medium is full or cannot be written.
     """
-    with single_threaded():
+    with single_threaded(), task.ref.in_use():
         source, plan = _source(task.ref), task.ref.plan
         if plan.is_factored:
             factors = task.ref.factor_store()
@@ -171,7 +171,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
 
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
-    with single_threaded():
+    with single_threaded(), task.ref.in_use():
         try:
             if task.builds or task.ref.plan.needs_source:
                 begin(Stage.COMPILING)
