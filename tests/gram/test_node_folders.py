@@ -49,5 +49,8 @@ def test_a_cache_without_locks_is_told(tmp_path, monkeypatch):
 
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    with pytest.raises(OutputError, match="a file system without locks"), NodeFolders("built").used("a"):
+    with (
+        pytest.raises(OutputError, match="a file system without locks"),
+        NodeFolders("built").used("a"),
+    ):
         pass
