@@ -9,8 +9,8 @@ from typing import NamedTuple
 LONGEST = 2**12
 """Bytes that are enough to hold the header of any array of numbers or text."""
 _HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-zA-Z]\d+)', 'fortran_order': (True|False), "
-    rb"'shape': \(([\d, ]*)\), \} *\n",
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-zA-Z]\d{1,9})', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,18}, )*(?:\d{1,18},?)?)\), \} *\n",
     re.DOTALL,
 )
 _BEFORE_TEXT = 10  # bytes of the format's name and version, and of the text's length

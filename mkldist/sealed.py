@@ -12,6 +12,8 @@ import hashlib
 import io
 import json
 import struct
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -27,6 +29,19 @@ _ZIP64 = struct.Struct("<HHQ")  # what follows the name: a kind, a length, the b
 _LOCAL_MARK, _CENTRAL_MARK = b"PK\x03\x04", b"PK\x01\x02"
 _IN_ZIP64, _UNKNOWN_LENGTH = 2**32 - 1, 8
 _SUFFIX = b".npy"
+_NO_ARCHIVE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,  # an encrypted file, or one that is packed in an unknown way
+    TypeError,  # a single array instead of an archive
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -56,15 +71,22 @@ def is_whole(content: bytes) -> bool:
 
 
 def unsealed(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
-    """Return the header and the arrays of sealed bytes, or None if they are damaged."""
+    """Return the header and the arrays of sealed bytes, or None if they are damaged.
+
+    A right digest does not make an archive: whatever else carries one is None, too.
+    """
     if not is_whole(content):
         return None
-    arrays = _plain_arrays(content)
-    if arrays is None:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    header: dict[str, Any] = json.loads(arrays.pop(HEADER).tobytes())
-    return header, arrays
+    try:
+        arrays = _plain_arrays(content)
+        if arrays is None:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop(HEADER).tobytes())
+    except _NO_ARCHIVE:
+        return None
+    are_arrays = all(isinstance(values, np.ndarray) for values in arrays.values())
+    return (header, arrays) if isinstance(header, dict) and are_arrays else None
 
 
 def _plain_arrays(content: bytes) -> Arrays | None:

@@ -16,6 +16,12 @@ def saved(array, version=(1, 0)) -> bytes:
     return file.getvalue()
 
 
+def with_size(size: bytes) -> bytes:
+    """Return a header that says a size."""
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }\n" % size
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3), (1, 2, 3)])
 @pytest.mark.parametrize("dtype", ["<f8", ">i4", "|b1", "<U3", "<c16"])
 def test_the_header_says_what_the_array_is(shape, dtype):
@@ -42,6 +48,8 @@ def test_columns_are_told_from_rows():
         saved(np.zeros(2, dtype=[("a", "<f8")])),
         saved(np.zeros(2)).replace(b"\x01\x00v\x00", b"\x01\x00u\x00"),
         saved(np.zeros(2)).replace(b"(2,)", b"(x,)"),
+        saved(np.zeros((2, 3))).replace(b"(2, 3)", b"(2  3)"),
+        with_size(b"9" * 5000),
     ],
 )
 def test_anything_else_has_no_header(content):

@@ -65,6 +65,50 @@ def test_archives_of_other_programs_are_read_too():
     np.testing.assert_array_equal(arrays["x"], np.arange(3.0))
 
 
+def archive_of(**files: bytes) -> bytes:
+    """Return a zip archive of some files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, file in files.items():
+            archive.writestr(f"{name}.npy", file)
+    return packed.getvalue()
+
+
+def array_file(values: np.ndarray) -> bytes:
+    packed = io.BytesIO()
+    np.save(packed, values)
+    return packed.getvalue()
+
+
+def header_of(text: bytes) -> bytes:
+    """Return the file of a header's text."""
+    return array_file(np.frombuffer(text, dtype=np.uint8))
+
+
+NUMBERS = array_file(np.zeros(2))
+NO_ARCHIVES = {
+    "nothing": b"",
+    "cut in the first entry": b"PK\x03\x04",
+    "no names": b"PK\x03\x04" + bytes(40),
+    "one array": NUMBERS,
+    "no header": archive_of(x=NUMBERS),
+    "a header that is a list": archive_of(header=header_of(b"[1]")),
+    "a header that is cut short": archive_of(header=header_of(b"{")),
+    "a header that is no text": archive_of(header=header_of(b"\xff\xfe")),
+    "a file that is no array": archive_of(header=header_of(b"{}"), x=b"x"),
+    "a wrong shape": archive_of(header=NUMBERS.replace(b"(2,)", b"2 3 ")),
+    "objects": archive_of(header=NUMBERS.replace(b"<f8", b"|O8")),
+    "a name that is no text": archive_of(x=NUMBERS).replace(b"x.npy", b"\xff.npy"),
+}
+
+
+@pytest.mark.parametrize("body", NO_ARCHIVES.values(), ids=NO_ARCHIVES)
+def test_no_archive_is_none_though_its_digest_is_right(body):
+    digest = hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+    assert unsealed(body + digest) is None
+    assert unsealed(resealed(body)) is None
+
+
 def test_other_programs_read_the_archive():
     with zipfile.ZipFile(io.BytesIO(CONTENT)) as archive:
         assert archive.testzip() is None

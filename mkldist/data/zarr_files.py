@@ -130,14 +130,14 @@ class ZarrArrays(NamedArrays):
         array, place = self._checked_features(name)
         check_fits(8 * array.shape[0] * array.shape[1], place, FEWER)
         x = np.empty(array.shape)
-        for rows in _row_slices(array, rows_at_once(8 * array.shape[1])):
+        for rows in _row_slices([array], rows_at_once(8 * array.shape[1])):
             x[rows] = array[rows]
         return x
 
     def feature_blocks(self, name: str, rows: int) -> Iterator[Floats]:
         """Yield successive rows of an array of features, about so many at a time."""
         array, place = self._checked_features(name)
-        for some in _row_slices(array, rows):
+        for some in _row_slices([array], rows):
             yield as_features(np.asarray(array[some]), place)
 
     def length(self, name: str) -> int:
@@ -176,7 +176,7 @@ class ZarrArrays(NamedArrays):
         import pandas as pd
 
         arrays = {name: self._arrays[name] for name in columns}
-        for some in _row_slices(next(iter(arrays.values())), rows):
+        for some in _row_slices([*arrays.values()], rows):
             yield pd.DataFrame({name: _plain(array[some]) for name, array in arrays.items()})
 
     def _checked_features(self, name: str) -> tuple[Any, str]:
@@ -190,9 +190,10 @@ class ZarrArrays(NamedArrays):
         return f"{self.where}, array {name!r}"
 
 
-def _row_slices(array: Any, rows: int) -> Iterator[slice]:
-    """Yield about so many successive rows of an array at a time, whole chunks of rows."""
-    n_rows, of_chunk = array.shape[0], (array.shards or array.chunks)[0]
+def _row_slices(arrays: Sequence[Any], rows: int) -> Iterator[slice]:
+    """Yield about so many successive rows of arrays of one length, whole chunks of the largest."""
+    n_rows = arrays[0].shape[0]
+    of_chunk = max((array.shards or array.chunks)[0] for array in arrays)
     step = max(of_chunk, rows // of_chunk * of_chunk)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

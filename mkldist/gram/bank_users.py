@@ -32,7 +32,8 @@ def using_banks(root: str | None) -> Iterator[None]:
     with ExitStack() as held:
         if root is not None and "://" not in root:
             with suppress(OSError):
-                held.enter_context(_held(Path(root), fcntl.LOCK_SH))
+                make_folder(Path(root))
+                held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH))
         yield
 
 
@@ -47,7 +48,8 @@ def removing_banks(root: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            held.enter_context(_held(root, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            make_folder(root)
+            held.enter_context(held_lock(root / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise OutputError(
                 str(root),
@@ -61,10 +63,24 @@ def removing_banks(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _held(root: Path, kind: int) -> Iterator[None]:
-    """Hold the lock of a folder; closing the file releases it."""
-    make_folder(root)
-    descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+def held_lock(path: Path, kind: int) -> Iterator[None]:
+    """Hold the lock of a file, made if it is missing, while the context lasts.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is there.
+    kind : int
+        ``fcntl.LOCK_SH`` or ``fcntl.LOCK_EX``, with ``fcntl.LOCK_NB`` not to wait.
+
+    Raises
+    ------
+    BlockingIOError
+        If it is held by others, and `kind` says not to wait.
+    OSError
+        If the file cannot be opened or locked.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(descriptor, kind)
         yield

@@ -90,10 +90,9 @@ def on_device(source: BankSource, name: str, where: str) -> BankSource:
     """
     if name == CPU:
         return source
-    own = source.kernels if isinstance(source, FeatureSource) else None
-    device = device_for(own, name, where)
     if not isinstance(source, FeatureSource):
-        return source
+        raise _not_computed(name, where)
+    device = device_for(source.kernels, name, where)
     return DeviceSource(source.points, source.kernels, source.cosine, device)
 
 
@@ -114,13 +113,18 @@ def device_for(kernels: KernelList | None, name: str, where: str) -> Device:
     """
     device = device_named(name, where)
     if kernels is None or not takes(kernels):
-        raise SpecError(
-            where,
-            f'"{name}" for other kernels than devices compute',
-            f"kernels of dense features with {', '.join(TAKEN)}",
-            'Set device = "cpu", or give these kernels a bank of their own',
-        )
+        raise _not_computed(name, where)
     return device
+
+
+def _not_computed(name: str, where: str) -> SpecError:
+    """Return the error of a device for kernels that no device computes."""
+    return SpecError(
+        where,
+        f'"{name}" for other kernels than devices compute',
+        f"kernels of dense features with {', '.join(TAKEN)}",
+        'Set device = "cpu", or give these kernels a bank of their own',
+    )
 
 
 def passes_of(source: BankSource) -> DevicePasses | None:

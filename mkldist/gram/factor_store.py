@@ -2,10 +2,12 @@
 
 A piece is some successive columns of the factor of one kernel, one chunk of a zarr array.  It is
 written whole with its checksum, flushed to the device, and only then marked by its pivots.  A piece
-that is not marked, is cut short or has a flipped bit is never returned.
+that is written again loses its mark first.  A piece that is not marked, is cut short or has a
+flipped bit is never returned.
 
 A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make it
-at once write the same, and a factor that is to be longer goes on from the pieces that are there.
+write the same, up to the rounding of their linear algebra libraries.  A factor that is to be longer
+goes on from the pieces that are there.
 """
 
 from __future__ import annotations
@@ -204,11 +206,13 @@ class FactorStore:
         Raises
         ------
         OutputError
-            If the medium is full, read-only or refuses.  The piece then stays as it was.
+            If the medium is full, read-only or refuses.  The piece then counts as missing, or stays
+            as it was.
         """
         watch = Stopwatch()
         columns = np.ascontiguousarray(piece.columns, dtype=self.dtype)
         padding = np.zeros((PIECE - len(columns)) * columns.itemsize * self.n_points, np.uint8)
+        self.blobs.remove(_mark(block))  # other columns may be rounded, and pivoted, differently
         self._put(_name("factors", block), [_bytes(columns), padding], durable=True)
         self.blobs.put(_name("seconds", block), [(spent + watch.spent()).encoded], durable=False)
         pivots = np.full(PIECE, -1, dtype="<i8")

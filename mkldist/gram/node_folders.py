@@ -1,18 +1,21 @@
 """Folders in the cache of this machine, of which those used longest ago make room for others.
 
-Nothing depends on them: what a folder held is made or fetched again.
+What a folder held is made or fetched again.  While a task uses a folder, it shares the lock of the
+folder, and nobody removes it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.durable import make_folder, writing
+from mkldist.durable import make_folder, output_error
 from mkldist.errors import OutputError
+from mkldist.gram.bank_users import held_lock
 from mkldist.gram.cache import DEFAULT_BUDGET, default_directory, locked
 from mkldist.gram.local_blobs import LocalBlobs
 
@@ -26,7 +29,7 @@ class NodeFolders:
     kind : str
         What they hold, the name of the folder that they lie in.
     budget_bytes : int
-        Bytes that all of them may take together.
+        Bytes that all of them may take together, as far as tasks do not use more at once.
     """
 
     kind: str
@@ -38,8 +41,8 @@ class NodeFolders:
         return default_directory() / self.kind
 
     @contextmanager
-    def alone(self, name: str) -> Iterator[Path]:
-        """Yield a folder that no other process of this machine has taken so, marked as used now.
+    def used(self, name: str) -> Iterator[Path]:
+        """Yield a folder that stays while the context lasts, marked as used now.
 
         Parameters
         ----------
@@ -51,15 +54,39 @@ class NodeFolders:
         mkldist.errors.OutputError
             If it cannot be written, or its file system has no locks.
         """
-        folder = self.root / name
-        with writing(folder):
-            make_folder(folder, durable=False)
-            os.utime(folder)
-        with locked(self.root / f".{name}.lock"):
+        with ExitStack() as held:
+            folder = self.root / name
+            try:
+                make_folder(self.root, durable=False)
+                held.enter_context(held_lock(self._lock(name), fcntl.LOCK_SH))
+                make_folder(folder, durable=False)
+                os.utime(folder)
+            except OSError as error:
+                raise output_error(str(folder), error) from error
+            yield folder
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a folder as :meth:`used` does, which no other process has taken by this method.
+
+        Parameters
+        ----------
+        name : str
+            Name of the folder, made if it is missing.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If it cannot be written, or its file system has no locks.
+        """
+        with self.used(name) as folder, locked(self.root / f".{name}.lock"):
             yield folder
 
     def make_room(self, n_bytes: int, keep: str) -> None:
         """Remove the folders used longest ago until `n_bytes` more fit the budget.
+
+        A folder that somebody uses stays.  If those in use leave too little room, the budget is
+        exceeded.
 
         Parameters
         ----------
@@ -77,9 +104,14 @@ class NodeFolders:
         for _, size, name in sorted(used):
             if left <= self.budget_bytes:
                 return
-            with suppress(OutputError):
-                LocalBlobs(self.root, name).clear()
+            with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
+                with held_lock(self._lock(name), fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    LocalBlobs(self.root, name).clear()
                 left -= size
+
+    def _lock(self, name: str) -> Path:
+        """Return the file whose lock the users of a folder share."""
+        return self.root / f".{name}.in-use"
 
 
 def _size(folder: Path) -> int:

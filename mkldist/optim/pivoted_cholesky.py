@@ -14,8 +14,9 @@ once, and rejection makes the accepted ones those of the one-by-one algorithm (E
 Webber 2024, "Embrace rejection", arXiv:2410.03969, Algorithm 2.1).
 
 The columns are made in pieces, each drawn with a seed of its own.  A piece therefore depends on the
-matrix, the seed and the pieces before it alone: whoever makes it, in one go or after a stop, makes
-the same, so that pieces can be stored and shared.
+matrix, the seed and the pieces before it alone.  Whoever makes it, in one go or after a stop, makes
+the same, so that pieces can be stored and shared.  The bits are equal on one machine; the linear
+algebra library of another one may round differently.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ keeps the inputs of its last banks, because the next task often wants one of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -36,7 +37,7 @@ from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
-from mkldist.worker.snapshot_places import fetched_snapshot
+from mkldist.worker.snapshot_places import FETCHED_DATA, fetched_snapshot
 
 CACHED_BANKS = 4
 OWN_BANKS = NodeFolders("built")
@@ -102,6 +103,22 @@ class BankRef:
         """Folder of the snapshot, as this process sees it; fetched if it has to be."""
         folder = Path(self.snapshot)
         return fetched_snapshot(folder.name, self.root, self.post) if self.post else folder
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep what this machine built of the bank, and the data it fetched, from being removed.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If the cache of this machine cannot be written.
+        """
+        with ExitStack() as used:
+            if self.post:
+                used.enter_context(FETCHED_DATA.used(Path(self.snapshot).name))
+            if self.plan.stored and not self.root:
+                used.enter_context(OWN_BANKS.used(self.plan.id))
+            yield
 
     def store(self) -> BankStore:
         """Return the bank's store; make it if it does not exist."""
@@ -277,7 +294,8 @@ class BankInputs:
 @lru_cache(maxsize=CACHED_BANKS)
 def bank_inputs(ref: BankRef) -> BankInputs:
     """Return the inputs of a bank: those that this process has made lately, or new ones."""
-    dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
+    with ref.in_use():  # until its files are mapped
+        dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
     if ref.code:
         search_first(ref.code)
     inputs = make_bank_inputs(ref.plan, dataset, splits)

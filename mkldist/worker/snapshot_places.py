@@ -15,6 +15,9 @@ from mkldist.gram.blob_places import SNAPSHOTS, open_blobs
 from mkldist.gram.node_folders import NodeFolders
 from mkldist.worker.post import FETCHED, Post
 
+FETCHED_DATA = NodeFolders(SNAPSHOTS)
+"""Snapshots that the workers of one machine have fetched."""
+
 
 def fetched_snapshot(name: str, banks: str, post: str) -> Path:
     """Return the folder of a snapshot on this machine, fetched as far as it is missing or damaged.
@@ -35,8 +38,7 @@ def fetched_snapshot(name: str, banks: str, post: str) -> Path:
     mkldist.errors.OutputError
         If the cache of this machine cannot be written.
     """
-    folders = NodeFolders(SNAPSHOTS)
-    with folders.alone(name) as folder:
+    with FETCHED_DATA.alone(name) as folder:
         if not damaged_files(folder):
             return folder
         way = Post(post)
@@ -45,7 +47,7 @@ def fetched_snapshot(name: str, banks: str, post: str) -> Path:
             way.send({FETCHED: n_bytes})
         finally:
             way.close()
-        folders.make_room(0, keep=name)
+        FETCHED_DATA.make_room(0, keep=name)
         return folder
 
 

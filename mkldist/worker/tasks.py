@@ -137,7 +137,7 @@ def build(task: BuildTask) -> BuildReceipt:
     mkldist.errors.OutputError
         When the medium is full or cannot be written.
     """
-    with single_threaded():
+    with single_threaded(), task.ref.in_use():
         source, plan = _source(task.ref), task.ref.plan
         if plan.is_factored:
             factors = task.ref.factor_store()
@@ -171,7 +171,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
 
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
-    with single_threaded():
+    with single_threaded(), task.ref.in_use():
         try:
             if task.builds or task.ref.plan.needs_source:
                 begin(Stage.COMPILING)
@@ -237,6 +237,8 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         return _Opened(sharded)
     SHARDS.clear()  # as above
     if ref.plan.is_factored:
+        if not ref.root:
+            _make_room_here(ref)
         factored = factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
     if ref.plan.recomputed:
@@ -252,9 +254,14 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
 def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:
     """Make room for a bank on this machine; if it is not loaded, have one process build it."""
     with OWN_BANKS.alone(ref.plan.id):
-        OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
+        _make_room_here(ref)
         if backend != "memory":
             builder.build(ref.gram_store().missing())
+
+
+def _make_room_here(ref: BankRef) -> None:
+    """Have banks that this machine built for itself, and does not use, make room for a bank."""
+    OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
 
 
 def _source(ref: BankRef) -> BankSource:

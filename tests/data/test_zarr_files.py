@@ -83,6 +83,14 @@ def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
     assert is_table(path, "t")
 
 
+def test_columns_are_read_by_whole_chunks_of_the_longest(tmp_path):
+    path = group(tmp_path, a=X[:, 0])
+    zarr.open_group(path, mode="a").create_array("b", data=X[:, 1], chunks=(20,))
+    with opened_group(path, "t") as arrays:
+        parts = [len(part) for part in arrays.table().read(["a", "b"], 10)]
+    assert parts == [20, 20, 10]
+
+
 def test_texts_of_any_length(tmp_path):
     path = tmp_path / "t.zarr"
     node = zarr.open_group(path, mode="w")

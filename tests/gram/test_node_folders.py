@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 
+import pytest
+
+from mkldist.errors import OutputError
 from mkldist.gram.node_folders import NodeFolders
 
 
@@ -21,3 +26,31 @@ def test_those_used_longest_ago_make_room(tmp_path, monkeypatch):
     assert {path.name for path in folders.root.glob("?")} == {"a", "c"}
     folders.make_room(1000, keep="a")
     assert {path.name for path in folders.root.glob("?")} == {"a"}
+
+
+def test_a_folder_in_use_stays_though_the_budget_is_exceeded(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    folders = NodeFolders("built", budget_bytes=10)
+    with folders.used("a") as folder, folders.used("a"):
+        (folder / "values").write_bytes(b"0" * 30)
+        folders.make_room(100, keep="new")
+        assert (folder / "values").exists()
+        with folders.used("b"):
+            pass
+        folders.make_room(100, keep="new")
+        assert [path.name for path in folders.root.glob("?")] == ["a"]
+    folders.make_room(100, keep="new")
+    assert [*folders.root.glob("?")] == []
+
+
+def test_a_cache_without_locks_is_told(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with (
+        pytest.raises(OutputError, match="a file system without locks"),
+        NodeFolders("built").used("a"),
+    ):
+        pass

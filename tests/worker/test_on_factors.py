@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from mkldist.gram import factored_kernels
+from mkldist.gram.node_folders import NodeFolders
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
-from mkldist.worker import on_factors
+from mkldist.worker import on_factors, tasks
 from mkldist.worker.tasks import BatchTask, solve_batch
 from tests.run.sweeps import (
     end,
@@ -86,6 +87,16 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert np.abs(values - expected).max() <= 0.1 * np.abs(expected).max()
         assert record.counters["pass_bytes"] > 0
         assert "exact_gap" not in exact[name].extra
+
+
+def test_factors_of_one_machine_take_the_room_of_banks_used_longest_ago(tmp_path, monkeypatch):
+    own = NodeFolders("built", budget_bytes=1)
+    monkeypatch.setattr(tasks, "OWN_BANKS", own)
+    with own.used("old") as folder:
+        (folder / "values").write_bytes(b"0")
+    wanted = task(tmp_path)
+    records(replace(wanted, ref=replace(wanted.ref, root="")))
+    assert [path.name for path in own.root.glob("[!.]*")] == [wanted.ref.plan.id]
 
 
 def test_inner_folds_are_solved_on_factors_and_scored_on_the_bank(tmp_path):

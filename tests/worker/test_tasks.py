@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from mkldist.errors import OutputError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
+from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
 from mkldist.planning.costs import run_memory
@@ -232,6 +234,30 @@ def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
     receipt = solve_batch(replace(task, ref=ref, settings=settings, n_at_once=n_at_once))
     assert [bank.threads for bank in banks] == [threads]
     assert len(receipt.recorded) == recorded(task) == 2
+
+
+@pytest.mark.parametrize("place", ["built", "snapshots"])
+def test_what_a_batch_uses_of_this_machine_stays(task, monkeypatch, place):
+    fetched = place == "snapshots"
+    if fetched:
+        given = Path(task.ref.snapshot)
+        shutil.copytree(given, NodeFolders(place).root / given.name)
+    ref = replace(task.ref, root="", post="post" * fetched)
+    left: list[int] = []
+    real = tasks.solve_runs
+
+    def meanwhile(*given):
+        NodeFolders(place, budget_bytes=0).make_room(1, keep="another")
+        left.append(len([*NodeFolders(place).root.glob("[!.]*/*")]))
+        real(*given)
+
+    monkeypatch.setattr(tasks, "solve_runs", meanwhile)
+    solve_batch(with_backend(replace(task, ref=ref, builds=True), "stream"))
+    assert left[0] > 0
+    states = {RecordStore(Path(task.settings.records)).read(run.id).state for run in task.runs}
+    assert states == {RunState.COMPLETE}
+    NodeFolders(place, budget_bytes=0).make_room(1, keep="another")
+    assert [*NodeFolders(place).root.glob("[!.]*")] == []
 
 
 def test_memory_of_a_bank_waits_for_no_task_that_loads_none(task):
