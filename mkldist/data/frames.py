@@ -201,5 +201,5 @@ def decoded(column: pd.Series[Any], where: str, row_places: RowPlaces = FROM_ZER
 
 
 def _some(column: pd.Series[Any]) -> str:
-    distinct = [str(value) for value in column.dropna().unique()[:3].tolist()]
+    distinct = list(dict.fromkeys(str(value) for value in column.dropna().head(1000)))[:3]
     return ", ".join(distinct) or str(column.dtype)

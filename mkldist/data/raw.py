@@ -150,18 +150,29 @@ def as_features(values: npt.NDArray[Any], where: str) -> Floats:
     DataError
         If `values` is not two-dimensional, holds no real numbers or has no column.
     """
-    if values.dtype.kind not in "fiub":
+    check_feature_array(values.shape, values.dtype, where)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def check_feature_array(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:
+    """Raise unless an array of a shape and dtype can hold the features of points.
+
+    Raises
+    ------
+    DataError
+        If it is not two-dimensional, holds no real numbers or has no column.
+    """
+    if dtype.kind not in "fiub":
         raise DataError(
             where,
-            f"an array of {values.dtype}",
+            f"an array of {dtype}",
             "real numbers",
             "Convert text and categories to numbers first",
         )
-    if values.ndim != 2 or values.shape[1] == 0:
+    if len(shape) != 2 or shape[1] == 0:
         raise DataError(
             where,
-            f"an array of shape {values.shape}",
+            f"an array of shape {shape}",
             "(n points, d ≥ 1 features)",
             "Reshape it to one row per point",
         )
-    return np.ascontiguousarray(values, dtype=np.float64)

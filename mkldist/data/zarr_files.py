@@ -15,7 +15,7 @@ from mkldist.data.archives import NamedArrays
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.listing import first_of
 from mkldist.data.npz_files import SPARSE_PARTS, arrays_data
-from mkldist.data.raw import RawData, as_features, check_fits
+from mkldist.data.raw import RawData, as_features, check_feature_array, check_fits
 from mkldist.data.row_blocks import rows_at_once
 from mkldist.data.table_blocks import TableBlocks, table_data
 from mkldist.data.zarr_stores import check_whole, opened_zarr, whole_array
@@ -182,7 +182,7 @@ class ZarrArrays(NamedArrays):
     def _checked_features(self, name: str) -> tuple[Any, str]:
         """Return an array, which holds features, and its place."""
         array, place = self._arrays[name], self._place(name)
-        as_features(np.empty((0, *array.shape[1:]), array.dtype), place)
+        check_feature_array(array.shape, array.dtype, place)
         check_whole(array, place)
         return array, place
 

@@ -89,6 +89,12 @@ def test_damaged_files(tmp_path: Path) -> None:
         read_parquet(tmp_path, ColumnChoice(), "t")
 
 
+def test_a_column_of_lists_is_named_with_what_it_holds(tmp_path: Path) -> None:
+    lists = FRAME.assign(e=[[1, 2], [3], [1, 2]])
+    with mistake("'e' ([1 2], [3])"):
+        read(tmp_path, lists, "label")
+
+
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.to_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -115,7 +115,7 @@ def test_both_formats(tmp_path, zarr_format):
         ({"x": X}, ["no array 'y'", "zarr.save_group(folder, y=…)"]),
         ({"x": X, "Y": Y}, ["no array 'y'", "the arrays are Y, x"]),
         ({"x": X, "y": Y[:9]}, ["50 rows", "9 labels"]),
-        ({"x": X[:, 0], "y": Y}, ["array 'x'", "shape (0,)"]),
+        ({"x": X[:, 0], "y": Y}, ["array 'x'", "shape (50,)"]),
         ({"x": X.astype(str), "y": Y}, ["array 'x'", "real numbers"]),
         ({"grams": X[None], "y": Y}, ["by grams"]),
         ({"a": X, "label": Y}, ["columns of one length", "'a' (50, 3)", "x (n, d) and y (n,)"]),
