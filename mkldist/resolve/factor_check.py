@@ -71,7 +71,7 @@ def _refused(
     return SpecError(
         f"methods.{entry.key}",
         f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}, which "
-        f"{n_bytes / 2**30:.1f} GiB of memory hold up to {most:,} points",
+        f"the {n_bytes / 2**30:.1f} GiB of a solver hold up to {most:,} points",
         f"{refusal.others}: {one_of(methods_for(ProblemFacts(factors=True)))}",
         "Or give it a bank with another backend by banks = [...]",
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from mkldist.machine_memory import physical_memory
 from mkldist.memory import ProblemSize
+from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.memory_limit import parse_memory
 from mkldist.solvers.base import Method
@@ -69,8 +70,12 @@ def _fits(
 
 
 def memory_of(spec: SweepSpec) -> int:
-    """Return the bytes that a worker may take: as the sweep says, or those of this machine."""
-    return parse_memory(spec.memory) or physical_memory()
+    """Return the bytes that the solver of a worker of one thread may take.
+
+    The worker has the sweep's `memory`, or this machine's; libraries and a buffer take some.
+    """
+    given = parse_memory(spec.memory) or physical_memory()
+    return max(given - WORKER_BASE_BYTES - BUFFER_BYTES, 0)
 
 
 def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
@@ -91,4 +96,4 @@ def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: i
     def needed(n: int) -> int:
         return method.memory(ProblemSize(n, n_kernels, n), params).needed
 
-    return max(bisect_right(range(MOST_POINTS), n_bytes, key=needed) - 1, 0)
+    return bisect_right(range(1, MOST_POINTS), n_bytes, key=needed)

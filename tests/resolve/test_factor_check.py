@@ -8,6 +8,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
+from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.resolve.factor_choice import most_points
 from mkldist.resolve.resolved import resolve
 from mkldist.spec.model import SweepSpec
@@ -44,10 +45,10 @@ def test_methods_that_need_matrices_are_refused_with_the_points_that_fit(tmp_pat
     with pytest.raises(SpecError) as raised:
         resolved(tmp_path, '[[methods]]\nname = "level"\n[[methods]]\nname = "skm"')
     method = METHODS["skm"]
-    most = most_points(method, method.params(), 2, 2 * 2**30)
+    most = most_points(method, method.params(), 2, 2 * 2**30 - WORKER_BASE_BYTES - BUFFER_BYTES)
     said = str(raised.value)
     assert said.startswith("methods.skm: found skm on bank 'thin' of factors")
-    assert f"2.0 GiB of memory hold up to {most:,} points" in said
+    assert f"the 1.6 GiB of a solver hold up to {most:,} points" in said
     assert "level" in said
     assert "uniform" in said
 

@@ -38,7 +38,7 @@ name = "{method}"
 ALLOWED = 'allow = ["factors"]'
 
 
-def resolved(tmp_path, memory="2MiB", keys=ALLOWED, method="level"):
+def resolved(tmp_path, memory="366MiB", keys=ALLOWED, method="level"):
     text = TEXT.format(memory=memory, keys=keys, method=method)
     spec = SweepSpec.model_validate(tomllib.loads(text))
     return spec, resolve(spec, (), tmp_path)
@@ -47,9 +47,9 @@ def resolved(tmp_path, memory="2MiB", keys=ALLOWED, method="level"):
 @pytest.mark.parametrize(
     ("memory", "keys", "expected"),
     [
-        ("2MiB", ALLOWED, ["auto", "factors"]),
+        ("366MiB", ALLOWED, ["auto", "factors"]),
         ("2GiB", ALLOWED, ["auto", "auto"]),
-        ("2MiB", "", ["auto", "auto"]),
+        ("366MiB", "", ["auto", "auto"]),
         ("2GiB", 'backend = "factors"', ["factors", "factors"]),
     ],
 )
