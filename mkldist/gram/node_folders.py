@@ -69,15 +69,7 @@ class NodeFolders:
     def alone(self, name: str) -> Iterator[Path]:
         """Yield a folder as :meth:`used` does, which no other process has taken by this method.
 
-        Parameters
-        ----------
-        name : str
-            Name of the folder, made if it is missing.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If it cannot be written, or its file system has no locks.
+        Parameters and errors are those of :meth:`used`.
         """
         with self.used(name) as folder, locked(self.root / f".{name}.lock"):
             yield folder

@@ -12,7 +12,7 @@ from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import FeatureSource
+from mkldist.gram.sources import ArraySource, FeatureSource
 from tests.data.mistakes import mistake
 from tests.kernels.made_up import LIBRARIES, kernels_of
 
@@ -104,6 +104,11 @@ def test_the_plain_path_has_no_device():
     source = FeatureSource(POINTS, kernels_of(4))
     assert on_device(source, "cpu", "device") is source
     assert passes_of(source) is None
+
+
+def test_a_device_takes_no_matrices_that_are_given(library):
+    with mistake("other kernels than devices", error=SpecError):
+        on_device(ArraySource(np.eye(3)[None]), library, "device")
 
 
 def test_values_that_are_not_finite_name_their_kernel(library):
