@@ -108,7 +108,6 @@ def other_machines(
     """
     with ExitStack() as stack:
         roster = Roster(client, needs)
-        stack.callback(roster.close)
         for line in roster.first(wall_time):
             note(line)
         box = None
