@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mkldist.devices import device_named
 from mkldist.errors import MkldistError, UnfitClusterError
 from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.run.scheduler_address import lost_scheduler
@@ -45,12 +46,15 @@ class Needs:
         Folder of the user's kernel functions; empty if the sweep has none.
     functions : tuple of str
         Names of these functions.
+    devices : tuple of str
+        Names of the devices on which kernels are computed, without the processor.
     """
 
     output: str
     banks: str = ""
     code: str = ""
     functions: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
     @property
     def places(self) -> dict[str, str]:
@@ -271,17 +275,18 @@ class Roster:
             return None
         output = tried.is_shared(OUTPUT, worker)
         banks = tried.is_shared(BANKS, worker) if self._needs.banks else output
-        said = self._imports(worker)
+        said = self._lacks(worker)
         if not said and "://" in self._needs.banks and not banks:
             said = f"{self._needs.banks}: {tried.wrong[BANKS][worker]}"
         return Examined(said, Sharing(output, banks))
 
-    def _imports(self, worker: str) -> str:
-        """Return why a worker cannot import the user's functions; empty if it can."""
-        if not self._needs.functions:
+    def _lacks(self, worker: str) -> str:
+        """Return why a worker lacks the user's functions or a device; empty if it has them."""
+        needs = self._needs
+        if not (needs.functions or needs.devices):
             return ""
         told = self._client.run(
-            import_functions, self._needs.code, self._needs.functions, workers=[worker],
+            try_functions, needs.code, needs.functions, needs.devices, workers=[worker],
             on_error="return",
         )  # fmt: skip
         return _said(told.get(worker, ""))
@@ -297,8 +302,8 @@ def _unexamined(error: BaseException) -> str:
     return f"it cannot be examined ({type(error).__name__}: {error})"
 
 
-def import_functions(code: str, functions: tuple[str, ...]) -> str:
-    """Import kernel functions of the user; return what is wrong, empty if nothing is.
+def try_functions(code: str, functions: tuple[str, ...], devices: tuple[str, ...] = ()) -> str:
+    """Return what hinders the user's functions or devices here; empty if nothing does.
 
     Parameters
     ----------
@@ -306,11 +311,16 @@ def import_functions(code: str, functions: tuple[str, ...]) -> str:
         Folder that is searched first.
     functions : tuple of str
         Names of the functions.
+    devices : tuple of str
+        Names of the devices.
     """
-    search_first(code)
     try:
+        if functions:
+            search_first(code)
         for function in functions:
             CustomFunction.named(function, "kernel function")
+        for device in devices:
+            device_named(device, "device")
     except MkldistError as error:
         return error.found
     return ""

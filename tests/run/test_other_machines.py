@@ -267,6 +267,18 @@ def test_a_worker_that_cannot_import_the_users_functions_is_left_out(monkeypatch
         first(cluster, replace(needs, functions=("mine_of_a_roster:other",)))
 
 
+def test_a_worker_without_the_device_is_left_out(monkeypatch):
+    cluster = Cluster(monkeypatch, {"a": BOTH})
+    cluster.run = lambda function, *given, workers, on_error: {
+        worker: function(*given) for worker in workers
+    }
+    spec = spec_of(TEXT)
+    banks = tuple(bank.model_copy(update={"device": "no-such"}) for bank in spec.banks)
+    needs = needs_of(spec.model_copy(update={"banks": banks}), Path("/out"), "", "")
+    with pytest.raises(UnfitClusterError, match=r"worker a: found .*no-such"):
+        first(cluster, needs)
+
+
 class Told:
     """A client whose workers tell what a test says."""
 
