@@ -13,6 +13,7 @@ from mkldist.run.cluster import ConnectOptions, joined
 from mkldist.run.cluster_findings import (
     cache_findings,
     clock_finding,
+    failure_findings,
     limit_findings,
     memory_findings,
     place_findings,
@@ -90,6 +91,9 @@ def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Find
         yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
     for name, wrong in tried.wrong.items():
         yield from place_findings(name, places[name], wrong)
+    yield from failure_findings(tried.failed)
+    if not tried.found:
+        return
     yield from cache_findings(tried.found)
     yield clock_finding(_clock_seconds(client, sorted(tried.found)))
     threads = client.nthreads()

@@ -3,8 +3,8 @@
 A task stores what it computes and returns a small receipt.  When a worker is lost, only the tasks
 that it was doing are lost with it, since no worker holds results of earlier ones.
 
-Where the roster leaves workers out, Dask may give a task to those alone that the roster had when
-it was submitted.  When the last of them has gone, it is submitted again, for those there are then.
+Where a roster admits workers, Dask may give a task to those alone that the roster had when it was
+submitted.  When the last of them has gone, it is submitted again, for those there are then.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _InFlight:
     future : Future or ThreadTask, optional
         None while no worker is there that may do it.
     n_lost : int
-        Times that all workers that might do it have gone.
+        Times that all workers that might do it have gone, or one of them proved unfit.
     """
 
     item: Item
@@ -104,7 +104,6 @@ class TasksInFlight:
         self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
         self._in_flight: dict[str, _InFlight] = {}
         self._threads: dict[str, int] = {}
-        self._some_left_out = False
         self._refreshed = float("-inf")
 
     @property
@@ -135,7 +134,6 @@ class TasksInFlight:
                 self._threads = there if self._roster is None else self._roster.sound(there)
             except OSError as error:  # a connection that breaks while its answer is awaited
                 raise lost_scheduler() from error
-            self._some_left_out = len(self._threads) < len(there)
             self._refreshed = now
             self._submit_again()
         return self._threads
@@ -183,7 +181,7 @@ class TasksInFlight:
         if self._roster is not None and not self._threads:
             self._in_flight[key] = one
             return
-        chosen = frozenset(self._threads) if self._some_left_out else frozenset()
+        chosen = frozenset(self._threads) if self._roster is not None else frozenset()
         limits = {"workers": sorted(chosen)} if chosen else {}
         work = partial(do_where_equal, versions_here(), one.function)
         future = self._client.submit(work, one.task, key=key, pure=False, **limits)
@@ -196,7 +194,7 @@ class TasksInFlight:
         Raises
         ------
         mkldist.errors.UnfitClusterError
-            When a worker has other versions of packages.
+            When a worker has other versions of packages, and no roster leaves it out.
         mkldist.errors.ClusterError
             When the scheduler is gone.
         """
@@ -215,8 +213,12 @@ class TasksInFlight:
                 return self._taken(item, future)
             if future.status == "error":
                 error = future.exception()
-                if isinstance(error, UnfitClusterError) and self._roster is None:
-                    raise error
+                if isinstance(error, UnfitClusterError):
+                    if self._roster is None:
+                        raise error
+                    if ended.n_lost < MOST_LOST:
+                        self._begin(replace(ended, n_lost=ended.n_lost + 1))
+                        return None
                 return Outcome(item, error=error)
             if self._client.status != "running":
                 raise lost_scheduler()

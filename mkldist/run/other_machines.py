@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.counted import counted
+from mkldist.devices import CPU
 from mkldist.memory import readable_bytes
 from mkldist.resolve.code_check import code_of
 from mkldist.run.bank_refs import BankKey
@@ -79,7 +80,8 @@ def needs_of(spec: SweepSpec, output: Path, banks: str, code: str) -> Needs:
         Folder of the user's kernel functions; empty if the sweep has none.
     """
     functions = dict.fromkeys(function for _, function in code_of(spec)) if code else ()
-    return Needs(str(output.absolute()), banks, code, tuple(functions))
+    devices = dict.fromkeys(bank.device for bank in spec.banks if bank.device != CPU)
+    return Needs(str(output.absolute()), banks, code, tuple(functions), tuple(devices))
 
 
 @contextmanager
@@ -108,7 +110,6 @@ def other_machines(
     """
     with ExitStack() as stack:
         roster = Roster(client, needs)
-        stack.callback(roster.close)
         for line in roster.first(wall_time):
             note(line)
         box = None

@@ -115,6 +115,7 @@ class PostBox:
         with suppress(Exception):  # a scheduler that is gone keeps nothing
             for name in self._published:
                 self._client.unpublish_dataset(name)
+            self._client.set_metadata([self.name], {})
             self._letters.close()
 
 

@@ -1,17 +1,20 @@
 """The workers of a cluster that a sweep uses, and why it leaves others out.
 
-Whoever joins is examined once, in a thread beside the sweep: its versions of packages, and what it
-shares with this process.  A sweep uses the sound ones; each other one is named in one line.
+Whoever joins is examined once, in a thread of its own beside the sweep: its versions of packages,
+and what it shares with this process.  A worker that does not answer holds up no other.  A sweep
+uses the sound ones; each other one is named in one line.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mkldist.devices import device_named
 from mkldist.errors import MkldistError, UnfitClusterError
 from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.run.scheduler_address import lost_scheduler
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 NO_WORKERS_NOTE_SECONDS = 30.0
-GRACE_SECONDS = 3.0  # for a sound worker, once others are there
+SILENCE_NOTE_SECONDS = 30.0
+GRACE_SECONDS = 3.0  # for the other workers, once some were examined
 OUTPUT, BANKS = "results", "banks"
 
 
@@ -42,12 +46,15 @@ class Needs:
         Folder of the user's kernel functions; empty if the sweep has none.
     functions : tuple of str
         Names of these functions.
+    devices : tuple of str
+        Names of the devices on which kernels are computed, without the processor.
     """
 
     output: str
     banks: str = ""
     code: str = ""
     functions: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
     @property
     def places(self) -> dict[str, str]:
@@ -102,15 +109,17 @@ class Roster:
     def __init__(self, client: Client, needs: Needs) -> None:
         self._client, self._needs = client, needs
         self._examined: dict[str, Examined] = {}
-        self._examiner = ThreadPoolExecutor(1, thread_name_prefix="mkldist-roster")
-        self._examining: Future[None] | None = None
+        self._examining: dict[str, Future[Examined | None]] = {}
+        self._asked_at: dict[str, float] = {}
         self._sharing: Sharing | None = None
         self._told: set[str] = set()
+        self._told_silent: set[str] = set()
 
     def first(self, wall_time: WallTime) -> Iterator[str]:
-        """Wait for a worker that can be used; yield lines on others meanwhile.
+        """Wait for workers that can be used; yield lines on others meanwhile.
 
-        What it shares holds for all: see :attr:`sharing`.
+        One is enough when the others do not answer for some seconds.  What those that answered
+        share holds for all: see :attr:`sharing`.
 
         Parameters
         ----------
@@ -125,13 +134,19 @@ class Roster:
             At the end of the time.
         """
         since, told = None, time.monotonic()
-        while not (sound := self._sound(there := self._there())):
+        while True:
+            sound = self._sound(there := self._there())
+            all_answered = all(one in self._examined for one in there)
+            if sound and all_answered:
+                break
             wrong = {self._examined[one].wrong: one for one in there if one in self._examined}
-            if not wrong or not all(one in self._examined for one in there):
+            if not sound and not (wrong and all_answered):
                 since = None
             elif since is None:
                 since = time.monotonic()
             elif time.monotonic() - since > GRACE_SECONDS:
+                if sound:
+                    break
                 [(said, worker), *_] = wrong.items()
                 hint = "'mkldist cluster check' says what each worker lacks"
                 raise UnfitClusterError(f"worker {worker}", said, "a worker to use", hint)
@@ -165,15 +180,16 @@ class Roster:
         return tuple(one for one in list(self._examined) if not self._is_sound(one))
 
     def lines(self) -> Iterator[str]:
-        """Yield a line on each worker that has been left out since the last call."""
+        """Yield a line on each worker that was left out, or fell silent, since the last call."""
+        for worker, at in self._asked_at.items():
+            silent = worker not in self._examined and worker not in self._told_silent
+            if silent and time.monotonic() - at > SILENCE_NOTE_SECONDS:
+                self._told_silent.add(worker)
+                yield f"worker {worker} does not answer"
         for worker in sorted(set(self._examined) - self._told):
             if said := self._why_left_out(worker):
                 self._told.add(worker)
                 yield f"worker {worker} is left out: {said}"
-
-    def close(self) -> None:
-        """Examine nobody any more."""
-        self._examiner.shutdown(wait=False, cancel_futures=True)
 
     def _there(self) -> dict[str, int]:
         """Return the threads of the workers that are there."""
@@ -185,19 +201,45 @@ class Roster:
 
     def _sound(self, there: Collection[str]) -> list[str]:
         """Return the workers that may be used; have new ones examined."""
-        if self._examining is not None and self._examining.done():
-            done, self._examining = self._examining, None
-            try:
-                done.result()
-            except OSError as error:
-                raise lost_scheduler() from error
-            except MkldistError:  # a medium that fails for a while ends no sweep that has begun
-                if self._sharing is None:
-                    raise
-        new = [worker for worker in there if worker not in self._examined]
-        if new and self._examining is None:
-            self._examining = self._examiner.submit(self._examine, new)
+        for worker, examination in list(self._examining.items()):
+            if examination.done():
+                del self._examining[worker]
+                if (found := self._result(examination)) is not None:
+                    self._examined[worker] = found
+        for worker in list(self._asked_at):
+            if worker not in there:
+                del self._asked_at[worker]
+        for worker in there:
+            if worker not in self._examined and worker not in self._examining:
+                self._asked_at.setdefault(worker, time.monotonic())
+                self._examining[worker] = self._begin_examination(worker)
         return [worker for worker in there if self._is_sound(worker)]
+
+    def _result(self, examination: Future[Examined | None]) -> Examined | None:
+        """Return what an examination found; None if the worker is to be asked again."""
+        try:
+            return examination.result()
+        except OSError as error:
+            raise lost_scheduler() from error
+        except MkldistError:  # a medium that fails for a while ends no sweep that has begun
+            if self._sharing is None:
+                raise
+            return None
+        except Exception as error:
+            return Examined(_unexamined(error))
+
+    def _begin_examination(self, worker: str) -> Future[Examined | None]:
+        """Examine a worker in a thread that no exit of the process waits for."""
+        examination: Future[Examined | None] = Future()
+
+        def examine() -> None:
+            try:
+                examination.set_result(self._examine(worker))
+            except BaseException as error:
+                examination.set_exception(error)
+
+        threading.Thread(target=examine, name=f"mkldist-roster-{worker}", daemon=True).start()
+        return examination
 
     def _is_sound(self, worker: str) -> bool:
         """Return True if a worker was examined and has what the sweep needs."""
@@ -214,45 +256,54 @@ class Roster:
             return f"it does not share {self._needs.banks}"
         return ""
 
-    def _examine(self, workers: list[str]) -> None:
-        """Examine workers; those that do not answer are asked again."""
-        compared = differences(self._client, workers)
-        unequal = [one for one in compared.unequal if one.process in workers]
-        found = {one.process: Examined(str(one)) for one in reversed(unequal)}
-        if compared.equal:
-            found |= self._places(compared.equal)
-        self._examined.update(found)
+    def _examine(self, worker: str) -> Examined | None:
+        """Return what is found of a worker; None if it did not answer."""
+        compared = differences(self._client, [worker])
+        for one in compared.unequal:
+            if one.process == worker:
+                return Examined(str(one))
+        return self._places(worker) if worker in compared.equal else None
 
-    def _places(self, workers: Collection[str]) -> dict[str, Examined]:
-        """Have workers try the places that they need, and import functions."""
-        tried = try_places(self._client, self._needs.places, workers)
-        for error in tried.refused.values():
-            raise error
-        found = dict[str, Examined]()
-        wrong = self._imports(tried.found.keys())
-        is_url = "://" in self._needs.banks
-        for worker in tried.found:
-            output = tried.is_shared(OUTPUT, worker)
-            banks = tried.is_shared(BANKS, worker) if self._needs.banks else output
-            said = wrong.get(worker, "")
-            if is_url and not banks:
-                said = said or f"{self._needs.banks}: {tried.wrong[BANKS][worker]}"
-            found[worker] = Examined(said, Sharing(output, banks))
-        return found
+    def _places(self, worker: str) -> Examined | None:
+        """Have a worker try the places that it needs, and import functions."""
+        tried = try_places(self._client, self._needs.places, [worker])
+        for refused in tried.refused.values():
+            raise refused
+        if worker in tried.failed:
+            return Examined(_unexamined(tried.failed[worker]))
+        if worker not in tried.found:
+            return None
+        output = tried.is_shared(OUTPUT, worker)
+        banks = tried.is_shared(BANKS, worker) if self._needs.banks else output
+        said = self._lacks(worker)
+        if not said and "://" in self._needs.banks and not banks:
+            said = f"{self._needs.banks}: {tried.wrong[BANKS][worker]}"
+        return Examined(said, Sharing(output, banks))
 
-    def _imports(self, workers: Collection[str]) -> dict[str, str]:
-        """Return the workers that cannot import the user's functions, and why."""
-        if not self._needs.functions:
-            return {}
+    def _lacks(self, worker: str) -> str:
+        """Return why a worker lacks the user's functions or a device; empty if it has them."""
+        needs = self._needs
+        if not (needs.functions or needs.devices):
+            return ""
         told = self._client.run(
-            import_functions, self._needs.code, self._needs.functions, workers=list(workers),
+            try_functions, needs.code, needs.functions, needs.devices, workers=[worker],
             on_error="return",
         )  # fmt: skip
-        return {worker: str(said) for worker, said in told.items() if said}
+        return _said(told.get(worker, ""))
 
 
-def import_functions(code: str, functions: tuple[str, ...]) -> str:
-    """Import kernel functions of the user; return what is wrong, empty if nothing is.
+def _said(answer: str | BaseException) -> str:
+    """Return what a worker says is wrong, or that its answer was an error."""
+    return _unexamined(answer) if isinstance(answer, BaseException) else answer
+
+
+def _unexamined(error: BaseException) -> str:
+    """Return what to say of a worker whose answer was an error."""
+    return f"it cannot be examined ({type(error).__name__}: {error})"
+
+
+def try_functions(code: str, functions: tuple[str, ...], devices: tuple[str, ...] = ()) -> str:
+    """Return what hinders the user's functions or devices here; empty if nothing does.
 
     Parameters
     ----------
@@ -260,11 +311,16 @@ def import_functions(code: str, functions: tuple[str, ...]) -> str:
         Folder that is searched first.
     functions : tuple of str
         Names of the functions.
+    devices : tuple of str
+        Names of the devices.
     """
-    search_first(code)
     try:
+        if functions:
+            search_first(code)
         for function in functions:
             CustomFunction.named(function, "kernel function")
+        for device in devices:
+            device_named(device, "device")
     except MkldistError as error:
         return error.found
     return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mkldist.errors import MkldistError
@@ -32,11 +32,14 @@ class TriedPlaces:
         where nothing is.
     refused : mapping of str to MkldistError
         Places in which this process cannot write, by name; workers have not tried them.
+    failed : mapping of str to BaseException
+        Errors of the workers that answered with one.
     """
 
     found: Mapping[str, Surroundings]
     wrong: Mapping[str, Mapping[str, str]]
     refused: Mapping[str, MkldistError]
+    failed: Mapping[str, BaseException] = field(default_factory=dict)
 
     def is_shared(self, place: str, worker: str) -> bool:
         """Return True if a worker can use a place; locks are for coordinators alone."""
@@ -68,8 +71,9 @@ def try_places(client: Client, places: Mapping[str, str], workers: Collection[st
         asked = tuple(shared.values())
         told = client.run(look_around, asked, workers=sorted(workers), on_error="return")
         found = {worker: one for worker, one in told.items() if isinstance(one, Surroundings)}
+        failed = {worker: one for worker, one in told.items() if isinstance(one, BaseException)}
         wrong = {name: _wrong(place, found) for name, place in shared.items()}
-    return TriedPlaces(found, wrong, refused)
+    return TriedPlaces(found, wrong, refused, failed)
 
 
 def _wrong(place: SharedPlace, found: Mapping[str, Surroundings]) -> dict[str, str]:

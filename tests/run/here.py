@@ -50,7 +50,7 @@ class Client:
     def nthreads(self):
         return {"here": self.n_threads}
 
-    def submit(self, function, task, key, pure):
+    def submit(self, function, task, key, pure, workers=None):
         self.tasks.append(task)
         return Future(key, function, task)
 

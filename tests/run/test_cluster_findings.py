@@ -9,6 +9,7 @@ import pytest
 from mkldist.run.cluster_findings import (
     cache_findings,
     clock_finding,
+    failure_findings,
     limit_findings,
     memory_findings,
     place_findings,
@@ -110,3 +111,12 @@ def test_limits_of_dask_are_told_where_they_hold():
     [one] = limit_findings({**TWO, "tcp://b:1": replace(ONE, limits=("pause", "terminate"))})
     assert one.words == "memory limits of Dask (pause, terminate) hold for worker tcp://b:1"
     assert not one.hinders
+
+
+def test_workers_that_answer_with_an_error_are_told_with_it():
+    failed = {"tcp://a:1": OSError("too long"), "tcp://a:2": OSError("too long")}
+    [one] = failure_findings(failed)
+    assert one.words == (
+        "worker tcp://a:1, worker tcp://a:2 cannot be examined (OSError: too long)"
+    )
+    assert one.hinders

@@ -127,6 +127,27 @@ def test_a_worker_that_could_not_begin_a_task_is_an_error_of_the_cluster():
         outcome_of(Client(("error", error)))
 
 
+def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_admitted():
+    class Admitting:
+        def sound(self, there):
+            return there
+
+    class Choosing(Client):
+        def submit(self, function, task, key, pure, workers):
+            assert workers == ["tcp://a:1"]
+            return super().submit(function, task, key, pure)
+
+    error = UnfitClusterError("worker", "version 1 of numpy", "version 2")
+    client = Choosing(("error", error), a_1=1)
+    tasks = TasksInFlight(client, Admitting())
+    assert tasks.n_threads == 1
+    tasks.submit(ITEM, build, "task")
+    client.ending = ("finished", "receipt")
+    assert tasks.wait(0.0) is None
+    assert tasks.wait(0.0).receipt == "receipt"
+    assert (len(client.futures), len(tasks)) == (2, 0)
+
+
 def test_nothing_is_an_outcome_while_no_task_ends():
     assert TasksInFlight(Client()).wait(0.0) is None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -125,6 +127,7 @@ class Cluster:
 
     def __init__(self, monkeypatch, workers: dict[str, Any]) -> None:
         self.workers, self.examined = workers, list[str]()
+        self.thawed = threading.Event()
         monkeypatch.setattr(roster, "differences", self.differences)
         monkeypatch.setattr(roster, "try_places", self.try_places)
         monkeypatch.setattr(roster, "POLL_SECONDS", 0.001)
@@ -135,6 +138,10 @@ class Cluster:
 
     def differences(self, client, workers):
         self.examined += workers
+        if any(self.workers[w] == "frozen" for w in workers):
+            self.thawed.wait()
+        if any(self.workers[w] == "odd" for w in workers):
+            raise KeyError("numpy")
         older = tuple(w for w in workers if self.workers[w] == "older")
         unequal = tuple(Difference(w, "mkldist", "version 1", "version 2") for w in older)
         silent = {w for w in workers if self.workers[w] == "silent"}
@@ -142,6 +149,9 @@ class Cluster:
 
     def try_places(self, client, places, workers):
         shares = {w: self.workers[w] for w in workers}
+        if any(self.workers[w] == "failing" for w in workers):
+            failed = dict.fromkeys(workers, OSError("File name too long"))
+            return shared_places.TriedPlaces({}, {}, {}, failed)
         wrong = {
             name: {w: "" if name in shares[w] else NOTHING_THERE for w in workers}
             for name in places
@@ -178,9 +188,10 @@ def test_without_stored_banks_what_lies_beside_them_goes_with_the_output(monkeyp
 
 def later(cluster: Cluster, one: Roster, **workers: Any) -> list[str]:
     """Have workers join, and return the lines on them when all are examined."""
+    futures.wait([one._examining[w] for w in workers if w in one._examining])
     cluster.workers |= workers
     one.sound(cluster.nthreads())
-    one._examining.result()
+    futures.wait([one._examining[w] for w in workers if cluster.workers[w] != "frozen"])
     one.sound(cluster.nthreads())
     return list(one.lines())
 
@@ -207,6 +218,31 @@ def test_a_worker_that_does_not_answer_is_asked_again(monkeypatch):
     assert one.sound(cluster.nthreads()) == {"a": 2, "b": 2}
 
 
+def test_a_frozen_worker_stops_neither_sound_ones_nor_those_that_join_later(monkeypatch):
+    cluster = Cluster(monkeypatch, {"a": BOTH, "b": "frozen"})
+    one, lines = first(cluster)
+    assert (lines, one.sound(cluster.nthreads())) == ([], {"a": 2})
+    assert later(cluster, one, c="frozen", d=BOTH) == []
+    assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
+    monkeypatch.setattr(roster, "SILENCE_NOTE_SECONDS", 0.0)
+    assert list(one.lines()) == ["worker b does not answer", "worker c does not answer"]
+    assert list(one.lines()) == []
+    cluster.thawed.set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("failing", "OSError: File name too long"), ("odd", "KeyError: 'numpy'")],
+)
+def test_a_worker_that_answers_with_an_error_is_left_out_with_it(monkeypatch, kind, said):
+    cluster = Cluster(monkeypatch, {"a": BOTH, "b": kind})
+    one, lines = first(cluster)
+    assert lines == [f"worker b is left out: it cannot be examined ({said})"]
+    assert later(cluster, one, c=kind) == [lines[0].replace("worker b", "worker c")]
+    with pytest.raises(UnfitClusterError, match=f"worker a: found it cannot be examined .{said}"):
+        first(Cluster(monkeypatch, {"a": kind}))
+
+
 def test_a_sweep_without_one_sound_worker_is_refused_and_one_without_any_waits(monkeypatch):
     with pytest.raises(UnfitClusterError, match="worker a: found version 1 of mkldist; version 2"):
         first(Cluster(monkeypatch, {"a": "older"}))
@@ -229,6 +265,18 @@ def test_a_worker_that_cannot_import_the_users_functions_is_left_out(monkeypatch
     assert first(cluster, needs)[1] == []
     with pytest.raises(UnfitClusterError, match="'mine_of_a_roster:other', which cannot be impor"):
         first(cluster, replace(needs, functions=("mine_of_a_roster:other",)))
+
+
+def test_a_worker_without_the_device_is_left_out(monkeypatch):
+    cluster = Cluster(monkeypatch, {"a": BOTH})
+    cluster.run = lambda function, *given, workers, on_error: {
+        worker: function(*given) for worker in workers
+    }
+    spec = spec_of(TEXT)
+    banks = tuple(bank.model_copy(update={"device": "no-such"}) for bank in spec.banks)
+    needs = needs_of(spec.model_copy(update={"banks": banks}), Path("/out"), "", "")
+    with pytest.raises(UnfitClusterError, match=r"worker a: found .*no-such"):
+        first(cluster, needs)
 
 
 class Told:
@@ -257,6 +305,7 @@ def test_places_are_tried_from_both_sides_and_those_of_a_silent_worker_are_not(t
     tried = try_places(client, places, ["a", "b", "c", "d"])
     assert tried.wrong["results"] == {"a": "", "b": NOTHING_THERE, "c": NOT_READ_BACK}
     assert [tried.is_shared("results", worker) for worker in "abc"] == [True, False, False]
+    assert {worker: str(error) for worker, error in tried.failed.items()} == {"d": "gone"}
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
@@ -308,14 +357,14 @@ def refreshed(tasks: TasksInFlight) -> int:
     return tasks.n_threads
 
 
-def test_tasks_go_to_all_workers_or_to_those_admitted_and_again_when_these_have_gone():
+def test_tasks_go_to_the_workers_admitted_and_again_when_these_have_gone():
     cluster = Chosen("tcp://a:1", "tcp://c:1")
     tasks = TasksInFlight(cluster, cluster)
     tasks.submit(BuildItem("bank", (0,)), len, "task")
     assert (cluster.submitted, len(tasks)) == ([], 1)  # nobody is there
     cluster.there = ["tcp://a:1"]
     assert refreshed(tasks) == 1
-    assert cluster.submitted == [None]
+    assert cluster.submitted == [["tcp://a:1"]]
     cluster.there = ["tcp://a:1", "tcp://b:1"]
     assert refreshed(tasks) == 1
     tasks.submit(BuildItem("bank", (1,)), len, "task")
@@ -324,5 +373,5 @@ def test_tasks_go_to_all_workers_or_to_those_admitted_and_again_when_these_have_
     assert refreshed(tasks) == 0
     cluster.there = ["tcp://b:1", "tcp://c:1"]
     assert refreshed(tasks) == 1
-    assert cluster.submitted[2:] == [["tcp://c:1"]]
-    assert (len(cluster.cancelled), len(tasks)) == (1, 2)
+    assert cluster.submitted[2:] == [["tcp://c:1"], ["tcp://c:1"]]
+    assert (len(cluster.cancelled), len(tasks)) == (2, 2)

@@ -55,7 +55,7 @@ def test_records_that_are_sent_arrive_once_and_are_not_computed_again(scheduler,
     with record_sink("", box.name, "r0") as sink:
         assert sink.unrecorded(RUNS) == list(RUNS)
     box.close()
-    assert scheduler.n_open == 0
+    assert (scheduler.n_open, scheduler.marks[box.name]) == (0, {})
 
 
 def test_a_coordinator_that_resumes_takes_what_was_sent_to_the_one_before(scheduler, box, tmp_path):
