@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -66,8 +66,12 @@ def machines(folder: Path) -> Iterator[list[str]]:
 
 def workers() -> list[psutil.Process]:
     """Return the processes of workers, which their nannies started."""
-    below = psutil.Process().children(recursive=True)
-    return [one for one in below if "multiprocessing.spawn" in " ".join(one.cmdline())]
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # one that has ended
+            if "multiprocessing.spawn" in " ".join(process.cmdline()):
+                found.append(process)
+    return found
 
 
 def sweep(text: str, output: Path, options: list[str]) -> str:
