@@ -6,11 +6,13 @@ What is stored is read and written without an array library: see :mod:`mkldist.g
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from mkldist.errors import StoreError
+from mkldist.gram.blobs import Blobs
 
+Store = TypeVar("Store")
 GROUP = "zarr.json"
 GROUP_DOCUMENT = {"zarr_format": 3, "node_type": "group"}
 
@@ -80,6 +82,51 @@ def decoded(location: str, name: str, content: bytes | None) -> dict[str, Any]:
 def remedy(location: str) -> str:
     """Return what mends a damaged description."""
     return f"Repeat the sweep, which mends it, or delete {location}, to have it built again"
+
+
+def described(
+    blobs: Blobs,
+    documents: Mapping[str, bytes],
+    opened: Callable[[], Store],
+    is_mostly: Callable[[], bool],
+) -> Store:
+    """Return a store whose documents are written if it is missing or its description is damaged.
+
+    Any number of processes may do so at once.
+
+    Parameters
+    ----------
+    blobs : Blobs
+        The files of the store.
+    documents : mapping of str to bytes
+        The documents, that of the group last.
+    opened : callable
+        Opens the store by its documents.
+    is_mostly : callable
+        Returns True if enough documents are whole that the others are damaged, and not of others.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If something else has this name.
+    mkldist.errors.OutputError
+        If the documents cannot be written.
+    """
+    if blobs.get(GROUP) is None:
+        _put(blobs, documents)
+    blobs.discard_abandoned()
+    try:
+        return opened()
+    except DamagedDescriptionError:
+        if not is_mostly():
+            raise
+        _put(blobs, documents)
+        return opened()
+
+
+def _put(blobs: Blobs, documents: Mapping[str, bytes]) -> None:
+    for name, document in documents.items():
+        blobs.put(name, [document])
 
 
 def check_documents(

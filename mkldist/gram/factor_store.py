@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mkldist.durable import CHECKSUM_BYTES, crc32c
 from mkldist.errors import StoreError
 from mkldist.gram import factor_documents
-from mkldist.gram.array_documents import GROUP, DamagedDescriptionError
+from mkldist.gram.array_documents import GROUP, described
 from mkldist.gram.blob_places import open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.build_time import NO_TIME, BuildTime, Stopwatch
@@ -105,16 +105,11 @@ class FactorStore:
             If `root` cannot be written.
         """
         blobs, documents = open_blobs(root, bank_id), factor_documents.documents(shape, attrs or {})
-        if blobs.get(GROUP) is None:
-            _put(blobs, documents)
-        blobs.discard_abandoned()
-        try:
-            store = cls.open(root, bank_id)
-        except DamagedDescriptionError:
-            if sum(blobs.get(name) == document for name, document in documents.items()) < ENOUGH:
-                raise
-            _put(blobs, documents)
-            store = cls.open(root, bank_id)
+
+        def is_mostly() -> bool:
+            return sum(blobs.get(name) == whole for name, whole in documents.items()) >= ENOUGH
+
+        store = described(blobs, documents, lambda: cls.open(root, bank_id), is_mostly)
         if store.shape != shape:
             raise StoreError(
                 store.location,
@@ -303,11 +298,6 @@ class FactorStore:
                 "a whole piece",
                 "Repeat the sweep or run 'mkldist bank build' to make it again",
             )
-
-
-def _put(blobs: Blobs, documents: Mapping[str, bytes]) -> None:
-    for name, document in documents.items():
-        blobs.put(name, [document])
 
 
 def _name(array: str, block: FactorBlock) -> str:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floating
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
-from mkldist.gram.array_documents import GROUP, DamagedDescriptionError
+from mkldist.gram.array_documents import GROUP, described
 from mkldist.gram.blob_places import LAPLACIANS, SNAPSHOTS, list_folders, open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.build_time import N_BYTES, NO_TIME, BuildTime, Stopwatch
@@ -103,16 +103,11 @@ class GramStore:
         if wanted.dtype not in metadata.DTYPES or n_kernels < 1 or layout.n_points < 1:
             raise ValueError(f"a bank of {wanted}; expected kernels and points of float32 or 64")
         documents = metadata.documents(wanted, attrs or {})
-        if blobs.get(GROUP) is None:
-            _put(blobs, documents)
-        blobs.discard_abandoned()
-        try:
-            store = cls.open(root, bank_id)
-        except DamagedDescriptionError:
-            if not metadata.is_mostly({name: blobs.get(name) for name in documents}, wanted):
-                raise
-            _put(blobs, documents)
-            store = cls.open(root, bank_id)
+
+        def is_mostly() -> bool:
+            return metadata.is_mostly({name: blobs.get(name) for name in documents}, wanted)
+
+        store = described(blobs, documents, lambda: cls.open(root, bank_id), is_mostly)
         if store.shape != wanted:
             raise StoreError(
                 store.location,
@@ -345,11 +340,6 @@ class GramStore:
             "a complete block",
             "Repeat the sweep or run 'mkldist bank build' to compute it again",
         )
-
-
-def _put(blobs: Blobs, documents: Mapping[str, bytes]) -> None:
-    for name, document in documents.items():
-        blobs.put(name, [document])
 
 
 def list_banks(root: str | Path) -> list[str]:
