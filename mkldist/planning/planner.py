@@ -227,8 +227,7 @@ class _Planner:
             n_values = kernels.n_kernels * n_points * limits_of(spec).first(n_points)
             factors = {"factors": [VERSION, PIECE, self.spec.seed]}
         dtype = self._dtype(spec, n_values)
-        in_memory = "float64" if factors else dtype
-        n_bytes = n_values * np.dtype(in_memory).itemsize
+        n_bytes = n_values * np.dtype(dtype).itemsize
         device = {} if spec.device == CPU else {"device": spec.device}
         identity = content_id(
             version=IDENTITY_VERSION,
