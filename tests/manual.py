@@ -22,9 +22,10 @@ from mkldist.methods import names
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
+from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.graph import GraphTable
+from mkldist.spec.kernel_entries import KernelSpec, RandomSubsets, Range
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import MethodSpec, OutputsSpec, SweepSpec
 from mkldist.spec.search import Distribution, SearchSpec

@@ -140,7 +140,12 @@ import numpy as np, mkldist
 grams = np.stack([np.eye(4), np.outer([1, 1, -1, -1], [1, 1, -1, -1])])
 mkldist.solve("level", grams, [1, 1, -1, -1])
 """)
-    assert not loaded & {"mkldist.spec.model", "mkldist.spec.banks", "mkldist.data.raw"}
+    assert not loaded & {
+        "mkldist.spec.model",
+        "mkldist.spec.banks",
+        "mkldist.spec.kernel_entries",
+        "mkldist.data.raw",
+    }
     assert not loaded & (HEAVY - {"numba", "scipy.linalg"})
 
 

@@ -128,7 +128,7 @@ def _function_lines(name: str) -> Iterator[str]:
     """Yield formula, points, parameters and an example of a kernel function."""
     from mkldist.kernel_functions.definition import Takes
     from mkldist.kernel_functions.registry import FUNCTIONS
-    from mkldist.spec.banks import KernelSpec
+    from mkldist.spec.kernel_entries import KernelSpec
 
     if name not in FUNCTIONS:
         yield from _installed_lines(name)

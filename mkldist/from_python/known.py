@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mkldist.spec.banks import KernelSpec
+    from mkldist.spec.kernel_entries import KernelSpec
 
 Kind = Literal["method", "kernel", "family", "dataset", "sweep"]
 KINDS: tuple[Kind, ...] = ("method", "kernel", "family", "dataset", "sweep")

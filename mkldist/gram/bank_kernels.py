@@ -23,7 +23,8 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from mkldist.data.listing import first_of
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
 SHOWN = 8
 EVERY = ("all", "each", "views", "groups")

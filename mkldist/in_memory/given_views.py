@@ -24,7 +24,7 @@ from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.row_places import FROM_ZERO
-from mkldist.spec.banks import PRECOMPUTED
+from mkldist.spec.kernel_entries import PRECOMPUTED
 
 if TYPE_CHECKING:
     import pandas as pd

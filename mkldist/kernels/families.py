@@ -17,7 +17,8 @@ from mkldist.kernel_functions.custom import CustomKernel
 from mkldist.kernels.feature_subsets import FeatureSubsets, SubsetWords
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.templates import Templates, check_entry, templates
-from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
 
 def _gaussian(widths: Sequence[float], features: tuple[str, ...]) -> KernelSpec:

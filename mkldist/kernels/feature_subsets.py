@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.banks import Features, KernelSpec, RandomSubsets
+from mkldist.spec.kernel_entries import Features, KernelSpec, RandomSubsets
 
 # Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger
 # number of random subsets begins with the same ones.

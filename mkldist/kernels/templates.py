@@ -14,7 +14,7 @@ from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomK
 from mkldist.kernel_functions.definition import KernelFunction, Parameter, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets
-from mkldist.spec.banks import KernelSpec, Range
+from mkldist.spec.kernel_entries import KernelSpec, Range
 
 
 @dataclass(frozen=True)

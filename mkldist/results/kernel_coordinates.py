@@ -10,7 +10,8 @@ from mkldist.arrays import Array
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.results.schema import KERNEL
-from mkldist.spec.banks import PRECOMPUTED, BankSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import PRECOMPUTED
 
 CUSTOM = "custom"
 

@@ -20,7 +20,7 @@ from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.space import Space, Span
 from mkldist.solvers.validation import check_effect, check_names, validate
-from mkldist.spec.banks import Range
+from mkldist.spec.kernel_entries import Range
 from mkldist.spec.mistakes import spec_error
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.search import Distribution, is_distribution

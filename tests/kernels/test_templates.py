@@ -10,7 +10,8 @@ from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.templates import check_entry
-from mkldist.spec.banks import BankSpec, KernelSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import KernelSpec
 
 
 def kernels_of(*entries: dict, d: int = 2) -> KernelList:

@@ -1,4 +1,4 @@
-"""Messages about mistakes in `model`, `banks`, `graph`, `kinds`, `selection` and `splits`."""
+"""Mistakes in `model`, `banks`, `kernel_entries`, `graph`, `kinds`, `selection` and `splits`."""
 
 from __future__ import annotations
 
