@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.sweep import SweepOutcome
+    from mkldist.run.outcome import SweepOutcome
 
 
 @click.command("sweep")

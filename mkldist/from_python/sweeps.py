@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.sweep import SweepOutcome
+    from mkldist.run.outcome import SweepOutcome
     from mkldist.spec.model import SweepSpec
 
 

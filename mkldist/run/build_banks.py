@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.roster import Needs
-    from mkldist.run.sweep_loop import Work
+    from mkldist.run.work import Work
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def build_banks(
         When workers cannot be started or the scheduler is lost.
     """
     from mkldist.run.other_machines import needs_of
-    from mkldist.run.sweep_loop import Work
+    from mkldist.run.work import Work
 
     options = (connect_options or ConnectOptions()).of_execution(spec.execution)
     plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)

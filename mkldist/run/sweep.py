@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
 from mkldist.run.fork_server import process_beside
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
+from mkldist.run.outcome import SweepOutcome
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
@@ -51,48 +52,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.other_machines import OtherMachines
-    from mkldist.run.sweep_loop import Work
-
-
-@dataclass(frozen=True)
-class SweepOutcome:
-    """State of a sweep after a call of :func:`run_sweep`.
-
-    Parameters
-    ----------
-    plan : Plan
-        Plan of the whole sweep; with a search, of the runs that it has decided on.
-    path : Path
-        Its output folder.
-    counts : mapping of RunState to int
-        Runs of the plan by state.
-    computed : int
-        Runs that this call recorded.
-    skipped : int
-        Runs that were recorded before.
-    figures : tuple of Path
-        Paths of the figures, without the suffixes of their files.
-    others : int
-        Recorded runs in the output folder that are not in the plan; they are kept.
-    """
-
-    plan: Plan
-    path: Path
-    counts: Mapping[RunState, int]
-    computed: int
-    skipped: int
-    figures: tuple[Path, ...] = ()
-    others: int = 0
-
-    @property
-    def failed(self) -> int:
-        """Number of failed runs."""
-        return self.counts.get(RunState.FAILED, 0)
-
-    @property
-    def waiting(self) -> int:
-        """Number of runs without a record; 0 unless records have been lost meanwhile."""
-        return self.counts.get(RunState.WAITING, 0)
+    from mkldist.run.work import Work
 
 
 def run_sweep(
@@ -395,7 +355,7 @@ class _Sweep:
         others: OtherMachines | None,
     ) -> Work:
         """Return the work of the runs that are not recorded."""
-        from mkldist.run.sweep_loop import Work
+        from mkldist.run.work import Work
 
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}

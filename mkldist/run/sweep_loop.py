@@ -10,17 +10,14 @@ import queue
 import sys
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
 from mkldist.errors import DataError, GramError, MkldistError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
-from mkldist.planning.model import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.at_work import WorkTeller
@@ -29,11 +26,9 @@ from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
-from mkldist.run.wall_time import WallTime
+from mkldist.run.work import Work
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
 from mkldist.run.work_queue import WorkQueue
-from mkldist.worker.bank_inputs import BankRef
-from mkldist.worker.batch import BatchSettings
 from mkldist.worker.scoring import failed_record
 from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
@@ -46,49 +41,6 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 0.25
 POST_SECONDS = 0.05  # where workers wait until the records are taken that they have sent
-
-
-@dataclass(frozen=True)
-class Work:
-    """Banks to build and batches to do.
-
-    Parameters
-    ----------
-    banks : mapping of BankKey to BankRef
-        The banks.  Several may have one id, and share its store.
-    batches : tuple of BatchPlan
-        Batches, holding only the runs that are to be done; without batches, the loop builds banks.
-    settings : BatchSettings
-        Settings of the runs.
-    keep_banks : bool
-        True to keep Gram matrices after their runs are recorded.
-    own_banks : bool
-        True if no other sweep uses the folder of the banks.  Otherwise the loop deletes only banks
-        that it has built itself.
-    expected_threads : int
-        Number of threads that all workers will have once they have joined; 0 if unknown.
-    later_banks : container of str
-        Ids of banks that later rounds of a search need, which the loop keeps.
-    built : set of str
-        Ids of the banks that this sweep has built; the loop adds to it.
-    wall_time : WallTime
-        Time at whose end the loop stops.
-    """
-
-    banks: Mapping[BankKey, BankRef]
-    batches: tuple[BatchPlan, ...]
-    settings: BatchSettings
-    keep_banks: bool = True
-    own_banks: bool = False
-    expected_threads: int = 0
-    later_banks: Container[str] = ()
-    built: set[str] = field(default_factory=set)
-    wall_time: WallTime = field(default_factory=WallTime)
-
-    @cached_property
-    def banks_by_id(self) -> dict[str, BankRef]:
-        """Banks by id, one of those that share it."""
-        return {key.id: ref for key, ref in self.banks.items()}
 
 
 class SweepLoop:

@@ -71,9 +71,7 @@ from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
-STATIONARITY = "stationarity"
-SAMPLED = "sampled_points"
-"""Key of `extra` by which an exact gap is statistical, from a sample of so many points."""
+STATIONARITY, SAMPLED = "stationarity", "sampled_points"  # keys of Solution.extra
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,8 +247,7 @@ class Solution:
         if STATIONARITY in self.extra:
             return f"stationarity {self.stationarity:.2g}"
         of_kernels = "" if self.exact_dual_objective is None else f", exact {self.exact_gap:.2g}"
-        how = " by a sample" if SAMPLED in self.extra else ""
-        return f"gap {self.gap:.2g}{of_kernels}{how}"
+        return f"gap {self.gap:.2g}{of_kernels}{' by a sample' * (SAMPLED in self.extra)}"
 
     @property
     def gap(self) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.run import sweep_loop
-from mkldist.run.sweep import SweepOutcome, run_sweep
+from mkldist.run.outcome import SweepOutcome
+from mkldist.run.sweep import run_sweep
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import sweep_text
 

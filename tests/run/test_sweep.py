@@ -1,4 +1,4 @@
-"""Whole sweeps against scikit-learn on kernels made by hand, for run.sweep and worker.batch."""
+"""Whole sweeps against scikit-learn on kernels made by hand, and their `outcome`."""
 
 from __future__ import annotations
 

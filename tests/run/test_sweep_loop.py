@@ -1,4 +1,4 @@
-"""The loop on tasks in this process, with `sweep_setup`."""
+"""The loop on tasks in this process, with `sweep_setup` and `work`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import _InFlight
 from mkldist.run.progress import SilentProgress
-from mkldist.run.sweep_loop import SweepLoop, Work
+from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.sweep_setup import batch_settings
+from mkldist.run.work import Work
 from mkldist.run.work_items import BatchItem, BuildItem
 from mkldist.worker.tasks import BatchTask, Stage
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
