@@ -20,7 +20,7 @@ from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.run.scheduler_address import lost_scheduler
 from mkldist.run.shared_places import try_places
 from mkldist.run.wall_time import WallTime
-from mkldist.run.worker_versions import differences
+from mkldist.run.worker_versions import compared_workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -258,10 +258,9 @@ class Roster:
 
     def _examine(self, worker: str) -> Examined | None:
         """Return what is found of a worker; None if it did not answer."""
-        compared = differences(self._client, [worker])
+        compared = compared_workers(self._client, [worker])
         for one in compared.unequal:
-            if one.process == worker:
-                return Examined(str(one))
+            return Examined(str(one))
         return self._places(worker) if worker in compared.equal else None
 
     def _places(self, worker: str) -> Examined | None:

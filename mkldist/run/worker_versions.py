@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from mkldist.worker.versions import asking, unfit_worker, versions_here
@@ -54,7 +54,7 @@ def check_scheduler(client: Client) -> None:
     mkldist.errors.UnfitClusterError
         Naming the first package that differs.
     """
-    for one in differences(client, ()).unequal:
+    for one in _of_scheduler(client):
         raise unfit_worker(one.process, one.package, one.there, one.here)
 
 
@@ -74,33 +74,43 @@ class Compared:
     equal: tuple[str, ...]
 
 
-def differences(client: Client, workers: Collection[str] | None = None) -> Compared:
-    """Compare the packages of the scheduler and of workers with those here.
+def differences(client: Client) -> Compared:
+    """Compare the packages of the scheduler and of all workers with those here.
 
     Parameters
     ----------
     client : Client
         Connected to the scheduler.
-    workers : collection of str, optional
-        Addresses of the workers; by default all.
     """
-    asked = sorted(client.nthreads() if workers is None else workers)
-    # Code of another Python cannot run there, not even to ask for more.
-    pythons = {SCHEDULER: client.run_on_scheduler(platform.python_version_tuple)}
-    pythons |= _answers(client, platform.python_version_tuple, asked)
-    wrong = [
-        one
-        for where, there in pythons.items()
-        for one in _compared(where, {PYTHON: _said(there)}, _python())
-    ]
-    strange = {one.process for one in wrong}
-    there: dict[str, Mapping[str, str]] = {}
-    if SCHEDULER not in strange:
-        there[SCHEDULER] = client.run_on_scheduler(asking())
-    there |= _answers(client, asking(), sorted(pythons.keys() - {SCHEDULER, *strange}))
-    wrong += [one for where in there for one in _compared(where, there[where], versions_here())]
-    strange = {one.process for one in wrong}
-    return Compared(tuple(wrong), tuple(w for w in asked if w in there and w not in strange))
+    workers = compared_workers(client, sorted(client.nthreads()))
+    return replace(workers, unequal=(*_of_scheduler(client), *workers.unequal))
+
+
+def compared_workers(client: Client, workers: Collection[str]) -> Compared:
+    """Compare the packages of workers with those here.
+
+    Parameters
+    ----------
+    client : Client
+        Connected to the scheduler.
+    workers : collection of str
+        Addresses of the workers.
+    """
+    pythons = _answers(client, platform.python_version_tuple, workers)
+    unequal = [one for where, there in pythons.items() for one in _of_python(where, there)]
+    alike = sorted(pythons.keys() - {one.process for one in unequal})
+    there = _answers(client, asking(), alike)  # code of another Python cannot run there
+    unequal += [one for where in there for one in _compared(where, there[where], versions_here())]
+    strange = {one.process for one in unequal}
+    return Compared(tuple(unequal), tuple(w for w in alike if w in there and w not in strange))
+
+
+def _of_scheduler(client: Client) -> list[Difference]:
+    """Return what differs in the scheduler."""
+    found = [*_of_python(SCHEDULER, client.run_on_scheduler(platform.python_version_tuple))]
+    if found:
+        return found  # code of another Python cannot run there, not even to ask for more
+    return [*_compared(SCHEDULER, client.run_on_scheduler(asking()), versions_here())]
 
 
 def all_versions_here() -> dict[str, str]:
@@ -124,6 +134,11 @@ def _answers(
         return {}
     told = client.run(function, workers=list(workers), on_error="return")
     return {where: said for where, said in told.items() if not isinstance(said, BaseException)}
+
+
+def _of_python(process: str, version: tuple[str, str, str]) -> Iterator[Difference]:
+    """Yield the Python of a process if it differs."""
+    return _compared(process, {PYTHON: _said(version)}, _python())
 
 
 def _compared(

@@ -128,7 +128,7 @@ class Cluster:
     def __init__(self, monkeypatch, workers: dict[str, Any]) -> None:
         self.workers, self.examined = workers, list[str]()
         self.thawed = threading.Event()
-        monkeypatch.setattr(roster, "differences", self.differences)
+        monkeypatch.setattr(roster, "compared_workers", self.compared_workers)
         monkeypatch.setattr(roster, "try_places", self.try_places)
         monkeypatch.setattr(roster, "POLL_SECONDS", 0.001)
         monkeypatch.setattr(roster, "GRACE_SECONDS", 0.02)
@@ -136,7 +136,7 @@ class Cluster:
     def nthreads(self):
         return dict.fromkeys(self.workers, 2)
 
-    def differences(self, client, workers):
+    def compared_workers(self, client, workers):
         self.examined += workers
         if any(self.workers[w] == "frozen" for w in workers):
             self.thawed.wait()
