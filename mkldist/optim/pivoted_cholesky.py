@@ -144,7 +144,9 @@ def pivoted_cholesky(
     seed : sequence of int
         Seed of the pivots.
     begun : PivotedFactor, optional
-        Factor of the same matrix by the same seed, whose columns are the first of the new one.
+        Factor of the same matrix by the same seed, whose pivots are the first of the new one.  Its
+        whole pieces are taken; columns of a piece that was not whole are made again, and may differ
+        by rounding.
     kept : KeptPieces, optional
         Pieces that were made before, of which the factor takes what it needs.  Pieces that are
         missing are made whole, and put there.

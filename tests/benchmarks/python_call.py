@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -63,12 +64,8 @@ def _threads() -> Measured:
     grams, y = problems.dense(problems.built(points)), points.y
 
     def seconds(threads: int) -> float:
-        usual = side_by_side.processors
-        side_by_side.processors = lambda: threads
-        try:
+        with patch.object(side_by_side, "n_processors", lambda: threads):
             return _cpu(lambda: mkldist.solve("level", grams, y, C=10.0), 9)
-        finally:
-            side_by_side.processors = usual
 
     one = seconds(1)
     return Measured(
