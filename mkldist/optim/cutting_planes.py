@@ -53,6 +53,18 @@ class CuttingPlanes:
         self._n_cuts += 1
         self._multipliers = np.append(self._multipliers, 0.0)
 
+    def widen(self, values: Floats) -> None:
+        """Add variables to the simplex.
+
+        Parameters
+        ----------
+        values : (J, K) float64
+            Values of the cuts at the vertices of the new variables.
+        """
+        wider = np.empty((len(self._rows), self._rows.shape[1] + values.shape[1]))
+        wider[: self._n_cuts] = np.concatenate([self.payoff, values], axis=1)
+        self._rows = wider
+
     def minimum(self) -> GameSolution:
         """Minimise the model over the simplex; the value is a lower bound of the function's."""
         solution = solve_game(self.payoff, self._active, self._support)

@@ -26,10 +26,21 @@ class WeightedMachine(NamedTuple):
 
 
 class MachinePoint(NamedTuple):
-    """Dual variables of one machine, or of one for each class, and their ``1'alpha`` or less."""
+    """A dual point.
+
+    Parameters
+    ----------
+    alpha : (n,) or (n, k) float64
+        Dual variables of one machine, or of one for each class.
+    height : float
+        Their ``1'alpha``, or less.
+    of_form : float
+        What rounding may have taken from their quadratic forms.
+    """
 
     alpha: Floats
     height: float
+    of_form: float = 0.0
 
 
 class Binding(NamedTuple):

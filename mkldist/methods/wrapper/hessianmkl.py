@@ -87,7 +87,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         # Their rounding, the same for all kernels, makes bounds hold and changes no step.
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
         gradient, dual = -0.5 * q, at.svm.height - 0.5 * float(q.max())
-        bounds.update(at.d, at.svm, at.svm.objective, dual, *cuts.add(at.svm, q))
+        found = cuts.add(at.svm, q)
+        bounds.update(at.d, at.svm, at.svm.objective, dual, found.value, found.points)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

@@ -15,10 +15,29 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 
 
 class CutsBound(NamedTuple):
-    """A lower bound of the optimum, and the dual points whose cuts give it."""
+    """A lower bound of the optimum, and the dual points whose cuts give it.
+
+    Parameters
+    ----------
+    value : float
+        The bound.
+    points : sequence of MachinePoint
+        The points.
+    shares : (J,) float64
+        Their shares in the minimum of the cuts.
+    """
 
     value: float = -math.inf
     points: Sequence[MachinePoint] = ()
+    shares: Floats = np.empty(0)
+
+    @property
+    def mixture(self) -> MachinePoint:
+        """The dual point that mixes the points by their shares: its cut is nowhere below theirs."""
+        alphas = np.array([point.alpha for point in self.points])
+        heights, of_forms = np.array([point[1:] for point in self.points]).T
+        height, of_form = float(self.shares @ heights), float(self.shares @ of_forms)
+        return MachinePoint(np.tensordot(self.shares, alphas, axes=1), height, of_form)
 
 
 NO_CUTS = CutsBound()
@@ -31,11 +50,18 @@ class MachineCuts:
     ----------
     n_kernels : int
         Number M of kernels.
+
+    Attributes
+    ----------
+    planes : CuttingPlanes
+        The cuts.
+    points : list of MachinePoint
+        Their dual points.
     """
 
     def __init__(self, n_kernels: int) -> None:
         self.planes = CuttingPlanes(n_kernels)
-        self._points: list[MachinePoint] = []
+        self.points: list[MachinePoint] = []
 
     def add(self, svm: SvmSolution, q: Floats) -> CutsBound:
         """Add the cut of a machine; return the minimum over the simplex of the largest cut.
@@ -48,7 +74,19 @@ class MachineCuts:
             Upper bounds of its ``q_m(alpha*y)``.
         """
         self.planes.add(svm.height, -0.5 * q)
-        self._points.append(MachinePoint(svm.alpha, svm.height))
+        self.points.append(MachinePoint(svm.alpha, svm.height, svm.rounding.of_form))
         minimum = self.planes.minimum()
-        binding = [self._points[j] for j in np.flatnonzero(minimum.rows)]
-        return CutsBound(minimum.bound, binding)
+        binding = np.flatnonzero(minimum.rows)
+        points = [self.points[j] for j in binding]
+        return CutsBound(minimum.bound, points, minimum.rows[binding])
+
+    def widen(self, q: Floats) -> None:
+        """Add kernels to the simplex.
+
+        Parameters
+        ----------
+        q : (J, K) float64
+            Upper bounds of ``q_m(alpha_j*y)`` of the new kernels.
+        """
+        heights = np.array([point.height for point in self.points])
+        self.planes.widen(heights[:, None] - 0.5 * q)

@@ -4,7 +4,7 @@ The methods that descend (:mod:`.simplemkl`, :mod:`.rmkl`) minimise a convex J(d
 of kernel weights.  At weights d, a direction keeps the sum of the weights: the kernel of a large
 weight, the *reference*, balances the changes of the others (Rakotomamonjy et al. 2008, (12)).
 
-The problem and its optimum are the paper's.  Four things differ from its toolbox:
+The problem and its optimum are the paper's.  Five things differ from its toolbox:
 
 * A line search asks for the matrix of its direction D, ``K_D = sum_m D_m K_m``, once.  Every trial
   then costs a machine and no kernel, and its slope ``-1/2 (alpha*y)' K_D (alpha*y)`` comes free.
@@ -15,24 +15,28 @@ The problem and its optimum are the paper's.  Four things differ from its toolbo
 * J has kinks, where the machine is not unique and its reduced gradient need not descend.  From
   there the Level method finds the next weights (:class:`KinkSteps`); its cutting planes also
   bound J from below.
+* Iterations visit a working set of kernels (:mod:`.restricted_bound`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import WrapperBounds
+from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.machine_cuts import NO_CUTS, CutsBound, MachineCuts
 from mkldist.methods.wrapper.simplex_line import SimplexPath
 from mkldist.optim.quasi_newton import LimitedMemory
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import Effects, SolverParams
 
+MATRICES = 7  # combined kernels of a line search
+VECTORS = 72  # vectors (M,) of the quasi-Newton pairs of all kernels, and what goes with them
+FEW_VECTORS = 30  # the same of a quarter of the kernels, and of 12 more for all else
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference
 PATIENCE = 20  # steps from kinks in which the distance of the bounds should shrink
 SHRINKAGE = 0.9  # factor by which it should
@@ -41,13 +45,23 @@ SHRINKAGE = 0.9  # factor by which it should
 class ReducedGradientParams(SolverParams):
     """Parameters of every method that descends along the reduced gradient."""
 
-    steers: ClassVar[tuple[str, ...]] = ("curvature",)
+    steers: ClassVar[tuple[str, ...]] = ("curvature", "acceleration")
+    effective_with: ClassVar[Effects] = {"acceleration": ("curvature", (True,))}
 
     curvature: bool = Field(
         True,
         description="scale the reduced gradient by limited-memory BFGS, and leave kinks; "
         "false: the paper's algorithm",
     )
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+
+
+def memory_of_descent(size: ProblemSize, params: ReducedGradientParams) -> SolverMemory:
+    """Return the memory of a solver, whose quasi-Newton pairs have an entry a kernel at hand."""
+    few = params.curvature and params.acceleration == "working-set"
+    return size.memory(matrices=MATRICES, vectors=FEW_VECTORS if few else VECTORS)
 
 
 def reference_kernel(d: Floats, last: int | None) -> int:
@@ -135,17 +149,26 @@ class KinkSteps:
     Parameters
     ----------
     n_kernels : int
-        Number M of kernels.
+        Number M of kernels at work.
+
+    Attributes
+    ----------
+    cuts : MachineCuts
+        The cutting planes.
     """
 
     def __init__(self, n_kernels: int) -> None:
-        self._cuts = MachineCuts(n_kernels)
+        self.cuts = MachineCuts(n_kernels)
         self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
 
     @property
     def exhausted(self) -> bool:
         """True once PATIENCE steps have not narrowed the bounds, because of rounding."""
         return len(self._widths) > PATIENCE and self._widths[-1] > SHRINKAGE * self._widths[0]
+
+    def go_on(self) -> None:
+        """Count steps anew, on a problem that has more kernels."""
+        self._widths.clear()
 
     def lower_bound(self, svm: SvmSolution, q: Floats) -> CutsBound:
         """Return the minimum of all cuts, this machine's included; none before the first step.
@@ -157,9 +180,9 @@ class KinkSteps:
         q : (M,) float64
             Upper bounds of its quadratic forms.
         """
-        return self._cuts.add(svm, q) if self._widths else NO_CUTS
+        return self.cuts.add(svm, q) if self.cuts.points else NO_CUTS
 
-    def step(self, d: Floats, svm: SvmSolution, q: Floats, bounds: WrapperBounds) -> Floats:
+    def step(self, d: Floats, svm: SvmSolution, q: Floats, upper: float, lower: float) -> Floats:
         """Return the next weights: the nearest to `d` at which all cuts are below a level.
 
         Parameters
@@ -168,10 +191,10 @@ class KinkSteps:
             Kernel weights.
         svm, q
             The machine at `d`, as for :meth:`lower_bound`.
-        bounds : WrapperBounds
+        upper, lower : float
             Bounds of the minimum of J.
         """
-        if not self._widths:
-            self._cuts.add(svm, q)
-        self._widths.append(bounds.width)
-        return self._cuts.planes.level_step(d, bounds.upper, bounds.lower)
+        if not self.cuts.points:
+            self.cuts.add(svm, q)
+        self._widths.append(upper - lower)
+        return self.cuts.planes.level_step(d, upper, lower)

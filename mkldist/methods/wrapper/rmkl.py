@@ -46,7 +46,11 @@ from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
-from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, steepest_direction
+from mkldist.methods.wrapper.reduced_gradient import (
+    ReducedGradientParams,
+    memory_of_descent,
+    steepest_direction,
+)
 from mkldist.methods.wrapper.simplex_line import (
     CombinedKernel,
     normalised,
@@ -291,5 +295,5 @@ METHOD = Method(
     loss="squared hinge",
     regularizer="1/2 (sum_k ||f_k||)^2, slacks over sum_k mu_k R_k^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Algorithm 1, (13)-(17)",
-    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
+    memory=memory_of_descent,
 )

@@ -28,7 +28,11 @@ from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.exact_bound import exact_bound
-from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, steepest_direction
+from mkldist.methods.wrapper.reduced_gradient import (
+    ReducedGradientParams,
+    memory_of_descent,
+    steepest_direction,
+)
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
@@ -39,7 +43,10 @@ class SimpleMKLParams(HingeParams, ReducedGradientParams):
     """Parameters of SimpleMKL."""
 
     steers: ClassVar[tuple[str, ...]] = ("line_search",)
-    effective_with: ClassVar[Effects] = {"line_search": ("curvature", (False,))}
+    effective_with: ClassVar[Effects] = {
+        **ReducedGradientParams.effective_with,
+        "line_search": ("curvature", (False,)),
+    }
 
     line_search: Literal["slope", "golden-section"] = Field(
         "slope", description="root of the slope, or least value as in the authors' toolbox"
@@ -136,6 +143,6 @@ METHOD = Method(
     reference="Rakotomamonjy, Bach, Canu & Grandvalet 2008, Algorithm 1",
     joint_classes=True,
     weighs_points=True,
-    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
+    memory=memory_of_descent,
     exact_bound=exact_bound,
 )

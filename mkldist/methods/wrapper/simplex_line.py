@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.gram.requests import Combine, Request
+from mkldist.gram.requests import Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.factored_matrix import Gram, moved
 from mkldist.optim.line_search import root_of_slope
+from mkldist.solvers.working_set import WorkingSet
 
 SUM_ERROR = 0.1  # of the sum of weights, beyond which a direction is lost in rounding
 ZERO_WEIGHT = 1e-15  # weights up to it are rounding
@@ -158,13 +159,16 @@ class LineSearch:
     ----------
     machine : callable
         Solves the inner problem on a combined kernel.
+    kernels : WorkingSet
+        The kernels whose weights the paths have.
     ridges : (M,) float64
-        Number that is added to the diagonal of each kernel.
+        Number that is added to the diagonal of each kernel of the bank.
     expired : callable
         Returns True once the time is up; the search then ends at the best knot so far.
     """
 
     machine: Machine
+    kernels: WorkingSet
     ridges: Floats
     expired: Callable[[], bool]
 
@@ -188,12 +192,12 @@ class LineSearch:
         ------
         Combine
         """
-        along = yield from self._combined(path.direction(0))
+        along = yield from self.combined(path.direction(0))
         if not slope_along(svm, along) < 0.0:
             return path.weights(0)
         low = yield from self._last_descent(path, kernel, svm, along)
         if low.knot:
-            along = yield from self._combined(path.direction(low.knot))
+            along = yield from self.combined(path.direction(low.knot))
         slope = slope_along(low.svm, along)
         if low.knot == path.end or not slope < 0.0 or (low.knot and self.expired()):
             return path.weights(low.knot)
@@ -226,8 +230,8 @@ class LineSearch:
             if trial == 1:
                 before, there = along, kernel.plus(float(path.knots[1]), along)
             else:
-                before = yield from self._combined(path.direction(trial - 1))
-                there = yield from self._combined(path.weights(trial))
+                before = yield from self.combined(path.direction(trial - 1))
+                there = yield from self.combined(path.weights(trial))
             found = self.machine(there)
             slope = slope_along(found, before)
             # On one piece the value is convex: a slope below zero at its end says enough.  Past
@@ -241,10 +245,10 @@ class LineSearch:
         known = failed and high == low + 1 and end_slope is not None and end_slope > 0.0
         return _Descent(low, kernel, svm, end_slope if known else None)
 
-    def _combined(self, weights: Floats) -> Generator[Request, Any, CombinedKernel]:
-        """Ask for the combined kernel of some weights or of a direction."""
-        matrix = yield Combine(weights, thin=True)
-        return CombinedKernel(matrix, float(self.ridges @ weights))
+    def combined(self, weights: Floats) -> Generator[Request, Any, CombinedKernel]:
+        """Ask for the combined kernel of some weights (S,), or of a direction."""
+        matrix = yield self.kernels.combination(weights, thin=True)
+        return CombinedKernel(matrix, float(self.ridges[self.kernels.kernels] @ weights))
 
 
 def slope_along(svm: SvmSolution, along: CombinedKernel) -> float:

@@ -32,3 +32,22 @@ def test_the_bound_is_the_minimum_of_the_cuts_and_its_points_alone_give_it():
     assert found.value == pytest.approx(minimum(list(range(7))), rel=1e-9)
     assert found.value == pytest.approx(minimum(binding), rel=1e-9)
     assert [point.height for point in found.points] == [alphas[j].sum() for j in binding]
+
+
+def test_the_mixture_alone_gives_the_bound_and_wider_cuts_are_those_of_all_kernels():
+    rng = np.random.default_rng(1)
+    halves = rng.normal(size=(6, 5, 5))
+    grams = halves @ halves.transpose(0, 2, 1)
+    alphas = rng.uniform(size=(4, 5))
+    q = np.einsum("ji,mik,jk->jm", alphas, grams, alphas)
+    some, every = MachineCuts(4), MachineCuts(6)
+    for alpha, forms in zip(alphas, q, strict=True):
+        found = some.add(machine(alpha), forms[:4])
+        every.add(machine(alpha), forms)
+    mixed = found.mixture
+    of_mixture = np.einsum("i,mij,j->m", mixed.alpha, grams[:4], mixed.alpha)
+    assert mixed.height == pytest.approx(mixed.alpha.sum())
+    assert mixed.height - 0.5 * of_mixture.max() >= found.value - 1e-9
+    some.widen(q[:, 4:])
+    np.testing.assert_allclose(some.planes.payoff, every.planes.payoff)
+    assert some.planes.minimum().bound == pytest.approx(every.planes.minimum().bound, rel=1e-9)

@@ -9,6 +9,7 @@ import pytest
 
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch, SimplexPath
+from mkldist.solvers.working_set import WorkingSet
 from tests.methods import plain_bank
 
 
@@ -81,7 +82,8 @@ def test_kernels_that_leave_together_cost_few_machines(n_kernels):
     q = np.einsum("i,mij,j->m", svm.signed, grams, svm.signed)
     D = 0.5 * (q - q[0])
     D[0] = -D[1:].sum()
-    lines = LineSearch(machine, np.zeros(n_kernels), lambda: False)
+    kernels = WorkingSet(n_kernels, everything=True)
+    lines = LineSearch(machine, kernels, np.zeros(n_kernels), lambda: False)
     steps = lines.search(SimplexPath(d, D, 0), kernel, svm)
     moved = plain_bank.run(steps, grams)
     left = int((moved == 0.0).sum())

@@ -169,7 +169,8 @@ def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
     instance = instances.more_kernels_than_points()
     method = METHODS["simplemkl"]
     problem = Problem(instance.y, len(instance.grams), HurriedClock())
-    params = method.params(C=instance.C, tol=1e-12, time_limit=3601.0)
+    settings = {"tol": 1e-12, "time_limit": 3601.0, "acceleration": "none"}
+    params = method.params(C=instance.C, **settings)
     solution = plain_bank.run(method.solve(problem, params), instance.grams)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 2
