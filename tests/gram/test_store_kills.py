@@ -18,10 +18,13 @@ from tests.gram.store_checks import assert_sound, start
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
+MORE_STEPS = (("half", 3), ("half", 8), ("flush", 9), ("rename", 3), ("rename", 10))
+
+
 @pytest.mark.parametrize(
     ("step", "count"),
-    [("half", 1), ("half", 3), ("half", 4), ("half", 8), ("half", 9), ("flush", 2),
-     ("flush", 9), ("flush", 14), ("rename", 2), ("rename", 3), ("rename", 10), ("rename", 11)],
+    [("half", 1), ("half", 4), ("half", 9), ("flush", 2), ("flush", 14), ("rename", 2),
+     ("rename", 11), *(pytest.param(*step, marks=pytest.mark.slow) for step in MORE_STEPS)],
 )  # fmt: skip
 def test_killed_at_any_step_of_a_write(tmp_path, step, count):
     process = start("build_until", tmp_path, step, count)

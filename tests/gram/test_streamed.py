@@ -26,7 +26,7 @@ SHAPES = {  # kernels, points, bytes of a block, kernels that are kept
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 class TestStreamedBank(BankSuite):
     @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
     def shape(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple:

@@ -19,6 +19,8 @@ from mkldist.run.encryption import tls_settings
 from tests.run.dask_processes import make_certificates
 
 ROOT = Path(__file__).parents[2]
+# The usual port of the dashboard may be taken by another scheduler of this machine.
+LOCAL = "class: distributed.LocalCluster\noptions: {dashboard_address: ':0', "
 JOBQUEUE = pytest.mark.skipif(
     find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed"
 )
@@ -96,17 +98,17 @@ def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
     ("content", "where", "said"),
     [
         (
-            "class: distributed.LocalCluster\noptions: {n_workers: 1, no_such: 1}",
+            LOCAL + "n_workers: 1, no_such: 1}",
             r"mine\.yaml: options\.no_such",
             "TypeError: .*unexpected keyword argument 'no_such'",
         ),
         (
-            "class: distributed.LocalCluster\noptions: {n_worker: 1}",
+            LOCAL + "n_worker: 1}",
             r"mine\.yaml: options\.n_worker",
             "Did you mean 'n_workers'",
         ),
         (
-            "class: distributed.LocalCluster\noptions: {n_workers: 1, memory_limit: 4 GuB}",
+            LOCAL + "n_workers: 1, memory_limit: 4 GuB}",
             r"mine\.yaml: options",
             "ValueError: Could not interpret 'GuB' as a byte unit",
         ),
