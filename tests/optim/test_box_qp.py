@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from mkldist.optim import box_qp
 from mkldist.optim.box_qp import newton_steps, pair_updates
 
 
@@ -58,3 +59,19 @@ def test_the_limit_on_updates_holds():
     K, linear, lower, upper, beta = program(5, 20, 40)
     slack = linear - K @ beta
     assert pair_updates(K, np.diagonal(K).copy(), beta, slack, lower, upper, 1e-12, 3) == 3
+
+
+@pytest.mark.parametrize("size", [2, 7, box_qp.FEW_ROWS, box_qp.FEW_ROWS + 1, 60])
+def test_systems_are_solved_by_loops_and_by_lapack(size):
+    rng = np.random.default_rng(size)
+    half, rights = rng.normal(size=(size, size)), rng.normal(size=(size, 2))
+    matrix = half @ half.T + 0.1 * np.eye(size)
+    solved = box_qp._solved(matrix.copy(), rights)
+    np.testing.assert_allclose(solved, np.linalg.solve(matrix, rights), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [box_qp.FEW_ROWS, box_qp.FEW_ROWS + 1])
+def test_systems_that_are_not_positive_definite_have_no_solution(size):
+    matrix = np.eye(size)
+    matrix[-1, -1] = -1e-9
+    assert box_qp._solved(matrix, np.ones((size, 2))) is None
