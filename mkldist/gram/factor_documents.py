@@ -40,7 +40,7 @@ from mkldist.optim.pivoted_cholesky import PIECE
 VERSION = 1  # raised when the same kernels and seed would give other pieces
 DTYPES = ("float32", "float64")
 FACTORS, PIVOTS, SECONDS = "factors/zarr.json", "pivots/zarr.json", "seconds/zarr.json"
-DESCRIBED = "factors"
+DESCRIBED, CHECKSUM = "factors", "checksum"
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,15 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[FactorShape
             "a bank of factors",
             remedy(where),
         )
-    shape = _shape(f"{where}/{GROUP}", described)
-    if described != _described(shape, attributes):
+    facts = {name: value for name, value in described.items() if name != CHECKSUM}
+    if described.get(CHECKSUM) != content_id(facts=facts, attributes=attributes):
         raise DamagedDescriptionError(
             f"{where}/{GROUP}",
             "attributes that fail their checksum",
             "the attributes as they were written",
             remedy(where),
         )
+    shape = _shape(f"{where}/{GROUP}", described)
     check_documents(where, found, _arrays(shape))
     return shape, attributes
 
@@ -148,7 +149,7 @@ def _described(shape: FactorShape, attributes: Mapping[str, Any]) -> dict[str, A
         "n_points": shape.n_points,
         "dtype": shape.dtype,
     }
-    return {**facts, "checksum": content_id(facts=facts, attributes=dict(attributes))}
+    return {**facts, CHECKSUM: content_id(facts=facts, attributes=dict(attributes))}
 
 
 def _arrays(shape: FactorShape) -> dict[str, dict[str, Any]]:

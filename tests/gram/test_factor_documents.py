@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import StoreError
-from mkldist.gram.array_documents import GROUP, encoded
+from mkldist.gram import factor_documents
+from mkldist.gram.array_documents import GROUP, DamagedDescriptionError, encoded
 from mkldist.gram.factor_documents import FactorShape, describes_factors, documents, parsed
 
 
@@ -36,6 +37,23 @@ def test_a_changed_byte_is_told_or_harmless():
         changed = bytearray(content[name])
         changed[rng.integers(len(changed))] ^= 1 << rng.integers(8)
         outcome: object = None
-        with suppress(StoreError):
+        with suppress(DamagedDescriptionError):
             outcome = parsed("here", {**content, name: bytes(changed)})
         assert outcome in (None, (shape, {"label": "some"}))
+
+
+@pytest.mark.parametrize("fact", [b'"version": 1', b'"piece": 100', b'"n_points": 120'])
+def test_a_changed_fact_is_damage_and_not_another_layout(fact):
+    content = documents(FactorShape(3, 120, "float64"), {"label": "some"})
+    assert fact in content[GROUP]
+    changed = content[GROUP].replace(fact, fact[:-1] + bytes([fact[-1] ^ 2]))
+    with pytest.raises(DamagedDescriptionError, match="fail their checksum"):
+        parsed("here", {**content, GROUP: changed})
+
+
+def test_another_layout_is_named(monkeypatch):
+    with monkeypatch.context() as other:
+        other.setattr(factor_documents, "VERSION", 99)
+        content = documents(FactorShape(3, 120, "float64"), {})
+    with pytest.raises(StoreError, match="version 99"):
+        parsed("here", content)
