@@ -83,6 +83,7 @@ class SweepLoop:
         self._roster = None if others is None else others.roster
         self._post_box = None if others is None else others.post_box
         self._work, self._store = work, store
+        self._planned = {run.id for batch in work.batches for run in batch.runs}
         self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
         self._tasks = TasksInFlight(client, self._roster)
@@ -318,14 +319,18 @@ class SweepLoop:
                 self._take_state(event["run"], event["state"])
 
     def _take_records(self) -> None:
-        """Write the records that workers have sent."""
+        """Write the records that workers have sent, some of them to a coordinator before this one.
+
+        Its sweep file may have asked for other runs.
+        """
         if self._post_box is None:
             return
         for record in self._post_box.take():
             if not self._is_recorded(record.id):
                 with writing(self._store.directory):
                     self._store.write(record)
-            self._take_state(record.id, str(record.state))
+            if record.id in self._planned:
+                self._take_state(record.id, str(record.state))
 
     def _take_state(self, run_id: str, state: str) -> None:
         """Note the state of a recorded run."""

@@ -27,7 +27,7 @@ from mkldist.run.worker_versions import Compared, Difference
 from mkldist.worker.shared_place import NOT_READ_BACK, NOTHING_THERE, SharedPlace
 from mkldist.worker.surroundings import Surroundings
 from tests.run.here import TEXT, Failing, spec_of, sweep
-from tests.run.sweeps import solutions
+from tests.run.sweeps import records, solutions
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 
 ELSEWHERE = ConnectOptions("tcp://elsewhere")
@@ -97,6 +97,23 @@ def test_records_that_are_lost_on_their_way_are_computed_again(tmp_path, client,
     monkeypatch.setattr(PostBox, "take", losing)
     outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
     assert (len(lost), outcome.computed, outcome.failed) == (1, 6, 0)
+
+
+def test_records_of_runs_that_are_not_asked_for_any_more_are_kept(tmp_path, client, monkeypatch):
+    sweep(TEXT.replace("[1.0, 10.0]", "[3.0, 30.0]"), tmp_path / "other" / "small")
+    others = [*records(tmp_path / "other" / "small").values()]
+    on_other_machines(monkeypatch, Sharing(False, False))
+    real = PostBox.take
+
+    def with_others(box):
+        yield from (others.pop() for _ in others[:1])
+        yield from real(box)
+
+    n_kept = len(others)
+    monkeypatch.setattr(PostBox, "take", with_others)
+    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
+    assert (outcome.computed, outcome.waiting) == (6, 0)
+    assert len(records(tmp_path / "small")) == 6 + n_kept
 
 
 def test_a_batch_that_dies_after_its_first_record_leaves_it_done(tmp_path, client, monkeypatch):
