@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 10
 LOCAL_HOST = "127.0.0.1"
+NO_DASK = "a program that does not speak as schedulers do"
 
 # By default Dask makes malloc return freed memory to the system at every chance.  Each temporary
 # matrix then needs fresh pages, which doubles the time of a batch: keep memory for the next matrix.
@@ -229,8 +230,10 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
                 stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, MemoryError) as error:  # the last by lengths of other programs
-            raise no_scheduler(options.scheduler, str(error)) from error
+        except (OSError, ValueError, MemoryError) as error:
+            # The last comes of the lengths that Dask reads in what other programs say.
+            said = "" if isinstance(error, MemoryError) else str(error)
+            raise no_scheduler(options.scheduler, said or NO_DASK) from error
         stack.callback(_close_quietly, client)
         yield client
 

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from mkldist.errors import ClusterError, UnfitClusterError
 
 CONNECT_SECONDS = 3
+PROBED = ("tcp", "tls", "ws", "wss")
+OTHERS = ("inproc", "ucx")
+"""Schemes of Dask's addresses: those of which a connection is tried first, and the others."""
 
 
 def check_answers(address: str) -> None:
@@ -24,8 +27,10 @@ def check_answers(address: str) -> None:
         If nobody answers there.
     """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
-    if parts.scheme not in ("tcp", "tls"):
+    if parts.scheme in OTHERS:
         return
+    if parts.scheme not in PROBED:
+        raise _no_address(address, f"the unknown scheme {parts.scheme!r}")
     try:
         place = parts.hostname, parts.port
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from pathlib import Path
 
 import dask
@@ -77,6 +78,21 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
         ConnectOptions(scheduler="tcp://127.0.0.1:1").connect(),
     ):
         pass
+
+
+def test_a_program_that_says_something_else_is_no_scheduler():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections = []
+
+        def greet():
+            while True:
+                connections.append(server.accept()[0])
+                connections[-1].sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        options = ConnectOptions(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(ClusterError, match="a program that does not speak as schedulers do"):
+            options.connect().__enter__()
 
 
 def test_a_cluster_file_starts_its_class(tmp_path):

@@ -24,6 +24,11 @@ from mkldist.run.scheduler_address import check_answers
             "tcp://host:port",
             "scheduler tcp://host:port: found no address that can be parsed .Port could",
         ),
+        (
+            "ftp://host:8786",
+            "scheduler ftp://host:8786: found the unknown scheme 'ftp'; expected an",
+        ),
+        ("wss://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
         ("tcp://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
         ("tcp://a-name-of-no-host.invalid:8786", r"no answer within 0\.3 s: .*name"),
     ],
