@@ -91,11 +91,12 @@ def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Find
         yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
     for name, wrong in tried.wrong.items():
         yield from place_findings(name, places[name], wrong)
-    yield from failure_findings(tried.failed)
+    yield from failure_findings(tried.failed, len(tried.found))
     if not tried.found:
         return
     yield from cache_findings(tried.found)
-    yield clock_finding(_clock_seconds(client, sorted(tried.found)))
+    if seconds := _clock_seconds(client, sorted(tried.found)):
+        yield clock_finding(seconds)
     threads = client.nthreads()
     yield from thread_findings(tried.found, threads)
     yield from memory_findings(tried.found, threads)
@@ -103,8 +104,12 @@ def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Find
 
 
 def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:
-    """Return by how many seconds the clock of each worker differs from the one here, at least."""
+    """Return by how many seconds the clock of each worker differs from the one here, at least.
+
+    Workers that have gone meanwhile are not among them.
+    """
     before = time.time()
-    there: dict[str, float] = client.run(time.time, workers=workers)
+    told = client.run(time.time, workers=workers, on_error="return")
     after = time.time()
+    there = {worker: at for worker, at in told.items() if isinstance(at, float)}
     return {worker: max(before - at, at - after, 0.0) for worker, at in there.items()}

@@ -50,18 +50,20 @@ def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Fi
         yield Finding("versions", f"{_names(processes)}: {said}{rest}", ADVICE, hinders)
 
 
-def failure_findings(failed: Mapping[str, BaseException]) -> Iterator[Finding]:
+def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
     """Yield the errors with which workers answered, alike ones together.
 
     Parameters
     ----------
     failed : mapping of str to BaseException
         Error of each of these workers.
+    n_sound : int
+        Workers that answered without one; sweeps go on with them alone.
     """
     answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
     for said, workers in _alike(answers).items():
         words = f"{_names(workers)} cannot be examined ({said})"
-        yield Finding("workers", words, "Sweeps leave such workers out", hinders=True)
+        yield Finding("workers", words, "Sweeps leave such workers out", hinders=not n_sound)
 
 
 def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:

@@ -115,8 +115,10 @@ def test_limits_of_dask_are_told_where_they_hold():
 
 def test_workers_that_answer_with_an_error_are_told_with_it():
     failed = {"tcp://a:1": OSError("too long"), "tcp://a:2": OSError("too long")}
-    [one] = failure_findings(failed)
+    [one] = failure_findings(failed, 0)
     assert one.words == (
         "worker tcp://a:1, worker tcp://a:2 cannot be examined (OSError: too long)"
     )
     assert one.hinders
+    [one] = failure_findings(failed, 1)
+    assert not one.hinders
