@@ -77,6 +77,7 @@ def test_scheduler_and_workers_understand_their_commands_and_speak_tls():
     for container, command in ((scheduler, dask_scheduler.main), (worker, dask_worker.main)):
         words = container["command"][2:]
         assert words[-6:] == TLS
+        assert words[words.index("--dashboard-address") + 1] == "127.0.0.1:0"
         done = CliRunner().invoke(command, [*words[:-6], "--version"])
         assert done.exit_code == 0, done.output
 

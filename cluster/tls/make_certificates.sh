@@ -38,8 +38,9 @@ $folder holds ca.pem, cert.pem and key.pem, for $days days.
 
 A scheduler and workers that you start yourself:
   tls="--tls-ca-file $folder/ca.pem --tls-cert $folder/cert.pem --tls-key $folder/key.pem"
-  DASK_CONFIG=cluster/dask.yaml dask scheduler --protocol tls \$tls
-  DASK_CONFIG=cluster/dask.yaml dask worker tls://HOST:8786 --nthreads 1 --nworkers 8 \$tls
+  private="--dashboard-address 127.0.0.1:0"
+  DASK_CONFIG=cluster/dask.yaml dask scheduler --protocol tls \$tls \$private
+  DASK_CONFIG=cluster/dask.yaml dask worker tls://HOST:8786 --nthreads 1 --nworkers 8 \$tls \$private
   mkldist sweep FILE --scheduler tls://HOST:8786 --tls $folder
 
 A cluster file, such as cluster/slurm.yaml:

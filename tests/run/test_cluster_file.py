@@ -39,12 +39,22 @@ def test_the_cluster_files_of_the_project_are_sound(path):
         assert callable(cluster_class(description))
 
 
+def test_no_command_of_the_project_shows_a_dashboard_to_other_machines():
+    texts = [path.read_text() for path in (ROOT / "cluster").rglob("*") if path.is_file()]
+    lines = [line for text in texts for line in text.splitlines()]
+    commands = [line for line in lines if "DASK_CONFIG=cluster/dask.yaml dask" in line]
+    assert len(commands) == 6
+    assert [line for line in commands if not line.endswith("$private")] == []
+    [said] = {line.strip() for line in lines if line.strip().startswith("private=")}
+    assert said == 'private="--dashboard-address 127.0.0.1:0"'
+
+
 @JOBQUEUE
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("slurm", ["#SBATCH -n 1", "#SBATCH --cpus-per-task=8", "#SBATCH --mem=32G",
+        ("slurm", ["#SBATCH -n 1", "#SBATCH -N 1", "#SBATCH --cpus-per-task=8", "#SBATCH --mem=32G",
                    "#SBATCH -t 04:00:00"]),
         ("pbs", ["#PBS -l select=1:ncpus=8:mem=32GB", "#PBS -l walltime=04:00:00"]),
         ("lsf", ["#BSUB -n 8", '#BSUB -R "span[hosts=1]"', "#BSUB -M 34360", "#BSUB -W 04:00"]),
@@ -63,6 +73,7 @@ def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name
         f"--tls-key {folder}/key.pem",
         "--nthreads 1 --memory-limit 4.00GiB --nworkers 8",
         "--lifetime 3h50m",
+        "--dashboard-address 127.0.0.1:0",
         "OPENBLAS_NUM_THREADS=1",
         "MKLDIST_CACHE=",
     ):
