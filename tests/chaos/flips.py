@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import xarray as xr
 
 import mkldist
 from mkldist.errors import MkldistError
+from mkldist.forecast.rates import FILE as RATES_FILE
+from mkldist.forecast.rates import Rates, store_rates, stored_rates
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import differing
 from tests.run.damage import files_below, flip, values_of
@@ -21,39 +25,46 @@ from tests.run.damage import files_below, flip, values_of
 POINTS = np.random.default_rng(0).normal(size=(40, 2))
 LABELS = np.where(POINTS[:, 0] * POINTS[:, 1] > 0, "yes", "no")
 NEW = np.random.default_rng(1).normal(size=(7, 2))
+KERNELS = [{"function": "gaussian", "widths": [0.3, 1.0], "features": "each"}]
+SMALL, FEW = "small", "few"
+"""Names of the sweeps; the second one has few labels, and graphs."""
 MODEL = "small.model"
+RATES = Rates(**{field.name: 0.5 for field in fields(Rates)})
 OWN_COPY = ("data", "model")
 """Kinds of which there is no other copy, so that a damaged one can only be refused."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A finished sweep that was given in Python, and what more settings of it give.
+    """Two finished sweeps that were given in Python, and what more settings of them give.
 
     Parameters
     ----------
     folder : Path
-        Its folder, which is not changed.
-    values, more_values : dict of str to Dataset
-        Results, without times, as they are, and with more values of C.
+        Their folder, which is not changed.
+    values, more_values : dict of str to dict of str to Dataset
+        Results of each, without times, as they are, and with more values of C.
     predicted : array
-        What its model predicts.
+        What the model of the first one predicts.
     """
 
     folder: Path
-    values: dict[str, xr.Dataset]
-    more_values: dict[str, xr.Dataset]
+    values: dict[str, dict[str, xr.Dataset]]
+    more_values: dict[str, dict[str, xr.Dataset]]
     predicted: Any
 
 
 def finished(folder: Path) -> Finished:
-    """Make the sweep, its model, and the results with more settings."""
-    output = _sweep(folder / "made", more=False)
-    file = str(output / MODEL)
+    """Make the sweeps, a model, rates of a machine, and the results with more settings."""
+    made, other = folder / "made", folder / "more"
+    _sweeps(made, more=False)
+    file = str(_output(made) / MODEL)
     mkldist.MKLClassifier("uniform").fit(POINTS, LABELS).to_model().save(file)
-    values, predicted = values_of(output, timed=False), mkldist.load_model(file).predict(NEW)
-    more = _sweep(folder / "more", more=True)
-    return Finished(folder / "made", values, values_of(more, timed=False), predicted)
+    with _cache_in(made):
+        store_rates(RATES)
+    values, predicted = _values(made), mkldist.load_model(file).predict(NEW)
+    _sweeps(other, more=True)
+    return Finished(made, values, _values(other), predicted)
 
 
 def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -> Outcome:
@@ -71,10 +82,14 @@ def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -
     where = str(file.relative_to(folder))
     if kind == "model":
         return _of_model(name, file, made)
+    if kind == "rates":
+        with _cache_in(folder):
+            others = stored_rates() not in (None, RATES)
+        return Outcome(name, wrong=(f"{where}: other rates",) if others else ())
     wrong = [f"read, {where}: {said}" for said in _reads(folder, made)]
     faults, refused = [], False
     try:
-        _sweep(folder, more=True)
+        _sweeps(folder, more=True)
     except MkldistError as error:
         refused = True
         if kind not in OWN_COPY:
@@ -82,24 +97,29 @@ def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -
     except Exception as error:
         faults.append(f"{where}: {type(error).__name__}: {error}")
     else:
-        wrong += [f"{where}: {node}" for node in differing(_output(folder), made.more_values)]
+        wrong += [f"{where}: {node}" for node in _differing(folder, made.more_values)]
     return Outcome(name, wrong=tuple(wrong), faults=tuple(faults), refused=refused)
 
 
 def kinds(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of a sweep that may be damaged, those that hold something, by kind."""
-    output = _output(folder)
+    """Return the files of the sweeps that may be damaged, those that hold something, by kind."""
+    banks = folder / "results" / "banks"
+    thin = {file.parent.parent for file in banks.glob("*/factors/zarr.json")}
+    stored = files_below(banks)
     found = {
-        "manifest": [output / "sweep.json"],
-        "bank note": [output / "banks.json"],
-        "words": [output / "sweep.toml"],
-        "model": [output / MODEL],
-        "records": files_below(output / "records"),
-        "results": files_below(output / "results.zarr"),
-        "snapshots": files_below(output / "snapshots"),
-        "data": files_below(output / "data"),
-        "banks": files_below(folder / "results" / "banks"),
-        "cache": files_below(folder / "cache"),
+        "manifest": _each("sweep.json", folder),
+        "bank note": _each("banks.json", folder),
+        "words": _each("sweep.toml", folder),
+        "model": [_output(folder) / MODEL],
+        "records": _each("records", folder),
+        "results": _each("results.zarr", folder),
+        "snapshots": _each("snapshots", folder),
+        "data": _each("data", folder),
+        "banks": [file for file in stored if thin.isdisjoint(file.parents)],
+        "factors": [file for file in stored if not thin.isdisjoint(file.parents)],
+        "laplacians": files_below(banks / "laplacians"),
+        "cache": list((folder / "cache").glob("*.bank")),
+        "rates": [folder / "cache" / RATES_FILE],
     }
     return {
         kind: some
@@ -108,42 +128,84 @@ def kinds(folder: Path) -> dict[str, list[Path]]:
     }
 
 
-def _output(folder: Path) -> Path:
-    return folder / "results" / "small"
+def _each(name: str, folder: Path) -> list[Path]:
+    """Return a file of both sweeps, or the files of a folder of both."""
+    paths = [_output(folder, sweep) / name for sweep in (SMALL, FEW)]
+    return [file for path in paths for file in (files_below(path) if path.is_dir() else [path])]
 
 
-def _sweep(folder: Path, *, more: bool) -> Path:
-    """Do the sweep, or the rest of it, in a thread of this process; return its output folder."""
-    output = _output(folder)
-    words = {
-        "name": "small",
+def _output(folder: Path, sweep: str = SMALL) -> Path:
+    return folder / "results" / sweep
+
+
+def _sweeps(folder: Path, *, more: bool) -> None:
+    """Do the sweeps, or the rest of them, in a thread of this process."""
+    for words in _small(more), _few(more):
+        with _cache_in(folder):
+            data = {"mine": (POINTS, LABELS)}
+            output = _output(folder, words["name"])
+            mkldist.sweep(words, data=data, output=output, workers=0, progress=False)
+
+
+def _small(more: bool) -> dict[str, Any]:
+    return {
+        "name": SMALL,
         "splits": {"repeats": 2},
+        "outputs": {"predictions": True},
         "banks": [
-            {
-                "backend": "mmap",
-                "kernels": [{"function": "gaussian", "widths": [0.3, 1.0], "features": "each"}],
-            }
+            {"name": "mapped", "backend": "mmap", "kernels": KERNELS},
+            {"name": "thin", "backend": "factors", "kernels": KERNELS},
         ],
         "methods": [
             {"name": "uniform", "C": [1.0, 10.0, 100.0] if more else [1.0, 10.0]},
-            {"name": "best_single", "C": [1.0]},
+            {"name": "best_single", "C": [1.0], "banks": ["mapped"]},
         ],
     }
+
+
+def _few(more: bool) -> dict[str, Any]:
+    return {
+        "name": FEW,
+        "splits": {"kind": "semi-supervised", "labelled_per_class": 8, "repeats": 1},
+        "graph": {"neighbours": 3},
+        "banks": [{"backend": "stream", "kernels": KERNELS}],
+        "methods": [{"name": "laprls", "gamma_a": [0.1, 1.0] if more else [0.1]}],
+    }
+
+
+@contextmanager
+def _cache_in(folder: Path) -> Iterator[None]:
+    """Have the caches of this machine in a folder."""
     before = os.environ.get("MKLDIST_CACHE")
     os.environ["MKLDIST_CACHE"] = str(folder / "cache")
     try:
-        data = {"mine": (POINTS, LABELS)}
-        mkldist.sweep(words, data=data, output=output, workers=0, progress=False)
+        yield
     finally:
         os.environ.pop("MKLDIST_CACHE")
         if before is not None:
             os.environ["MKLDIST_CACHE"] = before
-    return output
+
+
+def _values(folder: Path) -> dict[str, dict[str, xr.Dataset]]:
+    return {sweep: values_of(_output(folder, sweep), timed=False) for sweep in (SMALL, FEW)}
+
+
+def _differing(folder: Path, expected: dict[str, dict[str, xr.Dataset]]) -> list[str]:
+    """Return the nodes of both sweeps that are not bit for bit as expected."""
+    return [
+        f"{sweep}{node}"
+        for sweep, values in expected.items()
+        for node in differing(_output(folder, sweep), values)
+    ]
 
 
 def _reads(folder: Path, made: Finished) -> list[str]:
     """Return what a reader of the results got other than the right values or our error."""
-    return _got(lambda: differing(_output(folder), made.values))
+    return [
+        said
+        for sweep, values in made.values.items()
+        for said in _got(partial(differing, _output(folder, sweep), values))
+    ]
 
 
 def _of_model(name: str, file: Path, made: Finished) -> Outcome:
