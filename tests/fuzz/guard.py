@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SECONDS = 10.0
+CPU_SECONDS = 10.0
+SECONDS = 300.0
+"""Longest time that a case may wait: long, because other work may take the processors meanwhile."""
 BYTES = 2**30
 """Memory that a case may take beyond what the process has, far above the plan of any case."""
 WRITES = ("w", "a", "x", "+")
@@ -74,8 +76,13 @@ def guarded(folder: Path) -> Iterator[list[str]]:
         _WATCH.is_heard = True
     _WATCH.folder, _WATCH.seen = folder, []
     memory = resource.getrlimit(resource.RLIMIT_AS)
-    handler = signal.signal(signal.SIGALRM, _hangs)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    clocks = {
+        signal.SIGPROF: (signal.ITIMER_PROF, CPU_SECONDS),
+        signal.SIGALRM: (signal.ITIMER_REAL, SECONDS),
+    }
+    handlers = {sign: signal.signal(sign, _hangs) for sign in clocks}
+    for clock, seconds in clocks.values():
+        signal.setitimer(clock, seconds)
     resource.setrlimit(resource.RLIMIT_AS, (_size() + BYTES, memory[1]))
     try:
         with warnings.catch_warnings():
@@ -83,13 +90,16 @@ def guarded(folder: Path) -> Iterator[list[str]]:
             yield _WATCH.seen
     finally:
         resource.setrlimit(resource.RLIMIT_AS, memory)
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, handler)
+        for clock, _ in clocks.values():
+            signal.setitimer(clock, 0.0)
+        for sign, handler in handlers.items():
+            signal.signal(sign, handler)
         _WATCH.folder = None
 
 
-def _hangs(*_: object) -> None:
-    raise HangsError(f"no end after {SECONDS} seconds")
+def _hangs(sign: int, _: object) -> None:
+    took = f"{CPU_SECONDS:g} seconds of processor"
+    raise HangsError(f"no end after {took if sign == signal.SIGPROF else f'{SECONDS:g} seconds'}")
 
 
 def _size() -> int:

@@ -16,9 +16,12 @@ from typing import Any
 
 import numpy as np
 import yaml
+import zarr
 
 import mkldist
 from mkldist.data.first_look import read_columns
+from mkldist.data.snapshot import load_snapshot
+from mkldist.gram.stored_banks import open_store
 from mkldist.models.predictions import write_predictions
 from mkldist.results.manifest import read_manifest
 from mkldist.results.records import RecordStore
@@ -35,6 +38,7 @@ from tests.fuzz.mutations import Draw, changed, damaged
 
 SOURCES = Path(__file__).with_name("sweeps")
 N_ROWS = 24
+GROUP, TABLE = "group.zarr", "table.zarr"
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(N_ROWS, 3)).round(3)
 LABELS = np.where(POINTS[:, 0] > 0, "yes", "no")
@@ -92,11 +96,16 @@ def prepare(folder: Path) -> None:
         shutil.copy(source, folder)
     for name, content in _tables().items():
         (folder / name).write_bytes(content)
+    zarr.save_group(folder / GROUP, x=POINTS, y=np.where(LABELS == "yes", 1, -1))
+    zarr.save_group(folder / TABLE, a=POINTS[:, 0], b=POINTS[:, 1], label=LABELS == "yes")
     (folder / "v.csv").write_text("\n".join(["v,w", *(f"{a},{b}" for a, b, _ in POINTS), ""]))
     sweep = {
         "name": "small",
         "datasets": [{"name": "two_moons", "options": {"n": 30}}],
-        "banks": [{"kernels": [{"function": "gaussian", "widths": [0.3, 1.0]}]}],
+        "banks": [
+            {"kernels": [{"function": "gaussian", "widths": [0.3, 1.0]}], **backend}
+            for backend in ({}, {"name": "thin", "backend": "factors"})
+        ],
         "methods": [
             {"name": "uniform", "C": [1.0, 10.0]},
             {"name": "level", "C": [1.0], "trace": True},
@@ -118,11 +127,15 @@ def kinds() -> list[Kind]:
     return [
         Kind("sweep file", _wrong_sweep, _plan),
         *tables,
+        Kind("group of zarr", partial(_wrong_of, f"{GROUP}/**/*"), partial(_plan_zarr, GROUP)),
+        Kind("table of zarr", partial(_wrong_of, f"{TABLE}/**/*"), partial(_plan_zarr, TABLE)),
         Kind("table for init", partial(_wrong_bytes, "d.csv"), _first_look),
         Kind("cluster file", _wrong_cluster, _cluster),
         Kind("record", partial(_wrong_of, "small/records/*/*"), _record),
         Kind("results", partial(_wrong_of, "small/results.zarr/**/*"), _results),
         Kind("notes", partial(_wrong_of, "small/*"), _notes),
+        Kind("snapshot", partial(_wrong_of, "small/snapshots/*/*"), _snapshot),
+        Kind("bank", partial(_wrong_of, "banks/*/**/*"), _bank),
         Kind("model", partial(_wrong_bytes, "small.model"), _model),
         Kind("forged model", partial(_forged, "small.model"), _load_model),
         Kind("forged record", partial(_forged, "small/records/*/*"), _record),
@@ -228,6 +241,10 @@ def _plan(file: Path) -> None:
     planned(load_sweep(file), file, (), ConnectOptions(n_workers=1))
 
 
+def _plan_zarr(name: str, file: Path) -> None:
+    _plan_file(name, next(parent for parent in file.parents if parent.name == name))
+
+
 def _plan_file(name: str, file: Path) -> None:
     options = 'task = "classification"'
     sweep = OF_FILE.format(file=name, options=options)
@@ -265,6 +282,19 @@ def _results(file: Path) -> None:
     weight_rows(tree)
     for node in tree.subtree:
         node.to_dataset().load()
+
+
+def _snapshot(file: Path) -> None:
+    load_snapshot(file.parent)
+
+
+def _bank(file: Path) -> None:
+    root = next(parent for parent in file.parents if parent.name == "banks")
+    store = open_store(root, file.relative_to(root).parts[0])
+    store.build_time()
+    store.missing()
+    store.verify()
+    store.damaged_times()
 
 
 def _output(file: Path) -> Path:

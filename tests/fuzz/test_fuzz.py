@@ -73,6 +73,11 @@ def _hangs(file):
     time.sleep(60)
 
 
+def _works(file):
+    while True:
+        pass
+
+
 def _writes(file):
     (file.parents[2] / "elsewhere").write_text("x")
 
@@ -94,7 +99,8 @@ def _refuses(file):
     ("read", "said"),
     [
         (_grows, "MemoryError"),
-        (_hangs, "HangsError: no end after"),
+        (_hangs, "HangsError: no end after 0.2 seconds "),
+        (_works, "HangsError: no end after 0.1 seconds of processor "),
         (_writes, "open .*elsewhere"),
         (_calls, "socket.connect"),
         (_crashes, "KeyError: 'no error of mkldist'"),
@@ -102,7 +108,8 @@ def _refuses(file):
     ],
 )
 def test_what_a_case_must_not_do_is_seen(tmp_path, monkeypatch, read, said):
-    monkeypatch.setattr("tests.fuzz.guard.SECONDS", 0.2)
+    monkeypatch.setattr("tests.fuzz.guard.CPU_SECONDS", 0.1)
+    monkeypatch.setattr("tests.fuzz.guard.SECONDS", 0.2 if read is _hangs else 60.0)
     inside = tmp_path / "in" / "side"
     inside.mkdir(parents=True)
     kind = Kind("x", lambda folder, draw: (folder / "input", b"?"), read)
