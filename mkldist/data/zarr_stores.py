@@ -15,6 +15,8 @@ from mkldist.data.raw import check_fits
 from mkldist.errors import DataError, MkldistError
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
+EXECUTES = "pickle"
+"""Codec of zarr version 2 by which an array executes what its file says."""
 
 
 def is_zarr(path: Path) -> bool:
@@ -46,13 +48,17 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
     Raises
     ------
     DataError
-        If it is damaged; also inside the ``with`` block.
+        If it is damaged, or an array is pickled; also inside the ``with`` block.
     """
     import zarr
 
     try:
         node = zarr.open(path, mode="r")
-        yield node if isinstance(node, zarr.Array) else dict(node.members())
+        members = {"": node} if isinstance(node, zarr.Array) else dict(node.members())
+        for name, one in members.items():
+            if isinstance(one, zarr.Array):
+                _check_codecs(one, f"{where}, array {name!r}" if name else where)
+        yield members.get("", members)
     except MkldistError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -62,6 +68,14 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
             "a complete zarr store",
             REWRITE,
         ) from error
+
+
+def _check_codecs(array: Any, where: str) -> None:
+    """Refuse an array whose chunks are pickled, which zarr might execute."""
+    named = (getattr(codec, "codec_id", "") for codec in (*array.filters, *array.compressors))
+    if EXECUTES in named:
+        found = f"an array that the codec {EXECUTES!r} has written, which may execute code"
+        raise DataError(where, found, "numbers or text", "Write it with the codecs of zarr 3")
 
 
 def check_whole(array: Any, where: str) -> None:

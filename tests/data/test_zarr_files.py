@@ -1,5 +1,7 @@
 """Data sets in zarr: arrays, and tables of columns; `zarr_stores` that are whole or damaged."""
 
+import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -176,3 +178,32 @@ def test_features_that_do_not_fit_are_refused_before_they_are_read(tmp_path, mon
 def test_only_tables_choose_columns(tmp_path):
     with mistake("categorical, but no table of columns"):
         read(group(tmp_path, x=X, y=Y), ColumnChoice(categorical=("a",)))
+
+
+@pytest.mark.parametrize("place", ["compressor", "filters"])
+def test_pickled_arrays_are_refused_and_execute_nothing(tmp_path, monkeypatch, place):
+    monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    path = tmp_path / "t.zarr"
+    node = zarr.open_group(path, mode="w", zarr_format=2)
+    node.create_array("x", data=X)
+    node.create_array("y", data=NAMES.astype(str), chunks=(50,))
+    document = json.loads((path / "y" / ".zarray").read_text())
+    codec = {"id": "pickle", "protocol": 5}
+    document |= {"dtype": "|O", "filters": [{"id": "vlen-utf8"}], "compressor": None}
+    document |= {"compressor": codec} if place == "compressor" else {}
+    document["filters"] += [codec] if place == "filters" else []
+    (path / "y" / ".zarray").write_text(json.dumps(document))
+    (path / "y" / "0").write_bytes(pickle.dumps(Executed(tmp_path / "executed")))
+    with mistake("array 'y': found an array that the codec 'pickle' has written"):
+        read(path)
+    assert not (tmp_path / "executed").exists()
+
+
+class Executed:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
