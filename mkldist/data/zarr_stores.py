@@ -54,11 +54,11 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
 
     try:
         node = zarr.open(path, mode="r")
-        members = {"": node} if isinstance(node, zarr.Array) else dict(node.members())
-        for name, one in members.items():
-            if isinstance(one, zarr.Array):
-                _check_codecs(one, f"{where}, array {name!r}" if name else where)
-        yield members.get("", members)
+        if isinstance(node, zarr.Array):
+            _check_codecs(node, where)
+            yield node
+        else:
+            yield _members(path, where)
     except MkldistError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -68,6 +68,21 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
             "a complete zarr store",
             REWRITE,
         ) from error
+
+
+def _members(path: Path, where: str) -> dict[str, Any]:
+    """Return the arrays and groups of a group.
+
+    They are opened one by one: where zarr lists them and one is damaged, it leaves tasks behind, of
+    which Python tells the user.
+    """
+    import zarr
+
+    members = {one.name: zarr.open(one, mode="r") for one in sorted(path.iterdir()) if is_zarr(one)}
+    for name, one in members.items():
+        if isinstance(one, zarr.Array):
+            _check_codecs(one, f"{where}, array {name!r}")
+    return members
 
 
 def _check_codecs(array: Any, where: str) -> None:

@@ -104,4 +104,4 @@ def _stopped() -> Iterator[Callable[..., None]]:
     finally:
         for process in reversed(started):
             process.terminate()
-            process.wait(30)
+            process.wait(300)

@@ -54,7 +54,7 @@ NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 Rea
 NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=4000
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Slurm:
         """Run a command of SLURM and return what it prints."""
         environment = os.environ | self.environment
         done = subprocess.run(
-            words, env=environment, capture_output=True, text=True, check=False, timeout=30
+            words, env=environment, capture_output=True, text=True, check=False, timeout=120
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -117,7 +117,7 @@ def start_process(
 def run_process(text: str, output: Path, *arguments: str) -> tuple[int, str]:
     with start_process(text, output, "--workers", "1", *arguments) as process:
         try:
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=600)
         finally:
             end(process)
     return process.returncode, said
@@ -160,7 +160,7 @@ def wait_until(
     condition: Callable[[], bool],
     what: str,
     process: subprocess.Popen[str] | None = None,
-    seconds: float = 60,
+    seconds: float = 300,
 ) -> None:
     """Wait for a condition, not longer than a process lives that is to bring it about."""
     deadline = time.monotonic() + seconds

@@ -85,7 +85,7 @@ def test_workers_behind_a_cut_link_return_or_others_do_and_no_result_differs(
             # The nannies of Dask give their workers up after a minute without a scheduler.
             anew = dask_workers(certificates, n_workers=2, through=[inside])
             with anew if seconds > 60 else nullcontext():
-                said, _ = process.communicate(timeout=150)
+                said, _ = process.communicate(timeout=600)
         finally:
             end(process)
     assert process.returncode == 0, said
@@ -103,7 +103,7 @@ def test_a_scheduler_behind_a_cut_link_is_lost_or_found_and_the_command_resumes(
         try:
             wait_until(lambda: len(record_times(output)) >= 4, "4 runs are recorded", process)
             cut(30)
-            said, _ = process.communicate(timeout=180)
+            said, _ = process.communicate(timeout=600)
         finally:
             end(process)
         if process.returncode:
@@ -111,7 +111,7 @@ def test_a_scheduler_behind_a_cut_link_is_lost_or_found_and_the_command_resumes(
             assert "Repeat the command" in said
             before = record_times(output)
             process = start_process(SWEEP, output, *words, through=inside)
-            said, _ = process.communicate(timeout=180)
+            said, _ = process.communicate(timeout=600)
             assert process.returncode == 0, said
             after = record_times(output)
             assert {name: after[name] for name in before} == before

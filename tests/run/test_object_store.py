@@ -85,7 +85,7 @@ def test_a_misspelt_bucket_is_refused_by_name_and_not_made(server, tmp_path):
 
 def bank_verify(banks: str) -> int:
     words = [sys.executable, "-m", "mkldist", "bank", "verify", banks]
-    return subprocess.run(words, capture_output=True, check=False, timeout=120).returncode
+    return subprocess.run(words, capture_output=True, check=False, timeout=600).returncode
 
 
 def test_workers_that_share_a_bucket_alone_take_data_and_banks_from_it(
@@ -97,7 +97,7 @@ def test_workers_that_share_a_bucket_alone_take_data_and_banks_from_it(
         words = [*options, "--set", f'outputs.banks="{banks}"']
         process = start_process(SWEEP, folder / "small", *words)
         try:
-            said, _ = process.communicate(timeout=180)
+            said, _ = process.communicate(timeout=600)
         finally:
             end(process)
     assert process.returncode == 0, said
@@ -121,7 +121,7 @@ def test_the_check_of_a_cluster_tries_the_store_from_every_worker(
     words = ["cluster", "check", str(profile), "--banks", f"s3://{BUCKET}/banks", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "mkldist", *words],
-        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     document = json.loads(done.stdout)
     [banks] = [one for one in document["findings"] if one["name"] == "banks"]
@@ -143,6 +143,6 @@ def test_the_job_of_kubernetes_copies_results_to_the_bucket(server, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        subprocess.run(["bash", "-euc", script], cwd=tmp_path, check=True, timeout=60)
+        subprocess.run(["bash", "-euc", script], cwd=tmp_path, check=True, timeout=600)
     names = {name.removeprefix(f"{BUCKET}/") for name in store().find(f"{BUCKET}/results")}
     assert names == {"results/my-sweep/sweep.json", "results/my-sweep/records/one"}

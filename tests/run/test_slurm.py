@@ -98,7 +98,7 @@ def test_the_profile_is_sound_and_leaves_no_job(cluster, tmp_path):
     words = ["cluster", "check", str(profile(tmp_path)), "--output", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "mkldist", *words],
-        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path, env=os.environ,
+        capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path, env=os.environ,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tls://" in done.stdout
@@ -152,7 +152,7 @@ def test_a_scheduler_that_others_reach_needs_certificates_or_a_word(cluster, tmp
     del content["tls"]
     path.write_text(yaml.safe_dump(content))
     process = sweep(tmp_path, path)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == 2
     assert "without encryption" in said
     assert "allow_unencrypted: true" in said
