@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,12 @@ from mkldist.errors import DataError, MkldistError
 MARKS = ("zarr.json", ".zarray", ".zgroup")
 EXECUTES = "pickle"
 """Codec of zarr version 2 by which an array executes what its file says."""
+CHUNK_BYTES = 2**28
+"""Most bytes of a chunk that is larger than its array: zarr unpacks all of it."""
+_DAMAGE = (
+    OSError, ValueError, KeyError, TypeError, RuntimeError, ArithmeticError, AttributeError,
+    IndexError, AssertionError, MemoryError,  # the last by the sizes that chunks claim
+)  # fmt: skip
 
 
 def is_zarr(path: Path) -> bool:
@@ -48,23 +55,24 @@ def opened_zarr(path: Path, where: str) -> Iterator[Any]:
     Raises
     ------
     DataError
-        If it is damaged, or an array is pickled; also inside the ``with`` block.
+        If it is damaged, or an array is pickled or has huge chunks; also inside the ``with`` block.
     """
     import zarr
 
     try:
         node = zarr.open(path, mode="r")
         if isinstance(node, zarr.Array):
-            _check_codecs(node, where)
+            _check_array(node, where)
             yield node
         else:
             yield _members(path, where)
     except MkldistError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except _DAMAGE as error:
+        said = str(error) or type(error).__name__
         raise DataError(
             where,
-            f"a zarr store that is damaged or cut short ({error})",
+            f"a zarr store that is damaged or cut short ({said})",
             "a complete zarr store",
             REWRITE,
         ) from error
@@ -81,16 +89,25 @@ def _members(path: Path, where: str) -> dict[str, Any]:
     members = {one.name: zarr.open(one, mode="r") for one in sorted(path.iterdir()) if is_zarr(one)}
     for name, one in members.items():
         if isinstance(one, zarr.Array):
-            _check_codecs(one, f"{where}, array {name!r}")
+            _check_array(one, f"{where}, array {name!r}")
     return members
 
 
-def _check_codecs(array: Any, where: str) -> None:
-    """Refuse an array whose chunks are pickled, which zarr might execute."""
+def _check_array(array: Any, where: str) -> None:
+    """Refuse an array whose chunks zarr might execute, or unpack to far more than the array."""
     named = (getattr(codec, "codec_id", "") for codec in (*array.filters, *array.compressors))
     if EXECUTES in named:
         found = f"an array that the codec {EXECUTES!r} has written, which may execute code"
         raise DataError(where, found, "numbers or text", "Write it with the codecs of zarr 3")
+    most = max(array.nbytes, CHUNK_BYTES)
+    chunks = array.shards or array.chunks
+    if math.prod(chunks) * array.dtype.itemsize > most:
+        raise DataError(
+            where,
+            f"chunks of shape {chunks} of an array of shape {array.shape}",
+            "chunks that are no larger than their array",
+            "Write the array again with smaller chunks",
+        )
 
 
 def check_whole(array: Any, where: str) -> None:

@@ -199,6 +199,28 @@ def test_pickled_arrays_are_refused_and_execute_nothing(tmp_path, monkeypatch, p
     assert not (tmp_path / "executed").exists()
 
 
+@pytest.mark.parametrize(
+    ("chunk", "content", "said"),
+    [
+        ([10**9, 3], None, "array 'x': found chunks of shape (1000000000, 3) of an array of shape"),
+        ([0, 3], None, "damaged or cut short"),
+        # The head of a frame of zstd that claims 2**50 bytes.
+        (None, b"\x28\xb5\x2f\xfd\xe0" + (2**50).to_bytes(8, "little"), "damaged or cut short ("),
+    ],
+)
+def test_sizes_that_chunks_claim_are_not_allocated(tmp_path, chunk, content, said):
+    path = tmp_path / "t.zarr"
+    zarr.save_group(path, x=X, y=Y)
+    document = json.loads((path / "x" / "zarr.json").read_text())
+    if chunk is not None:
+        document["chunk_grid"]["configuration"]["chunk_shape"] = chunk
+        (path / "x" / "zarr.json").write_text(json.dumps(document))
+    if content is not None:
+        (path / "x" / "c" / "0" / "0").write_bytes(content)
+    with mistake(said):
+        read(path)
+
+
 class Executed:
     """Makes a file where it is unpickled."""
 
