@@ -34,11 +34,13 @@ def main(folder: Path | None, **numbers: int) -> None:
     console = Console(width=140)
     outcomes: list[Outcome] = []
     folder = folder or Path(tempfile.mkdtemp(prefix="mkldist-chaos-"))
-    for outcome in Campaign(**numbers).outcomes(folder):
-        outcomes.append(outcome)
-        for line in outcome.lines():
-            console.print(f"{len(outcomes) - 1}: {line}", highlight=False, markup=False)
-    console.print(table_of(outcomes))
+    try:
+        for outcome in Campaign(**numbers).outcomes(folder):
+            outcomes.append(outcome)
+            for line in outcome.lines():
+                console.print(f"{len(outcomes) - 1}: {line}", highlight=False, markup=False)
+    finally:  # also of a campaign that is interrupted
+        console.print(table_of(outcomes))
     if not all(outcome.is_good for outcome in outcomes):
         console.print(f"folders of harmed sweeps: {folder}", highlight=False)
         sys.exit(1)
