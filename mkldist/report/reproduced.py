@@ -138,6 +138,8 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     cells = [cell for one in found for cell in one.compared]
     own, other = by_data(cells, other_data)
     others = [cell for some in other.values() for cell in some]
+    share, _ = _both_shares(own)
+    yield from (f"Of the papers' data and with a published ±: {share} within it.", "")
     rows = [
         [words, *_both_shares(some)]
         for words, some in (

@@ -70,7 +70,8 @@ def test_shares_are_counted_with_and_without_numbers_of_other_data(results):
     numbers = [*PUBLISHED[:3], replace(LEVEL, method="uniform", mean=0.3)]
     page = reproduced(results, numbers, CONCLUSIONS, {}, (), other).splitlines()
     start = page.index("## Shares")
-    assert page[start + 4 : start + 7] == [
+    assert page[start + 2] == "Of the papers' data and with a published ±: 1 of 1 (100%) within it."
+    assert page[start + 6 : start + 9] == [
         "| all | 2 of 3 (67%) | 1 of 1 (100%) |",
         f"| of the papers' data | 1 of 1 (100%) | {NOTHING} |",
         "| of other data | 1 of 2 (50%) | 1 of 1 (100%) |",
