@@ -52,6 +52,13 @@ def test_a_small_command_is_read_to_its_end():
     assert changes[-1].startswith("selection.folds=")
 
 
+@pytest.mark.parametrize("name", [*OTHERS, *SWEEPS])
+def test_the_first_lines_say_how_long_the_sweep_takes(name):
+    lines = SHIPPED[name].read_text().splitlines()
+    first = " ".join(line.strip("# ") for line in lines[: lines.index(f'name = "{name}"')])
+    assert re.search(r"takes? [^.]*\b(s|minutes?|hours?|hour) of (a processor|processor time)", first)
+
+
 def _marked(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name
 
