@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from mkldist.arrays import Array, Floats
 from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import method_nodes, place_of, settings_of
+from mkldist.results.schema import STATE
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
@@ -97,20 +98,22 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     chosen = selected(tree)
     table = summary(chosen)
     names = dict.fromkeys(name for node in method_nodes(tree) for name in settings_of(node))
-    values: dict[tuple[str, ...], xr.Dataset] = {
-        tuple(place_of(node).values()): node.ds for node in method_nodes(chosen)
+    values = {
+        tuple(place_of(node).values()): _chosen_of(node, names) for node in method_nodes(chosen)
     }
     keys = list(zip(table["dataset"], table["bank"], table["method"], strict=True))
     for place, name in enumerate(names):
-        column = [_span(values[key][name].to_numpy()) if name in values[key] else None
-                  for key in keys]  # fmt: skip
+        column = [_span(values[key][name]) if name in values[key] else None for key in keys]
         table.insert(IDENTITY_COLUMNS + place, name, column)
     grids = {tuple(place_of(node).values()): _grid_of(node) for node in method_nodes(tree)}
-    table["edge"] = [
-        _selected_edge(grids[key], {n: values[key][n].to_numpy() for n in grids[key]})
-        for key in keys
-    ]
+    table["edge"] = [_selected_edge(grids[key], values[key]) for key in keys]
     return table
+
+
+def _chosen_of(node: xr.DataTree, names: Iterable[str]) -> dict[str, Array]:
+    """Return the selected values of hyperparameters, of the splits that have a complete run."""
+    complete = node[STATE.name].to_numpy() == RunState.COMPLETE.value
+    return {name: node[name].to_numpy()[complete] for name in names if name in node.ds}
 
 
 def _grid_of(node: xr.DataTree) -> dict[str, Array]:
@@ -137,8 +140,10 @@ def _ends(values: Array) -> tuple[float, ...]:
     return float(values.min()), float(values.max())
 
 
-def _span(values: np.ndarray[Any, Any]) -> str:
-    """Return the values of some splits as a text."""
+def _span(values: np.ndarray[Any, Any]) -> str | None:
+    """Return the values of some splits as a text; None without any."""
+    if not len(values):
+        return None
     if values.dtype.kind in "fiu":
         low, high = f"{values.min():g}", f"{values.max():g}"
         return low if low == high else f"{low}…{high}"

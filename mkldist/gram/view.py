@@ -32,6 +32,7 @@ from mkldist.gram.requests import (
     Request,
 )
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
+from mkldist.identity import array_id
 from mkldist.kernels.gaps import Presence
 from mkldist.optim.factored_matrix import FactoredMatrix
 
@@ -59,6 +60,14 @@ class BankView:
     scale: Floats
     centred: bool
     kernels: ViewKernels | None = None
+
+    @property
+    def id(self) -> str:
+        """Content hash of all that tells the view's kernels from those of other views of the bank.
+
+        Views of the same points have the same kernels, up to scale.
+        """
+        return array_id(self.index, self.scale, np.array(self.centred))
 
     @property
     def n_points(self) -> int:

@@ -18,7 +18,7 @@ from mkldist.spec.model import SweepSpec
 
 HEADING = "# What is reproduced of the papers"
 NOT_RUN = "not run"
-NOT_EXPLAINED = "not explained"
+NOT_EXPLAINED = "Not explained:"
 RULES = """\
 Means over the splits with complete runs of both are compared on each data set, without a test, as
 in the papers.  Times are those of a processor, passes over the bank included, of sweeps that do one
@@ -62,8 +62,8 @@ def reproduced(
         *_origin(results), "",
         "## Experiments", "",
         "A number is within ± if our mean over the splits lies within one published standard",
-        "deviation of the published mean; where none is published, within our own over the splits.",
-        "Only complete runs count.", "",
+        "deviation of the published mean; where none above 0 is published, within our own over the",
+        "splits.  Only complete runs count.", "",
         *_experiment_rows(found), "",
         *_parts(found),
         "## Shares", "",
@@ -72,7 +72,7 @@ def reproduced(
         RULES, "",
         *_conclusion_lines(judged),
         "## Numbers outside of ±", "",
-        *_outside(found, explanations), "",
+        *_outside(found, explanations),
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -138,6 +138,8 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     cells = [cell for one in found for cell in one.compared]
     own, other = by_data(cells, other_data)
     others = [cell for some in other.values() for cell in some]
+    share, _ = _both_shares(own)
+    yield from (f"Of the papers' data and with a published ±: {share} within it.", "")
     rows = [
         [words, *_both_shares(some)]
         for words, some in (
@@ -193,32 +195,26 @@ def _figures(one: Judged) -> str:
 
 
 def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -> Iterator[str]:
-    """Yield the table of the numbers outside, then their explanations, each once."""
-    said: dict[str, int] = {}
-    rows = [
-        [
-            one.name,
-            cell.published.dataset,
-            f"{cell.published.method} {cell.published.setting}".strip(),
-            cell.published.metric,
-            _mean_sd(cell.published.mean, cell.published.sd),
-            _mean_sd(cell.mean, cell.sd),
-            _number(explanation_of(cell.published, explanations), said),
-        ]
-        for one in found
-        for cell in one.compared
-        if not is_within(cell)
-    ]
-    heading = ("experiment", "data set", "method", "metric", "published", "ours", "what was tried")
-    yield from _table(heading, rows)
-    if said:
-        yield from ("", "What was tried:", "")
-        yield from (f"{number}. {words}" for words, number in said.items())
+    """Yield each explanation once, with the numbers outside that it is about."""
+    rows: dict[str, list[list[str]]] = {}
+    for one in found:
+        for cell in one.compared:
+            if not is_within(cell):
+                words = explanation_of(cell.published, explanations) or NOT_EXPLAINED
+                rows.setdefault(words, []).append(_row(one.name, cell))
+    heading = ("experiment", "data set", "method", "metric", "published", "ours")
+    for words, own in rows.items():
+        yield from (words, "", *_table(heading, own), "")
+    if not rows:
+        yield from ("None.", "")
 
 
-def _number(words: str, said: dict[str, int]) -> str:
-    """Return the number of an explanation, which takes the next one when it is new."""
-    return f"({said.setdefault(words, len(said) + 1)})" if words else NOT_EXPLAINED
+def _row(experiment: str, cell: Cell) -> list[str]:
+    """Return a number and ours."""
+    number = cell.published
+    method = f"{number.method} {number.setting}".strip()
+    ours, theirs = _mean_sd(cell.mean, cell.sd), _mean_sd(number.mean, number.sd)
+    return [experiment, number.dataset, method, number.metric, theirs, ours]
 
 
 def _mean_sd(mean: float, sd: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -19,12 +20,25 @@ class KeptArrays:
     ----------
     limit : int
         Bytes of all arrays together.
+
+    Attributes
+    ----------
+    kernels_id : str
+        Names the kernels of the solver that is given these arrays, for keys of what depends on
+        one of them; empty where they have no name.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._bytes = limit, 0
+        self.kernels_id = ""
+        self._limit = limit
         self._kept: OrderedDict[Hashable, Floats] = OrderedDict()
         self._lock = threading.Lock()
+
+    def on(self, kernels_id: str) -> KeptArrays:
+        """Return these same arrays for a solver on the kernels of a name."""
+        same = copy.copy(self)
+        same.kernels_id = kernels_id
+        return same
 
     def get(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
         """Return the array of a key, which nobody may change, or else make and keep it.
@@ -45,10 +59,8 @@ class KeptArrays:
         if made.nbytes > self._limit:
             return made
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = made
-                self._bytes += made.nbytes
-            while self._bytes > self._limit:
-                _, forgotten = self._kept.popitem(last=False)
-                self._bytes -= forgotten.nbytes
+            self._kept.setdefault(key, made)
+            held = sum(array.nbytes for array in self._kept.values())
+            while held > self._limit:
+                held -= self._kept.popitem(last=False)[1].nbytes
         return made

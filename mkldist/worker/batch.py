@@ -337,7 +337,7 @@ class _Batch:
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),
             groups=inputs.groups if method.takes_groups else None,
-            kept=self.kept if method.needs_laplacian else None,
+            kept=self.kept.on(view.id) if method.needs_laplacian else None,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None

@@ -83,6 +83,20 @@ def test_what_most_splits_select_at_an_end_of_the_grid_is_told(records, tree):
     assert table.loc["uniform", "edge"] == ""
 
 
+def test_splits_without_a_complete_run_select_nothing(plan, records, tmp_path):
+    store = RecordStore(tmp_path / "records")
+    done = [record for record in records if record.key == "level" and record.split == 1]
+    for record in done:
+        store.write(record)
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    table = selected_summary(open_results(tmp_path)).set_index("method")
+    best = min(done, key=lambda record: record.scores["validation_error"])
+    assert table.loc["level", "C"] == f"{best.params['C']:g}"
+    assert table.loc["level", "edge"] in ("", f"C = {best.params['C']:g} in 1 of 1 splits")
+    assert pd.isna(table.loc["simplemkl", "C"])
+    assert table.loc["simplemkl", "edge"] == ""
+
+
 def printed(table):
     console = Console(width=100, record=True, file=None, quiet=False)
     with console.capture() as captured:

@@ -45,7 +45,7 @@ def test_a_page_is_written_and_written_again(folder):
     assert (folder / "REPRODUCED.md").read_text() == first
 
 
-def test_explanations_stand_beside_the_numbers_outside(folder):
+def test_explanations_stand_above_the_numbers_outside(folder):
     text = NUMBERS + "made-up,heart,level,,test_error,0.9,0.1,Table 2\n"
     (folder / "published/numbers.csv").write_text(text)
     (folder / "published/explanations.csv").write_text(
@@ -53,9 +53,9 @@ def test_explanations_stand_beside_the_numbers_outside(folder):
         'made-up,*,level,test_error,"C = 1, 10: both 0.15"\n'
     )
     run(folder)
-    page = (folder / "REPRODUCED.md").read_text()
-    assert "| (1) |" in page
-    assert "1. C = 1, 10: both 0.15" in page.splitlines()
+    page = (folder / "REPRODUCED.md").read_text().splitlines()
+    row = page[page.index("C = 1, 10: both 0.15") + 4]
+    assert row == "| made-up | heart | level | test_error | 0.9 ± 0.1 | 0.15 ± 0.071 |"
 
 
 def test_numbers_of_other_data_are_counted_apart(folder):

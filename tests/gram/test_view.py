@@ -169,3 +169,16 @@ def test_diagonals_are_those_of_the_matrices_before_centring(bank, grams, centre
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert not view.needs_pass(Diagonal(weights))
     assert bank.counter.passes == 0
+
+
+def test_views_have_one_id_exactly_where_their_kernels_are_the_same(bank: MemoryBank) -> None:
+    index, scale = np.arange(5), np.ones(N_KERNELS)
+    view = BankView(bank, index, scale, centred=False)
+    assert BankView(bank, index.copy(), scale.copy(), centred=False).id == view.id
+    others = [
+        BankView.whole(bank),
+        BankView(bank, index[::-1], scale, centred=False),
+        BankView(bank, index, 2.0 * scale, centred=False),
+        BankView(bank, index, scale, centred=True),
+    ]
+    assert len({view.id, *(other.id for other in others)}) == 5

@@ -44,3 +44,14 @@ def test_an_array_beyond_the_limit_displaces_no_other():
     for size in (10, 11, 10):
         kept.get(size, lambda size=size: made.append(size) or np.zeros(size))
     assert made == [10, 11]
+
+
+def test_solvers_on_other_kernels_share_arrays_and_their_limit():
+    kept = KeptArrays(2 * 80)
+    first, second = kept.on("first"), kept.on("second")
+    assert (kept.kernels_id, first.kernels_id, second.kernels_id) == ("", "first", "second")
+    made = first.get("a", lambda: np.zeros(10))
+    assert second.get("a", lambda: np.ones(10)) is made
+    for name in ("b", "c"):
+        second.get(name, lambda: np.zeros(10))
+    assert first.get("a", lambda: np.ones(10)).all()  # was forgotten

@@ -122,7 +122,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     Parameters, requests and solution are those of :func:`solve`.
     """
     n, labelled = problem.n_points, np.flatnonzero(problem.y)
-    norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept)
     loss, counters = squared_hinge(problem.y[labelled]), Counters()
     machine = SharedMachine(norms, loss, (INNER_SHARE * params.tol) ** 2, counters)
     trace = Trace(params.trace, problem.clock)

@@ -103,8 +103,19 @@ class SharedMachine:
                 self.reaches[int(m)] = np.sqrt(K_m.diagonal())
                 K += d[m] * K_m
                 if self.norms.gamma_i > 0.0:
-                    N += d[m] * (K_m @ self.norms.smoothed(K_m))
-        return K, self.norms.gamma_a * K + 0.5 * (N + N.T)
+                    N += d[m] * self._smoothed(int(m), K_m)
+        return K, self.norms.gamma_a * K + 0.5 * self.norms.gamma_i * (N + N.T)
+
+    def _smoothed(self, m: int, K_m: Floats) -> Floats:
+        """Return ``K_m L K_m`` (n, n), which depends on neither labels nor weights."""
+        norms = self.norms
+
+        def make() -> Floats:
+            return np.asarray(K_m @ (norms.laplacian @ K_m))
+
+        if norms.kept is None or not norms.kept.kernels_id:
+            return make()
+        return norms.kept.get(("smoothed", norms.kept.kernels_id, m, norms.graph_id), make)
 
     def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
         """Return the minimum over z.

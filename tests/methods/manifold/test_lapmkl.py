@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from mkldist.gram.requests import Combine, Matvec
 from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers.base import StopReason
+from mkldist.solvers.kept_arrays import KeptArrays
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses
 from tests.methods.references.manifold import heat_laplacian, some_labels
@@ -106,6 +109,44 @@ def test_many_kernels_are_taken_in_parts(monkeypatch):
     assert parts.stop_reason is StopReason.CONVERGED
     assert parts.objective == pytest.approx(whole.objective, rel=1e-3)  # not convex
     assert len(sizes) > 60
+
+
+class CountedArrays(KeptArrays):
+    """Arrays that count how often each was made."""
+
+    def __init__(self, limit):
+        super().__init__(limit)
+        self.made = Counter()
+
+    def get(self, key, make):
+        return super().get(key, lambda: self.made.update([key]) or make())
+
+
+def test_a_kernel_meets_the_graph_once_for_all_labels_and_gammas():
+    instance = instances.not_normalised()
+    y, L = some_labels(instance), heat_laplacian(instance.grams)
+    fewer, M = y * (np.arange(len(y)) % 3 > 0), len(instance.grams)
+    kept = CountedArrays(2**24)
+
+    def found(grams, labels, laplacian, kernels_id, kept, **gammas):
+        problem = plain_bank.problem(grams, labels, laplacian)
+        problem = replace(problem, kept=None if kept is None else kept.on(kernels_id))
+        params = LapMKLParams(form="shared", tol=1e-8, **gammas)
+        return plain_bank.run(METHOD.solve(problem, params), grams)
+
+    n_made = []
+    for grams, kernels_id, laplacian in (
+        (instance.grams, "these", L), (2.0 * instance.grams, "doubled", L),
+        (instance.grams, "these", 2.0 * L),
+    ):  # fmt: skip
+        for labels, gammas in ((y, GAMMAS), (fewer, GAMMAS), (y, MIXED)):
+            own = found(grams, labels, laplacian, kernels_id, None, **gammas)
+            shared = found(grams, labels, laplacian, kernels_id, kept, **gammas)
+            assert shared.objective == own.objective
+            np.testing.assert_array_equal(shared.coefficients, own.coefficients)
+            n_made.append(kept.made.total())
+    assert n_made == [M, M, M, 2 * M, 2 * M, 2 * M, 3 * M, 3 * M, 3 * M]
+    assert own.counters.outer_iterations > 1
 
 
 @FORMS
