@@ -45,8 +45,7 @@ MARGIN = 4.0  # standard errors that a statistical certificate adds to its estim
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
 LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
 NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it is narrow
-NARROW_STILL = 0.05  # the same where factors have diagonals
-HOPELESS = 0.75  # share of the trace left, from which on more columns are no help
+HOPELESS = 0.9  # share of the trace left, from which on more columns are no help
 MOST_CHANGES = 3  # of diagonals, before ranks grow after all
 TINY = float(np.finfo(float).tiny)
 MANY = 5000  # points from which on factors take diagonals rather than so many columns
@@ -259,8 +258,7 @@ class _Growing:
         few = len(self.problem.y) < MANY or self._changes == MOST_CHANGES
         if few or not self.method.hinge_machines:
             return set()
-        share = NARROW_STILL if self._has_diagonals else NARROW
-        narrow = {m for m in ranks if self.kernels.factors.factors[m].left > share}
+        narrow = {m for m in ranks if self.kernels.factors.factors[m].left > NARROW}
         self._changes += bool(narrow)
         return narrow
 
