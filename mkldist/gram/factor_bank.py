@@ -3,6 +3,10 @@
 The factors are those of :mod:`mkldist.optim.pivoted_cholesky`.  Each kernel of the bank therefore
 lies below the kernel that it stands for, ``G G' <= K``, so that every optimum over the bank is an
 upper bound of that over the kernels themselves.  Memory and passes grow with n and not with n².
+
+A narrow kernel is near its diagonal, which no thin factor has.  A bank that is given the diagonals
+of the kernels adds what the factors lack of them, or a multiple: ``G G' + w diag(K - G G')``.  It
+then lies neither below nor above the kernel.
 """
 
 from __future__ import annotations
@@ -32,13 +36,24 @@ class FactorBank(Bank):
     ----------
     factors : sequence of PivotedFactor
         The M factors, each of n rows.
+    exact : (M, n) float64, optional
+        Diagonals of the kernels, of which what the factors lack is added to them.
+    times : (M,) float64, optional
+        Factors w by which that is multiplied; by default 1.
     """
 
-    def __init__(self, factors: Sequence[PivotedFactor]) -> None:
+    def __init__(
+        self,
+        factors: Sequence[PivotedFactor],
+        exact: Floats | None = None,
+        times: Floats | None = None,
+    ) -> None:
         layout = TileLayout.for_points(len(factors[0].values))
         super().__init__(len(factors), layout, np.dtype(np.float64))
         self.factors = tuple(factors)
         self._diagonals = np.stack([_diagonal(factor) for factor in factors])
+        self.exact = exact
+        self.times = np.ones(len(factors)) if times is None else times
 
     @property
     def n_bytes(self) -> int:
@@ -47,11 +62,15 @@ class FactorBank(Bank):
 
     def select(self, kernels: Ints) -> FactorBank:
         """Return a bank of some kernels, in any order, that shares their factors."""
-        return FactorBank([self.factors[kernel] for kernel in kernels.tolist()])
+        exact = None if self.exact is None else self.exact[kernels]
+        factors = [self.factors[kernel] for kernel in kernels.tolist()]
+        return FactorBank(factors, exact, self.times[kernels])
 
     def on(self, points: Ints) -> FactorBank:
         """Return a bank of the same kernels between some of the points."""
-        return FactorBank([replace(one, values=one.values[points]) for one in self.factors])
+        exact = None if self.exact is None else self.exact[:, points]
+        factors = [replace(one, values=one.values[points]) for one in self.factors]
+        return FactorBank(factors, exact, self.times)
 
     def put(self, kernel: int, factor: PivotedFactor) -> None:
         """Replace the factor of a kernel by another of it."""
@@ -94,7 +113,21 @@ class FactorBank(Bank):
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Return the diagonals, which are kept."""
-        yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), self._diagonals)
+        found = self._diagonals
+        if self.exact is not None:
+            found = found + np.stack([self._rest(kernel) for kernel in range(self.n_kernels)])
+        yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), found)
+
+    def forms_of_rests(self, vectors: Floats) -> Floats:
+        """Return the parts of quadratic forms that are due to diagonals, (M, R).
+
+        Parameters
+        ----------
+        vectors : (n, R) float64
+            The vectors.
+        """
+        squares = vectors**2
+        return np.stack([self._rest(kernel) @ squares for kernel in range(self.n_kernels)])
 
     def _quadratic(self, vectors: Floats, kernels: Sequence[int]) -> Floats:
         """Return ``||G_m'v||^2``."""
@@ -102,6 +135,8 @@ class FactorBank(Bank):
         for place, kernel in enumerate(kernels):
             projected = self.factors[kernel].values.T @ vectors
             found[place] = np.einsum("r...,r...->...", projected, projected)
+            if self.exact is not None:
+                found[place] += self._rest(kernel) @ vectors**2
         return found
 
     def _products(self, kernels: Ints, vectors: Floats) -> Floats:
@@ -110,6 +145,8 @@ class FactorBank(Bank):
         for product, kernel in zip(found, kernels.tolist(), strict=True):
             values = self.factors[kernel].values
             product[...] = values @ (values.T @ vectors)
+            if self.exact is not None:
+                product += (self._rest(kernel) * vectors.T).T
         return found
 
     def _sum(self, weights: Floats, kernels: Ints | None) -> FactoredMatrix:
@@ -117,7 +154,19 @@ class FactorBank(Bank):
         kept = np.flatnonzero(weights)
         chosen = kept if kernels is None else kernels[kept]
         factors = [self.factors[kernel].values for kernel in chosen.tolist()]
-        return FactoredMatrix(weights[kept], factors, self._diagonals[chosen], self.n_points)
+        ridge: float | Floats = 0.0
+        if self.exact is not None:
+            rests = (self._rest(kernel) for kernel in chosen.tolist())
+            ridge = sum((w * r for w, r in zip(weights[kept], rests, strict=True)), np.zeros(1))
+        own = self._diagonals[chosen]
+        return FactoredMatrix(weights[kept], factors, own, self.n_points, ridge)
+
+    def _rest(self, kernel: int) -> Floats:
+        """Return what is added to the diagonal of the product of a factor, (n,)."""
+        if self.exact is None:
+            return np.zeros(self.n_points)
+        lacking = np.maximum(self.exact[kernel] - self._diagonals[kernel], 0.0)
+        return np.asarray(self.times[kernel] * lacking)
 
     def _entries(self, kernels: Ints, entries: slice) -> Floating:
         """Return entries of some kernels, (k, e), the padding zero."""
@@ -129,6 +178,8 @@ class FactorBank(Bank):
             factor = self.factors[kernel].values
             for tile, i, j in zip(of_kernel, *places, strict=True):
                 product = factor[layout.rows_of(i)] @ factor[layout.rows_of(j)].T
+                if self.exact is not None and i == j:
+                    product += np.diag(self._rest(kernel)[layout.rows_of(i)])
                 tile[: product.shape[0], : product.shape[1]] = product
         return values.reshape(len(kernels), -1)
 

@@ -17,6 +17,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
+from mkldist.gram.expansions import expansion
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_store import FactorStore
@@ -163,7 +164,38 @@ class FactoredKernels:
 
     def copy(self) -> FactoredKernels:
         """Return the same kernels and factors, which grow by themselves."""
-        return replace(self, factors=FactorBank(self.factors.factors))
+        own = self.factors
+        return replace(self, factors=FactorBank(own.factors, own.exact, own.times))
+
+    def with_diagonals(self, times: Floats) -> FactoredKernels:
+        """Return the same kernels, with factors to which what they lack of diagonals is added.
+
+        Parameters
+        ----------
+        times : (M,) float64
+            Factors by which what they lack is multiplied.
+        """
+        exact = self.factors.exact
+        if exact is None:
+            exact = self.source.diagonals(slice(0, self.source.n_kernels))
+        return replace(self, factors=FactorBank(self.factors.factors, exact, times))
+
+    def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
+        """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
+
+        Parameters
+        ----------
+        weights : (M,) float64
+            Weights of the kernels.
+        vectors : (n, R) float64
+            V; kernel values are computed where it is not zero.
+        rows : (r,) intp, optional
+            The rows; None for all.
+        """
+        own = weights * self.scale
+        total, n_values = expansion(self.source, own, vectors, self.threads, rows)
+        self.counter.bytes_computed += 8 * n_values
+        return total
 
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).
@@ -190,16 +222,18 @@ class FactoredKernels:
         ranks : mapping of int to int
             Columns that the factors of some kernels are to have.
         """
-        n, before = self.source.n_points, self.factors.factors
+        n, bank = self.source.n_points, self.factors
+        before = [factor.rank for factor in bank.factors]
         most = self.limits.most(n)
         allowed = self._within_memory({m: min(rank, most) for m, rank in ranks.items()})
-        asked = {m: rank for m, rank in allowed.items() if rank > before[m].rank}
         numbers = self.numbers.tolist()
-        longer = [_Wanted(m, numbers[m], rank, 0.0, before[m]) for m, rank in asked.items()]
-        made = _made(self.source, longer, self.seed, self.threads, self.store)
+        longer = [
+            _Wanted(m, numbers[m], rank, 0.0) for m, rank in allowed.items() if rank > before[m]
+        ]
+        made = _made(self.source, longer, self.seed, self.threads, self.store, bank)
         for wanted, factor in zip(longer, made, strict=True):
-            self.factors.put(wanted.kernel, factor)
-        return [m for m in asked if self.factors.factors[m].rank > before[m].rank]
+            bank.put(wanted.kernel, factor)  # which gives the memory of the shorter one back
+        return [one.kernel for one in longer if bank.factors[one.kernel].rank > before[one.kernel]]
 
     def limit_on(self, kernels: Iterable[int]) -> str:
         """Return what keeps the factors of some kernels from more columns.
@@ -257,15 +291,13 @@ def begin_factors(
 class _Wanted(NamedTuple):
     """A factor to be made.
 
-    They are the kernel, its number, the most columns, the share of the trace to leave, and what is
-    there of it.
+    They are the kernel, its number, the most columns, and the share of the trace to leave.
     """
 
     kernel: int
     number: int
     rank: int
     tolerance: float
-    begun: PivotedFactor | None = None
 
 
 def _made(
@@ -274,8 +306,12 @@ def _made(
     seed: int,
     threads: int,
     store: FactorStore | None,
+    begun: FactorBank | None = None,
 ) -> Iterator[PivotedFactor]:
-    """Make factors in order, or take them from the store, as many at once as there are threads."""
+    """Make factors in order, or take them from the store, as many at once as there are threads.
+
+    Those that are begun go on.
+    """
 
     def work(one: _Wanted) -> PivotedFactor:
         return factorised(
@@ -285,7 +321,7 @@ def _made(
             seed=seed,
             tolerance=one.tolerance,
             number=one.number,
-            begun=one.begun,
+            begun=None if begun is None else begun.factors[one.kernel],
             kept=None if store is None else StoredPieces(store, one.number),
             dtype="float64" if store is None else store.shape.dtype,
         )

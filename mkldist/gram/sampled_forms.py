@@ -32,7 +32,7 @@ class SampledForms:
     Parameters
     ----------
     lacking : (S, R) float64
-        The estimates, not negative.
+        The estimates, not negative where the factors lie below their kernels.
     errors : (S, R) float64
         Standard errors.
     """
@@ -84,7 +84,9 @@ def sampled_forms(
         weighted = vectors[points] * (times * sizes.sum() / (n_drawn * sizes[points]))[:, None]
         of_group[...] = _pairs(part, points, weighted) * (n_drawn / (n_drawn - 1.0))
     errors = found.std(axis=0, ddof=1) / np.sqrt(GROUPS)
-    return SampledForms(np.maximum(own + found.mean(axis=0), 0.0), errors)
+    lacking = own + found.mean(axis=0)
+    below = kernels.factors.exact is None  # the factors lie below the kernels
+    return SampledForms(np.maximum(lacking, 0.0) if below else lacking, errors)
 
 
 def _pairs(kernels: FactoredKernels, points: Ints, vectors: Floats) -> Floats:

@@ -60,7 +60,7 @@ def check_method(
     weighted: bool = False,
     folds: int = 0,
     grouped: bool = False,
-    factors: bool = False,
+    in_memory: int | None = None,
 ) -> None:
     """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
@@ -80,8 +80,9 @@ def check_method(
         Folds that its settings choose, ``params.chosen_folds``.
     grouped : bool
         True if kernels have groups.
-    factors : bool
-        True if the bank holds thin factors of the kernels.
+    in_memory : int, optional
+        Points up to which memory would hold matrices, of a bank that has thin factors of the
+        kernels; None for other banks.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def check_method(
         shared_weights=labels.ndim > 1,
         weighted=weighted,
         grouped=grouped,
-        factors=factors,
+        factors=in_memory is not None,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
         smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
@@ -129,7 +130,8 @@ def check_method(
             raise SpecError("groups", found, expected)
         case Part.FACTORS:
             able = methods_for(ProblemFacts(factors=True))
-            found = f"{method.name} on a bank of factors, but it {refusal.reason}"
+            found = f"{method.name} on a bank of factors, but it {refusal.reason}, which half of "
+            found += f"this machine's memory holds up to {in_memory:,} points"
             expected = f"{refusal.others}: {one_of(able)}"
             raise SpecError("method", found, expected, "Or make the bank with another backend")
         case Part.LABELS:

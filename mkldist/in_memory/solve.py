@@ -24,11 +24,13 @@ from mkldist.in_memory.given_arrays import (
 from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.in_memory.making import threads_for
+from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.memory import kept_arrays_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.most_points import most_points
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.validation import check_effect, validate
@@ -236,7 +238,7 @@ class _Instance:
             weighted=given.weights is not None,
             folds=settings.chosen_folds,
             grouped=given.groups is not None,
-            factors=isinstance(grams, KernelBank) and grams.factored is not None,
+            in_memory=_fitting(method, settings, grams) if isinstance(grams, KernelBank) else None,
         )
         if len(labels) != n_points:
             raise GramError(
@@ -281,6 +283,13 @@ class _Instance:
         solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
         self.bank.check_active(solution.kernel_weights)
         return solution
+
+
+def _fitting(method: Method, settings: SolverParams, bank: KernelBank) -> int | None:
+    """Return the points up to which half of the memory holds matrices in place of factors."""
+    if bank.factored is None:
+        return None
+    return most_points(method, settings, len(bank), int(SHARE_OF_MEMORY * physical_memory()))
 
 
 def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -30,15 +31,15 @@ class FactoredMatrix:
         Diagonals of ``G_s G_s'``.
     n_points : int
         Number n of rows.
-    ridge : float
-        Number that is added to the diagonal.
+    ridge : float or (n,) float64
+        What is added to the diagonal.
     """
 
     weights: Floats
     factors: Sequence[Floats]
     diagonals: Floats
     n_points: int
-    ridge: float = 0.0
+    ridge: float | Floats = 0.0
 
     @property
     def n_columns(self) -> int:
@@ -53,7 +54,7 @@ class FactoredMatrix:
 
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""
-        total: Floats = self.ridge * vectors
+        total: Floats = (self.ridge * vectors.T).T
         for weight, factor in zip(self.weights, self.factors, strict=True):
             total += factor @ (weight * (factor.T @ vectors))
         return total
@@ -65,15 +66,20 @@ class FactoredMatrix:
             factors=[factor[points] for factor in self.factors],
             diagonals=self.diagonals[:, points],
             n_points=len(points),
+            ridge=self.ridge[points] if isinstance(self.ridge, np.ndarray) else self.ridge,
         )
 
     def block(self, points: Ints) -> Floats:
         """Return the rows and columns of K of some points, (q, q)."""
-        total = self.ridge * np.eye(len(points))
-        for weight, factor in zip(self.weights, self.factors, strict=True):
-            rows = factor[points]
-            rows *= np.sqrt(abs(weight))
-            total += np.copysign(1.0, weight) * (rows @ rows.T)
+        total = np.diag(np.broadcast_to(self.ridge, self.n_points)[points])
+        for sign in (1.0, -1.0):
+            own = np.flatnonzero(np.sign(self.weights) == sign).tolist()
+            if own:  # side by side: each product would write all entries
+                rows = [self.factors[s][points] for s in own]
+                for part, s in zip(rows, own, strict=True):
+                    part *= math.sqrt(abs(self.weights[s]))
+                columns = np.concatenate(rows, axis=1)
+                total += sign * (columns @ columns.T)
         return total
 
     def plus(self, step: float, other: FactoredMatrix) -> FactoredMatrix:
@@ -125,6 +131,36 @@ def ridged(K: Gram, ridge: float) -> Gram:
     if isinstance(K, FactoredMatrix):
         return replace(K, ridge=K.ridge + ridge)
     return np.asarray(K + ridge * np.eye(len(K)))
+
+
+def scaled(K: Gram, factor: float) -> Gram:
+    """Return ``factor K``, of a matrix in its place."""
+    if isinstance(K, FactoredMatrix):
+        return replace(K, weights=factor * K.weights, ridge=factor * K.ridge)
+    K *= factor
+    return K
+
+
+def centred_inner(K: FactoredMatrix, L: FactoredMatrix) -> float:
+    """Return ``<H K H, L>_F`` with ``H = I - 11'/n``.
+
+    Of two thin factors it is ``||(H G)' F||_F^2``: no matrix of all points is made.
+    """
+    total, n = 0.0, K.n_points
+    ridges = [np.broadcast_to(one.ridge, n) for one in (K, L)]
+    for (one, ridge), of_other in zip(((K, ridges[1]), (L, ridges[0])), (L, None), strict=True):
+        for weight, factor in zip(one.weights, one.factors, strict=True):
+            centred = factor - factor.mean(axis=0)
+            total += float(weight) * float(np.einsum("nr,nr,n->", centred, centred, ridge))
+            for other, thin in zip(*_parts(of_other), strict=True):
+                total += float(weight * other) * float(np.linalg.norm(centred.T @ thin)) ** 2
+    both = float(ridges[0] @ ridges[1]) * (1.0 - 2.0 / n)
+    return total + both + float(ridges[0].sum() * ridges[1].sum()) / n**2
+
+
+def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Floats]]:
+    """Return the weights and factors of an operator; nothing of None."""
+    return ((), ()) if K is None else (K.weights.tolist(), K.factors)
 
 
 def diagonal_of(K: Gram) -> Floats:

@@ -8,7 +8,8 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.facts import BankFacts
-from mkldist.resolve.factor_choice import memory_of, most_points
+from mkldist.resolve.factor_choice import memory_of
+from mkldist.solvers.most_points import most_points
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec

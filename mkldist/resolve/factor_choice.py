@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 
 from mkldist.machine_memory import physical_memory
-from mkldist.memory import ProblemSize
 from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.memory_limit import parse_memory
-from mkldist.solvers.base import Method
+from mkldist.solvers.most_points import most_points
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.model import SweepSpec
-
-MOST_POINTS = 10**8
 
 
 def with_backends(
@@ -76,24 +71,3 @@ def memory_of(spec: SweepSpec) -> int:
     """
     given = parse_memory(spec.memory) or physical_memory()
     return max(given - WORKER_BASE_BYTES - BUFFER_BYTES, 0)
-
-
-def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
-    """Return the most points on which memory holds what a solver of a method needs.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    params : SolverParams
-        Its parameters.
-    n_kernels : int
-        Number M of kernels.
-    n_bytes : int
-        The memory.
-    """
-
-    def needed(n: int) -> int:
-        return method.memory(ProblemSize(n, n_kernels, n), params).needed
-
-    return bisect_right(range(1, MOST_POINTS), n_bytes, key=needed)

@@ -329,20 +329,18 @@ class Method:
     needs_laplacian : bool
         True if the solver takes the graph Laplacian of the points; False if it takes none.
     path : Path, optional
-        Parameter along which a solver can start from another's solution.
-    joint_classes, weighs_points : bool
-        True if the solver takes labels of k columns, whose classes share kernel weights; and
-        weights of the points, ``Problem.weights``.
-    takes_groups : bool
-        True if the solver takes groups of kernels, ``Problem.groups``.
-    typical_passes : callable
-        Passes that a plan expects of a solver over a bank of M kernels, by M.
-    memory : callable
-        Memory of a solver, by the size of its problem and its parameters.  Plans count it, and a
-        batch has no more solvers at work than fit.
-    exact_bound : callable, optional
-        Asks the kernels themselves for a lower bound of their optimum, for a solution that the
-        solver found on thin factors of them.  Only with it does a method take a bank of factors.
+        Parameter along which solvers start from the last solution.
+    joint_classes, weighs_points, takes_groups : bool
+        True if the solver takes labels of k columns, whose classes share kernel weights; weights of
+        the points, ``Problem.weights``; groups of kernels, ``Problem.groups``.
+    typical_passes, memory : callable
+        Passes that a plan expects of a solver over a bank of M kernels, by M; memory of a solver,
+        by the size of its problem and its parameters.  A batch has no more solvers than fit.
+    exact_bound, exact_objective : callable, optional
+        Ask the kernels for a lower and an upper bound of their optimum, for a solution on factors.
+        A method without the first takes no factors; without the second its objective is one.
+    hinge_machines : bool
+        True if the objective is that of hinge-loss machines at kernel weights in the simplex.
     """
 
     name: str
@@ -362,6 +360,8 @@ class Method:
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
     exact_bound: ExactBound | None = None
+    exact_objective: ExactBound | None = None
+    hinge_machines: bool = False
 
     def refuses(
         self, problem: ProblemFacts, target: Target | None = None, folds: int = 0

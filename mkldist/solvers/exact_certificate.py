@@ -3,7 +3,11 @@
 Every factor lies below its kernel, ``G G' <= K``.  A solution on the factors therefore bounds the
 optimum with the kernels from above: its function is an expansion on the pivots with the kernels, of
 the same values at the training points and the same norm.  A lower bound takes one pass over the
-kernels at the dual points of the solution.
+kernels at the dual points of the solution.  Where the objective grows with the kernels, it is the
+other way round.
+
+Factors with the diagonals of the kernels lie neither below nor above.  The function is then that
+which the coefficients expand with the kernels themselves, whose value is computed.
 
 Where even one pass is too dear, the pass visits the active kernels alone.  The forms of the others
 are then upper limits by a sample, and the lower bound is a statistical one.
@@ -12,7 +16,7 @@ are then upper limits by a sample, and the lower bound is a statistical one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +27,10 @@ from mkldist.gram.passes import driven
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.sampled_forms import sampled_forms
 from mkldist.gram.view import answer_views
-from mkldist.solvers.base import ExactBound, Problem, Solution
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.base import Method, Problem, Solution
+from mkldist.solvers.exact_machine import estimated_value, with_kernels
+
+ROWS = 4000  # points of an estimate of the objective
 
 
 class Sample(NamedTuple):
@@ -57,18 +63,21 @@ class ExactForms:
     exact : (M, R) float64
         Those of the kernels, or estimates of them.
     found : (M, R) float64
-        Those of their factors, which are no larger.
+        Those of their factors, which are no larger unless diagonals are added to them.
+    of_rests : (M, R) float64
+        What is due to these diagonals.
     """
 
     exact: Floats
     found: Floats
+    of_rests: Floats
 
 
 def certified_exactly(
     kernels: FactoredKernels,
-    bound: ExactBound,
+    method: Method,
     problem: Problem,
-    params: SolverParams,
+    params: Any,
     solution: Solution,
     sample: Sample | None = None,
 ) -> tuple[Solution, ExactForms]:
@@ -78,8 +87,8 @@ def certified_exactly(
     ----------
     kernels : FactoredKernels
         The kernels and their factors.
-    bound : callable
-        The method's :attr:`~mkldist.solvers.base.Method.exact_bound`.
+    method : Method
+        A method with an :attr:`~mkldist.solvers.base.Method.exact_bound`.
     problem : Problem
         The problem that was solved.
     params : SolverParams
@@ -96,7 +105,7 @@ def certified_exactly(
     forms : ExactForms
         The forms that the bound asked for.
     """
-    asked: list[tuple[Floats, Floats]] = []
+    asked: list[tuple[Floats, Floats, Floats]] = []
     active = solution.kernel_weights > 0.0
 
     def answer(request: Request) -> Floats:
@@ -107,18 +116,29 @@ def certified_exactly(
             exact = kernels.exactly(request)
         else:
             exact = _estimated(kernels, request.vectors, found, active, sample)
-        asked.append((exact, found))
+        columns = request.vectors.reshape(problem.n_points, -1)
+        of_rests = (kernels.scale * kernels.factors.forms_of_rests(columns).T).T
+        asked.append((exact, found, of_rests))
         return exact
 
-    lower = driven(bound(problem, params, solution), answer)
-    certified = replace(
-        solution,
-        exact_dual_objective=lower,
-        kernel_coefficients=_on_pivots(solution, kernels.factors),
-    )
+    if method.exact_bound is None:
+        raise ValueError(f"{method.name} has no exact bound")
+    lower, certified = driven(method.exact_bound(problem, params, solution), answer), solution
+    if kernels.factors.exact is not None and sample is not None and not sample.active_exactly:
+        rows = np.random.default_rng(sample.seed).integers(problem.n_points, size=ROWS)
+        value = estimated_value(kernels, problem, params.C, solution, rows)
+        certified = replace(solution, objective=value)
+    elif kernels.factors.exact is not None:
+        certified = with_kernels(kernels, problem, params.C, solution)
+        certified = replace(certified, dual_objective=lower)
+    elif method.exact_objective is not None:
+        upper = driven(method.exact_objective(problem, params, solution), answer)
+        certified = replace(solution, objective=upper)
+    own = _expansions(solution, kernels.factors)
+    certified = replace(certified, exact_dual_objective=lower, kernel_coefficients=own)
     none = np.zeros((problem.n_kernels, 0))
-    exact, found = ([none, *(pair[i].reshape(len(none), -1) for pair in asked)] for i in (0, 1))
-    return certified, ExactForms(np.concatenate(exact, axis=1), np.concatenate(found, axis=1))
+    parts = ([none, *(one[i].reshape(len(none), -1) for one in asked)] for i in range(3))
+    return certified, ExactForms(*(np.concatenate(part, axis=1) for part in parts))
 
 
 def _estimated(
@@ -137,12 +157,17 @@ def _estimated(
     return forms.reshape(found.shape)
 
 
-def _on_pivots(solution: Solution, factors: FactorBank) -> Floats:
-    """Return the coefficients of each kernel of non-zero weight, (S, n) or (S, n, k)."""
+def _expansions(solution: Solution, factors: FactorBank) -> Floats:
+    """Return the coefficients of each kernel of non-zero weight, (S, n) or (S, n, k).
+
+    They are on pivots alone where factors have no diagonals.
+    """
     kernels = np.flatnonzero(solution.kernel_weights).tolist()
     shape = (len(kernels), *solution.coefficients.shape)
     given = solution.kernel_coefficients
     coefficients = np.broadcast_to(solution.coefficients, shape) if given is None else given
+    if factors.exact is not None:
+        return coefficients.copy()
     found = np.empty(shape)
     for own, kernel, c in zip(found, kernels, coefficients, strict=True):
         own[...] = factors.factors[kernel].on_pivots(c)

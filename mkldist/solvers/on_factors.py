@@ -4,6 +4,11 @@ Where the bounds of :mod:`.exact_certificate` are too far apart, some factors la
 kernels: those of active kernels, whose norms then are too small, or those of others, which would be
 active.  These factors go on, and the method solves again, from the last solution if it can.
 
+A kernel of which a factor lacks much at any rank is near its diagonal: a narrow one on many points.
+If one is to grow, and the method's objective is that of machines of the hinge loss, factors take
+the diagonals of their kernels (:mod:`mkldist.gram.factor_bank`), and the value of the solution is
+computed with the kernels themselves.
+
 A pass over the active kernels alone tells most of the time that they lack too much.  Where they do
 not, a sample of the points tells which others seem to.  Only where none does, a pass over all
 kernels is spent on the certificate.  Where even that is too dear, the certificate is statistical:
@@ -20,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Ints
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.factored_kernels import FIRST_RANK, FactoredKernels
 from mkldist.gram.passes import driven
 from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import answer_views
@@ -39,6 +44,11 @@ SAMPLE_PAYS = 4  # values of a pass for each of a sample, from which on the samp
 MARGIN = 4.0  # standard errors that a statistical certificate adds to its estimates
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
 LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
+NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it is narrow
+HOPELESS = 0.9  # share of the trace left, from which on more columns are no help
+MOST_CHANGES = 3  # of diagonals, before ranks grow after all
+TINY = float(np.finfo(float).tiny)
+MANY = 5000  # points from which on factors take diagonals rather than so many columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +121,10 @@ class _Growing:
     times: JobTimes = NO_TIMES
     _spent: Counters = field(default_factory=Counters)
     _last: Solution | None = None
+    _gap: float = 1.0  # on the factors
+    _objective: float = 0.0
+    _forms: ExactForms | None = None
+    _changes: int = 0
 
     def __post_init__(self) -> None:
         self._own = self.params.model_copy(update={"tol": SHARE * self.params.tol})
@@ -122,6 +136,7 @@ class _Growing:
         solution, times = solve_timed(self.kernels.factors, job)
         self.times = self.times + times
         self._spent = self._spent + solution.counters
+        self._gap, self._objective = solution.gap, solution.objective
         self._last = replace(solution, counters=self._spent)
         return self._last
 
@@ -129,7 +144,7 @@ class _Growing:
         """Return the ranks that active kernels need, by what their norms in the objective lack."""
         active = np.flatnonzero(solution.kernel_weights)
         few = 0 < len(active) <= FEW * self.kernels.source.n_kernels
-        shared = solution.kernel_coefficients is None
+        shared = solution.kernel_coefficients is None and not self._has_diagonals
         if not (solution.converged and few and shared):
             return {}
         with self._charged():
@@ -139,7 +154,8 @@ class _Growing:
         total = float(shares.sum())
         if total <= allowed:
             return {}
-        return self._ranks(active[shares > 0.5 * allowed / len(active)], total / allowed)
+        to_blame = shares > 0.5 * allowed / len(active)
+        return self._ranks(active[to_blame], len(active) * shares[to_blame] / allowed)
 
     def needs_by_sample(self, solution: Solution) -> dict[int, int]:
         """Return the ranks that kernels seem to need, by a sample that costs little of a pass."""
@@ -162,11 +178,9 @@ class _Growing:
         return replace(found, extra=extra), forms
 
     def _certified(self, solution: Solution, sample: Sample | None) -> tuple[Solution, ExactForms]:
-        bound = self.method.exact_bound
-        if bound is None:
-            raise ValueError(f"{self.method.name} has no exact bound")
+        method, problem = self.method, self.problem
         with self._charged():
-            return certified_exactly(self.kernels, bound, self.problem, self._own, solution, sample)
+            return certified_exactly(self.kernels, method, problem, self._own, solution, sample)
 
     def needs_of_all(self, solution: Solution, forms: ExactForms) -> dict[int, int]:
         """Return the ranks that kernels need which are active, or would be if nothing lacked.
@@ -175,23 +189,40 @@ class _Growing:
         the method has another rule, such as a threshold, and all kernels may be to blame.  None is
         where most of the exact gap is that on the factors.
         """
-        tol, gap = self.params.tol, solution.exact_gap
-        if gap <= tol or solution.gap > SHARE * gap:
+        tol, gap, self._forms = self.params.tol, solution.exact_gap, forms
+        if gap <= tol or self._gap > SHARE * gap:
             return {}
-        largest = np.maximum(forms.found.max(axis=0), np.finfo(float).tiny)
-        lack = (forms.exact - forms.found) / largest
+        largest = np.maximum(forms.found.max(axis=0), TINY)
+        with np.errstate(over="ignore"):  # where factors have no form at all
+            lack = (forms.exact - forms.found) / largest
         concerned = (solution.kernel_weights > 0.0)[:, None] | (forms.exact > largest)
         blame = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
         if blame.max(initial=0.0) <= SLACK * tol:
             blame = lack.max(axis=1, initial=0.0)
         most = float(blame.max(initial=0.0))
+        if self._has_diagonals:
+            lost = (solution.objective - self._objective) / max(solution.objective, TINY)
+            blame = np.maximum(blame, self._blame_of_diagonals(solution) * lost)
+            most = float(blame.max(initial=0.0))
         kernels = np.flatnonzero(blame > min(SLACK * tol, most / 2))
-        return self._ranks(kernels, most / ((1.0 - SHARE) * tol))
+        return self._ranks(kernels, np.minimum(blame[kernels], 1.0) / ((1.0 - SHARE) * tol))
+
+    def _blame_of_diagonals(self, solution: Solution) -> Floats:
+        """Return the shares (M,) of kernels in what the objective lost with the kernels."""
+        lack = np.array([factor.left for factor in self.kernels.factors.factors])
+        shares: Floats = solution.kernel_weights * lack
+        return shares / max(float(shares.sum()), TINY)
 
     def ended(self, solution: Solution) -> FactorSolution:
-        """Return the last solution, which has converged where its exact gap is at most `tol`."""
+        """Return the last solution, which has converged where its exact gap is at most `tol`.
+
+        One whose gap on the factors is within its tolerance, and which the time limit ended all the
+        same, chose its kernel weights by some of the kernels.
+        """
         stop, limit = solution.stop_reason, self.limit
-        if solution.exact_gap <= self.params.tol:
+        if stop is StopReason.TIME_LIMIT and self._gap <= self._own.tol:
+            limit = ""
+        elif solution.exact_gap <= self.params.tol:
             stop, limit = StopReason.CONVERGED, ""
         elif limit == "time_limit":
             stop = StopReason.TIME_LIMIT
@@ -207,17 +238,55 @@ class _Growing:
         if self.problem.clock.past(self.params.time_limit):
             self.limit = "time_limit"
             return False
+        narrow = self._narrow(ranks)
         with self._charged():
+            if narrow:
+                stay = {m for m in narrow if not self._may_help(m)}
+                self.kernels = self.kernels.with_diagonals(self._times(stay))
+                ranks = {m: rank for m, rank in ranks.items() if m not in stay}
             grown = self.kernels.lengthen(ranks)
-        if not grown:
+        if not (grown or narrow):
             self.limit = self.kernels.limit_on(ranks)
-        return bool(grown)
+        return bool(grown or narrow)
 
-    def _ranks(self, kernels: Ints, ratio: float) -> dict[int, int]:
-        """Return ranks of kernels that lack `ratio` times what they may."""
-        growth = min(max(ratio**POWER, LEAST_GROWTH), MOST_GROWTH)
+    @property
+    def _has_diagonals(self) -> bool:
+        return self.kernels.factors.exact is not None
+
+    def _narrow(self, ranks: dict[int, int]) -> set[int]:
+        """Return the kernels for which diagonals had better change than ranks."""
+        few = len(self.problem.y) < MANY or self._changes == MOST_CHANGES
+        if few or not self.method.hinge_machines:
+            return set()
+        narrow = {m for m in ranks if self.kernels.factors.factors[m].left > NARROW}
+        self._changes += bool(narrow)
+        return narrow
+
+    def _may_help(self, kernel: int) -> bool:
+        """Return True if a narrow kernel may lose most of what its factor lacks by more columns."""
+        factor = self.kernels.factors.factors[kernel]
+        return factor.rank <= FIRST_RANK and factor.left < HOPELESS
+
+    def _times(self, kernels: set[int]) -> Floats:
+        """Return factors w of diagonals, with which narrow kernels have the forms that they lack.
+
+        Where neighbours have like coefficients, the form of a narrow kernel exceeds its diagonal's.
+        """
+        times = self.kernels.factors.times.copy()
+        if self._forms is not None and self._has_diagonals:
+            chosen = np.isin(np.arange(len(times)), list(kernels))
+            lack, own = (self._forms.exact - self._forms.found).sum(1), self._forms.of_rests.sum(1)
+            enough = own > np.finfo(float).eps * np.abs(lack)
+            ratio = np.divide(lack, own, out=np.zeros_like(own), where=enough)
+            times *= np.where(chosen, np.clip(1.0 + ratio, 0.0, MOST_GROWTH), 1.0)
+        return times
+
+    def _ranks(self, kernels: Ints, ratios: Floats) -> dict[int, int]:
+        """Return ranks of kernels, each of which lacks `ratios` times what it may."""
+        growth = np.clip(ratios**POWER, LEAST_GROWTH, MOST_GROWTH)
         factors = self.kernels.factors.factors
-        return {m: int(growth * max(factors[m].rank, 1)) + 1 for m in kernels.tolist()}
+        wanted = zip(kernels.tolist(), growth.tolist(), strict=True)
+        return {m: int(times * max(factors[m].rank, 1)) + 1 for m, times in wanted}
 
     def _start(self) -> Any:
         """Return the state from which to solve, for the factors as they are; None for a new start.

@@ -140,3 +140,33 @@ def test_values_that_are_not_finite_are_refused():
     K[5] = K[:, 5] = np.inf
     with pytest.raises(GramError, match="kernel 0"):
         whole(ArraySource(K[None]))
+
+
+def test_diagonals_are_added_to_all_answers():
+    factors = factors_of(3, 70)
+    products = np.array([one.values @ one.values.T for one in factors])
+    rests, times = RNG.uniform(size=(3, 70)), np.array([1.0, 0.5, 3.0])
+    exact = np.einsum("mii->mi", products) + rests
+    grams = products + times[:, None, None] * np.array([np.diag(rest) for rest in rests])
+    whole = FactorBank(factors, exact, times)
+    points, kernels = RNG.permutation(70)[:20], np.array([2, 0])
+    v, weights = RNG.normal(size=(70, 2)), np.array([0.5, 0.0, 2.0])
+    assert_allclose(whole.forms_of_rests(v), times[:, None] * (rests @ v**2))
+    for bank, own, at in (
+        (whole, grams, np.arange(70)),
+        (whole.select(kernels), grams[kernels], np.arange(70)),
+        (whole.on(points), grams[:, points][:, :, points], points),
+    ):
+        w, d = weights[: len(own)], v[at]
+        thin, dense, forms, diagonals, inner = answer(
+            bank,
+            [Combine(w, thin=True), Combine(w), Quadratic(d), Diagonal(d), Inner(own[:1].copy())],
+        )
+        combined = np.tensordot(w, own, 1)
+        assert isinstance(thin, FactoredMatrix)
+        assert_allclose(thin @ d, combined @ d, atol=1e-9)
+        assert_allclose(thin.diagonal, np.diagonal(combined), atol=1e-9)
+        assert_allclose(dense, combined, atol=1e-9)
+        assert_allclose(forms, np.einsum("mij,ir,jr->mr", own, d, d), rtol=1e-9)
+        assert_allclose(diagonals, np.einsum("mii,ir->mr", own, d), atol=1e-9)
+        assert_allclose(inner[:, 0], (own * own[0]).sum(axis=(1, 2)), rtol=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -169,3 +171,24 @@ def test_a_factor_that_is_its_kernel_cannot_grow(few):
 def test_the_least_memory_is_that_of_the_first_columns():
     assert least_bytes(10, 1000, FactorLimits(), 2) == 12 * 100 * 1000 * 8
     assert least_bytes(10, 1000, FactorLimits(rank=7), 2) == 12 * 7 * 1000 * 8
+
+
+def test_factors_that_grow_give_back_the_memory_of_the_shorter_ones(few, monkeypatch):
+    kernels, factorised, number = begun(), factored_kernels.factorised, []
+    shorter = [weakref.ref(factor.values) for factor in kernels.factors.factors]
+
+    def gone(kernel):
+        for _ in range(1000):  # the thread that takes longer factors may wait for its turn
+            if shorter[kernel]() is None:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def spy(source, kernel, **options):
+        number.append(kernel)
+        assert len(number) < 3 or gone(number[-3])
+        return factorised(source, kernel, **options)
+
+    monkeypatch.setattr(factored_kernels, "factorised", spy)
+    assert kernels.lengthen(dict.fromkeys(range(4), 20)) == [0, 1, 2, 3]
+    assert number == [0, 1, 2, 3]

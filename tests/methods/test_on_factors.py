@@ -26,7 +26,7 @@ from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
-from tests.methods.references import Case, all_cases
+from tests.methods.references import Case, all_cases, easymkl
 from tests.methods.references.recorded import (
     extreme_points,
     optimum,
@@ -36,8 +36,9 @@ from tests.methods.references.recorded import (
 from tests.methods.test_random_instances import conic_optimum, instance
 
 CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
+WEIGH_FIRST = ("align", "alignf", "easymkl")  # and on factors perhaps otherwise
 EVERY = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
-CASES = [case for case in EVERY if case.method not in CHOOSE_FIRST]
+CASES = [case for case in EVERY if case.method not in CHOOSE_FIRST + WEIGH_FIRST]
 # The papers' plain algorithms may take minutes to a gap of TOL, or stall before it.
 FAST = [case for case in CASES if not case.label.startswith("printed")]
 SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
@@ -217,6 +218,49 @@ def test_a_chosen_kernel_is_certified_for_the_machine_on_that_kernel(name, seed)
     plain = plain_bank.run(method.solve(problem, method.params(tol=TOL, **params)), grams)
     assert found.solution.extra == plain.extra
     assert found.exact_gap <= 2 * TOL
+
+
+@pytest.mark.parametrize("name", ["align", "alignf"])
+@pytest.mark.parametrize("seed", [3, 6])
+def test_aligned_weights_are_those_of_the_factors_and_their_machine_is_certified(name, seed):
+    grams, y, _ = instance(seed)
+    problem, method = Problem(y, len(grams)), METHODS[name]
+    for rank in (2, len(y)):
+        factors = factors_of(grams, rank)
+        found = certified(method, factors, problem, grams, C=2.0, tol=TOL)
+        d = found.solution.kernel_weights
+        plain = method.solve(problem, method.params(C=2.0, tol=TOL))
+        expected = plain_bank.run(plain, products_of(factors))
+        both = [np.tensordot(w, products_of(factors), 1) for w in (d, expected.kernel_weights)]
+        np.testing.assert_allclose(*both, atol=1e-6)  # duplicates share a weight in any way
+        alignment = expected.extra["alignment"]
+        assert found.solution.extra["alignment"] == pytest.approx(alignment, rel=1e-6, abs=1e-9)
+        assert_true(found, conic_optimum(np.tensordot(d, grams, 1)[None], y, 2.0))
+    assert found.exact_gap <= 2 * TOL
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.01, 1.0])
+@pytest.mark.parametrize("rank", [3, 12, 40])
+def test_easymkl_on_factors_is_bounded_from_below_by_these_and_by_its_kernels_from_above(lam, rank):
+    instance = instances.balanced()
+    grams, y, factors = instance.grams, instance.y, factors_on(instances.balanced, rank)
+    method = METHODS["easymkl"]
+    settings, problem = method.params(lam=lam, tol=TOL), plain_bank.problem(grams, y)
+    job = Job("", BankView.whole(factors), problem, method.solve(problem, settings))
+    solution = solve_alone(factors, job)
+    plain = plain_bank.run(method.solve(problem, settings), products_of(factors))
+    np.testing.assert_allclose(solution.kernel_weights, plain.kernel_weights, atol=1e-6)
+    assert solution.objective == pytest.approx(plain.objective, rel=1e-5)
+    assert solution.gap <= TOL
+    assert method.exact_objective is not None
+    upper = plain_bank.run(method.exact_objective(problem, settings, solution), grams)
+    K = np.tensordot(solution.kernel_weights, grams, 1)
+    gamma = solution.coefficients
+    value = (1.0 - lam) * gamma @ K @ gamma + lam * gamma @ gamma
+    assert upper == pytest.approx(value, rel=1e-9)
+    alone = easymkl.q_value(K, easymkl.hull_points(K, y, lam), lam)
+    assert solution.dual_objective <= alone * (1 + 1e-6)
+    assert alone * (1 - 1e-6) <= upper
 
 
 def assert_true(found: Certified, expected: float) -> None:

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.optim.factored_matrix import FactoredMatrix, block_of, diagonal_of, moved, ridged
+from mkldist.optim.factored_matrix import (
+    FactoredMatrix,
+    block_of,
+    centred_inner,
+    diagonal_of,
+    moved,
+    ridged,
+    scaled,
+)
 
 RNG = np.random.default_rng(0)
 FACTORS = [RNG.normal(size=(30, rank)) for rank in (3, 1, 0, 12)]
@@ -58,3 +66,36 @@ def test_an_operator_and_a_matrix_have_no_sum():
     K, full = operator(np.ones(1), [0])
     with pytest.raises(TypeError, match="no sum"):
         moved(K, 1.0, full)
+
+
+def test_ridges_may_differ_from_point_to_point():
+    ridge, vectors, points = RNG.uniform(size=30), RNG.normal(size=(30, 5)), RNG.permutation(30)[:7]
+    K, full = operator(np.array([1.0, -0.5]), [0, 3])
+    K, full = ridged(K, ridge), full + np.diag(ridge)
+    assert isinstance(K, FactoredMatrix)
+    assert_allclose(K @ vectors, full @ vectors, atol=1e-12)
+    assert_allclose(K @ vectors[:, 0], full @ vectors[:, 0], atol=1e-12)
+    assert_allclose(K.diagonal, np.diagonal(full), atol=1e-12)
+    assert_allclose(K.block(points), full[np.ix_(points, points)], atol=1e-12)
+    part = K.on(points)
+    assert_allclose(part @ vectors[:7], full[np.ix_(points, points)] @ vectors[:7], atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7, RNG.uniform(size=30)])
+def test_inner_products_of_centred_operators_are_those_of_the_matrices(ridge):
+    K, full = operator(np.array([1.0, 0.3]), [0, 3])
+    L, other = operator(np.array([2.0]), [1])
+    H = np.eye(30) - 1.0 / 30.0
+    K, full = ridged(K, ridge), full + ridge * np.eye(30)
+    for one, matrix in ((K, full), (L, other)):
+        expected = float((H @ full @ H * matrix).sum())
+        assert centred_inner(K, one) == pytest.approx(expected, rel=1e-10)
+        assert centred_inner(one, K) == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_multiple_of_an_operator_is_that_of_its_matrix():
+    K, full = operator(np.array([1.0, 0.3]), [0, 3])
+    vectors = RNG.normal(size=(30, 2))
+    expected = 0.25 * (full + 0.5 * np.eye(30)) @ vectors
+    assert_allclose(scaled(ridged(K, 0.5), 0.25) @ vectors, expected, atol=1e-12)
+    assert_allclose(scaled(ridged(full, 0.5), 0.25) @ vectors, expected, atol=1e-12)

@@ -9,8 +9,8 @@ import pytest
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
-from mkldist.resolve.factor_choice import most_points
 from mkldist.resolve.resolved import resolve
+from mkldist.solvers.most_points import most_points
 from mkldist.spec.model import SweepSpec
 
 TEXT = """

@@ -7,10 +7,7 @@ import tomllib
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.memory import ProblemSize
-from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.factor_choice import most_points
 from mkldist.resolve.resolved import resolve
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import SweepSpec
@@ -80,13 +77,3 @@ def test_what_factors_cannot_be_allowed_for_is_refused(keys, said):
         BankSpec.model_validate({"kernels": [{"function": "gaussian", "widths": [1]}], **keys})
     allowed = {"kernels": [{"function": "gaussian", "widths": [1]}], "allow": ["factors"]}
     assert BankSpec.model_validate({**allowed, "rank": 5}).on_factors.backend == "factors"
-
-
-@pytest.mark.parametrize("name", ["level", "spicymkl"])
-def test_the_most_points_are_those_that_memory_holds(name):
-    method = METHODS[name]
-    most = most_points(method, method.params(), 10, 2**30)
-    needed = [method.memory(ProblemSize(n, 10, n), method.params()).needed
-              for n in (most, most + 1)]  # fmt: skip
-    assert needed[0] <= 2**30 < needed[1]
-    assert most_points(method, method.params(), 10, 1) == 0

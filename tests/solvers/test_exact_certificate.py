@@ -33,8 +33,7 @@ def on_factors(name: str, grams: np.ndarray, y: np.ndarray, rank: int, **params)
     settings, problem = method.params(**params), Problem(y, len(grams))
     job = Job(name, kernels.view, problem, method.solve(problem, settings))
     solution = solve_alone(kernels.factors, job)
-    assert method.exact_bound is not None
-    found, forms = certified_exactly(kernels, method.exact_bound, problem, settings, solution)
+    found, forms = certified_exactly(kernels, method, problem, settings, solution)
     assert (forms.found <= forms.exact * (1 + 1e-9) + 1e-9 * (1.0 + forms.exact.max())).all()
     return found
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from mkldist import KernelBank, solve
 from mkldist.gram import factored_kernels
 from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.gram.requests import Quadratic
@@ -258,3 +259,67 @@ def test_where_a_pass_is_too_dear_the_certificate_is_statistical_and_says_so(see
     assert solution.extra["sampled_points"] == 60
     assert solution.exact_dual_objective <= optimum_at(3.0) * (1 + 1e-6)
     assert solution.exact_gap <= 1e-2
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Count as many points already those of this file."""
+    monkeypatch.setattr(on_factors, "MANY", 1)
+
+
+NARROW = np.array([rbf_kernel(X, gamma=g) for g in (0.05, 1.0, 30.0, 300.0)])
+
+
+@pytest.mark.parametrize("name", ["level", "silp", "simplemkl", "hessianmkl", "uniform"])
+@pytest.mark.parametrize("C", [0.5, 3.0])
+def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_kernels(many, name, C):
+    kernels = kernels_of(NARROW)
+    solution, limit = solved(kernels, name, C=C, tol=1e-2)
+    grams = NARROW.mean(axis=0)[None] if name == "uniform" else NARROW
+    optimum = conic_optimum(grams, Y, C)
+    assert (solution.converged, limit) == (True, "")
+    assert solution.exact_gap <= 1e-2
+    assert C < 1.0 or solution.kernel_weights[2:].sum() > 0.01
+    assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
+    assert optimum * (1 - 1e-6) <= solution.objective <= optimum * 1.0101
+
+
+def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeypatch):
+    monkeypatch.setattr(on_factors, "HOPELESS", 0.0)
+    seen, with_diagonals = [], FactoredKernels.with_diagonals
+
+    def spy(self, times):
+        found = with_diagonals(self, times)
+        seen.append((times, ranks(found)))
+        return found
+
+    monkeypatch.setattr(FactoredKernels, "with_diagonals", spy)
+    solved(kernels_of(NARROW), C=3.0, tol=1e-3)
+    assert 1 <= len(seen) <= on_factors.MOST_CHANGES
+    assert (seen[0][0] == 1.0).all()
+    assert len(seen) == 1 or (seen[1][0] != 1.0).any()
+    assert seen[-1][1][3] == 5  # the narrowest kernel
+
+
+def test_methods_of_other_objectives_have_no_diagonals(many):
+    params = {"loss": "logistic", "C": 0.1}
+    solution, _ = solved(kernels_of(NARROW), "spicymkl", tol=1e-2, **params)
+    assert solution.exact_gap <= 1e-2
+    assert (np.count_nonzero(solution.kernel_coefficients, axis=1) < N).any()  # on pivots
+
+
+def test_a_choice_from_some_kernels_has_not_converged_however_small_its_gap():
+    solution, limit = solved(kernels_of(GRAMS), "best_single", C=1.0, time_limit=1e-9)
+    assert (solution.stop_reason, limit) == (StopReason.TIME_LIMIT, "")
+
+
+def test_decisions_with_diagonals_are_those_of_the_kernels_themselves(many):
+    entries = [{"function": "gaussian", "widths": [0.05, 0.7, 3], "features": ["all"]}]
+    with KernelBank(X, entries, backend="factors") as bank:
+        solution = solve("level", bank, Y, C=3.0 * N)
+        found = solution.decision_function(bank.on(X))
+        apart = bank.expansion(solution).values(X)
+    own = solution.kernel_coefficients
+    assert np.array_equal(own, np.broadcast_to(solution.coefficients, own.shape))
+    np.testing.assert_allclose(found, solution.training_values, atol=1e-9)
+    np.testing.assert_allclose(np.ravel(apart), found, atol=1e-9)

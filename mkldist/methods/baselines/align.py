@@ -20,11 +20,16 @@ its own machine on the shared combination.
 
 Each kernel is read once, a few at a time.  If the time limit comes before all are read, those left
 get no weight.
+
+On thin factors ``||K_kc||_F`` is that of a product of a factor with itself.  The weights are then
+those of the factors, and the bounds those of the machine at these weights.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +38,10 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.gram.view_kernels import centred_matrices
 from mkldist.machines.inner_svm import train
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram, centred_inner
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.exact_forms import fixed_weights_bound
+from mkldist.solvers.single_kernels import gram_operators
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -72,8 +79,8 @@ def solve(problem: Problem, params: AlignParams) -> Steps:
     rho[: len(known)] = np.maximum(known, 0.0)
     total = float(rho.sum())
     d = rho / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
-    K = yield Combine(d)
-    extra = {"alignment": _alignment(K.copy(), Hy)}
+    K = yield Combine(d, thin=True)
+    extra = {"alignment": _alignment(K if isinstance(K, FactoredMatrix) else K.copy(), Hy)}
     svm = train(K, y, problem.bound(params.C), params.tol, counters)
     complete = len(known) == n_kernels
     return fixed_weights_solution(problem, params, d, svm, counters, extra, complete=complete)
@@ -81,32 +88,36 @@ def solve(problem: Problem, params: AlignParams) -> Steps:
 
 def _alignments(
     problem: Problem, Hy: Floats, time_limit: float
-) -> Generator[Combine, Floats, list[float]]:
+) -> Generator[Combine, Any, list[float]]:
     """Return rho of the first kernels: of all, unless the time limit comes first."""
     rho: list[float] = []
     while len(rho) < problem.n_kernels and not (rho and problem.clock.past(time_limit)):
         last = min(len(rho) + CHUNK, problem.n_kernels)
-        grams = yield from gram_matrices(np.arange(len(rho), last))
+        grams = yield from gram_operators(np.arange(len(rho), last))
         rho += [_alignment(K, Hy) for K in grams]
     return rho
 
 
-def _alignment(K: Floats, Hy: Floats) -> float:
+def _alignment(K: Gram, Hy: Floats) -> float:
     """Return the centred alignment of a kernel with the labels; 0 where it is constant.
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix; it is overwritten.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, which is overwritten, or its operator.
     Hy : (n, k) float64
         Centred labels, one column a class.
     """
-    rounding = EPS * len(K) * float(np.linalg.norm(K))
-    K_c = centred_matrices(K)
-    length = float(np.linalg.norm(K_c))
+    if isinstance(K, FactoredMatrix):
+        rounding = EPS * K.n_points * float(K.diagonal.sum())
+        length = math.sqrt(centred_inner(K, K))
+    else:
+        rounding = EPS * len(K) * float(np.linalg.norm(K))
+        K = centred_matrices(K)
+        length = float(np.linalg.norm(K))
     if length <= rounding:
         return 0.0
-    return float(np.vdot(Hy, K_c @ Hy)) / (length * float(np.linalg.norm(Hy.T @ Hy)))
+    return float(np.vdot(Hy, K @ Hy)) / (length * float(np.linalg.norm(Hy.T @ Hy)))
 
 
 METHOD = Method(
@@ -121,4 +132,6 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     typical_passes=lambda n_kernels: 2,
+    exact_bound=fixed_weights_bound,
+    hinge_machines=True,
 )

@@ -21,11 +21,15 @@ columns, and each class has its own machine on the shared combination.
 The matrix M is computed a few columns at a time, which costs n^2 multiplications for each of its
 entries, and one pass for every few columns.  If the time limit comes before all columns are
 computed, the kernels with missing columns get no weight.
+
+On thin factors, ``<H K_k H, K_l>_F`` is the squared norm of a product of two factors.  The weights
+are then those of the factors, and the bounds those of the machine at these weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from typing import Any
 
 import numpy as np
 import scipy
@@ -35,8 +39,10 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.gram.view_kernels import centred_matrices
 from mkldist.machines.inner_svm import train
+from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.exact_forms import fixed_weights_bound
+from mkldist.solvers.single_kernels import gram_operators
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -76,7 +82,7 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     v[:done] = nonnegative_quadratic(M, a[:done])  # Proposition 9
     total = float(v.sum())
     d = v / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
-    K = yield Combine(d)
+    K = yield Combine(d, thin=True)
     svm = train(K, y, problem.bound(params.C), params.tol, counters)
     extra = {"alignment": _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))}
     complete = done == n_kernels
@@ -90,18 +96,33 @@ def _alignment(v: Floats, M: Floats, a: Floats, Hy: Floats) -> float:
     return float(v @ a) / float(length) if length > 0.0 else 0.0
 
 
-def _products(problem: Problem, time_limit: float) -> Generator[Request, Floats, Floats]:
+def _products(problem: Problem, time_limit: float) -> Generator[Request, Any, Floats]:
     """Return the matrix M of the first kernels: of all, unless the time limit comes first."""
     n_kernels = problem.n_kernels
     columns = np.empty((n_kernels, n_kernels))
     done = 0
     while done < n_kernels and (done == 0 or not problem.clock.past(time_limit)):
         size = min(CHUNK, n_kernels - done)
-        grams = yield from gram_matrices(np.arange(done, done + size))
+        grams = yield from gram_operators(np.arange(done, done + size))
+        if isinstance(grams, list):
+            every = yield Combine(np.eye(n_kernels), thin=True)
+            return _products_of_factors(every, problem, time_limit)
         columns[:, done : done + size] = yield Inner(centred_matrices(grams))
         done += size
     M = columns[:done, :done]
     return np.asarray(0.5 * (M + M.T))
+
+
+def _products_of_factors(
+    operators: Sequence[FactoredMatrix], problem: Problem, time_limit: float
+) -> Floats:
+    """Return the matrix M of the first operators: of all, unless the time limit comes first."""
+    M, done = np.empty((len(operators), len(operators))), 0
+    while done < len(operators) and (done == 0 or not problem.clock.past(time_limit)):
+        row = [centred_inner(operators[done], other) for other in operators[: done + 1]]
+        M[done, : done + 1] = M[: done + 1, done] = row
+        done += 1
+    return M[:done, :done]
 
 
 def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
@@ -151,4 +172,6 @@ METHOD = Method(
     weighs_points=True,
     typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
     memory=lambda size, _: size.memory(matrices=7, vectors=32 + size.n_kernels),
+    exact_bound=fixed_weights_bound,
+    hinge_machines=True,
 )

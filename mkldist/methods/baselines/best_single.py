@@ -59,4 +59,5 @@ METHOD = Method(
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (BK)",
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
+    hinge_machines=True,
 )

@@ -26,22 +26,31 @@ Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the du
 lower bound is the linear function that touches the convex Q at gamma; its least value over Gamma is
 ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
 Q, g and P make up for the rounding errors of sums over K, which may exceed ``lam ||gamma||^2``.
+
+Q grows with the kernels.  On thin factors, the least Q is therefore a lower bound of that with the
+kernels, and so is its own lower bound.  Q at gamma with the kernels, by one pass, is the upper
+bound: it replaces the objective, so that `gap` and `exact_gap` are one.  The weights eta are those
+of the factors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
@@ -97,12 +106,12 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
     """
     y, M = problem.y, problem.n_kernels
     counters = Counters(outer_iterations=1)
-    K = yield Combine(np.ones(M))  # problem 1
+    K = yield Combine(np.ones(M), thin=True)  # problem 1
     gamma = _nearest(K, y, params.lam, 0.0, counters).signed
     shares = np.maximum((yield Quadratic(gamma)), 0.0)  # problem 2
     total = float(shares.sum())
     eta = shares / total if total > 0.0 else np.full(M, 1.0 / M)
-    K = yield Combine(eta)  # problem 3
+    K = yield Combine(eta, thin=True)  # problem 3
     hulls = _nearest(K, y, params.lam, params.tol, counters)
     met = relative_gap(hulls.upper, hulls.lower) <= params.tol
     return Solution(
@@ -118,13 +127,13 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
     )
 
 
-def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:
+def _nearest(K: Gram, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:
     """Minimise Q over Gamma.
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix; it is overwritten.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, which is overwritten, or its operator.
     y : (n,) float64
         Labels.
     lam : float
@@ -134,12 +143,12 @@ def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -
     counters : Counters
         Counts the machine.
     """
-    reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+    reach = np.sqrt(np.maximum(diagonal_of(K), 0.0))
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
         return _bounded(means, K @ means, y, lam, reach)
-    K *= 1.0 - lam
-    ridge = lam if lam > 0.0 else HARD_RIDGE * float(np.trace(K)) / len(y)
+    K = scaled(K, 1.0 - lam)
+    ridge = lam if lam > 0.0 else HARD_RIDGE * float(diagonal_of(K).sum()) / len(y)
     if ridge == 0.0:
         return _bounded(means, K @ means / (1.0 - lam), y, lam, reach)
     svm = solve_l2_svm(K, y, ridge, tol=tol)
@@ -179,6 +188,30 @@ def _bounded(
     return _Hulls(signed, bias, Q, max(lower, tangent, 0.0))
 
 
+def lower_bound(
+    problem: Problem, params: EasyMklParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Return the lower bound of the factors, which is one for the kernels.
+
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    """
+    yield from ()
+    return solution.dual_objective
+
+
+def value_with_kernels(
+    problem: Problem, params: EasyMklParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask for Q at gamma with the kernels, an upper bound of its least value.
+
+    Parameters are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    """
+    gamma = solution.coefficients
+    forms = yield from largest_forms(gamma[:, None])
+    square = float(solution.kernel_weights @ forms[:, 0])
+    return (1.0 - params.lam) * square + params.lam * float(gamma @ gamma)
+
+
 METHOD = Method(
     name="easymkl",
     solve=solve,
@@ -190,4 +223,6 @@ METHOD = Method(
     reference="Aiolli & Donini 2015, Section 3 (EasyMKL)",
     hyperparameters=("lam",),
     typical_passes=lambda n_kernels: 3,
+    exact_bound=lower_bound,
+    exact_objective=value_with_kernels,
 )

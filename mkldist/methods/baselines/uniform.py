@@ -60,4 +60,5 @@ METHOD = Method(
     weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
+    hinge_machines=True,
 )

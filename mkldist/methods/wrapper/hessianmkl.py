@@ -128,4 +128,5 @@ METHOD = Method(
     weighs_points=True,
     memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
     exact_bound=exact_bound,
+    hinge_machines=True,
 )

@@ -193,4 +193,5 @@ METHOD = Method(
     weighs_points=True,
     memory=memory_of_cuts,
     exact_bound=exact_bound,
+    hinge_machines=True,
 )

@@ -145,4 +145,5 @@ METHOD = Method(
     weighs_points=True,
     memory=memory_of_descent,
     exact_bound=exact_bound,
+    hinge_machines=True,
 )

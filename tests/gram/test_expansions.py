@@ -1,0 +1,46 @@
+"""Expansions in kernels against products with whole matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mkldist.errors import GramError
+from mkldist.gram import expansions
+from mkldist.gram.expansions import expansion
+from mkldist.gram.sources import ArraySource
+
+RNG = np.random.default_rng(0)
+ROOTS = RNG.normal(size=(3, 40, 6))
+GRAMS = ROOTS @ ROOTS.transpose(0, 2, 1)
+WEIGHTS = np.array([0.5, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("values", [1, 100, 2**22])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_those_of_the_sum_and_only_what_counts_is_computed(values, threads, monkeypatch):
+    monkeypatch.setattr(expansions, "VALUES", values)
+    vectors = RNG.normal(size=(40, 2))
+    vectors[::4] = 0.0
+    rows = np.array([7, 3, 3, 39])
+    full = np.tensordot(WEIGHTS, GRAMS, 1) @ vectors
+    found, n_values = expansion(ArraySource(GRAMS), WEIGHTS, vectors, threads)
+    assert_allclose(found, full, atol=1e-12)
+    assert n_values == 2 * 30 * 40
+    part, n_values = expansion(ArraySource(GRAMS), WEIGHTS, vectors, threads, rows)
+    assert_allclose(part, full[rows], atol=1e-12)
+    assert n_values == 2 * 30 * 4
+
+
+def test_nothing_is_expanded_in_nothing():
+    found, n_values = expansion(ArraySource(GRAMS), WEIGHTS, np.zeros((40, 1)), 1)
+    assert_array_equal(found, np.zeros((40, 1)))
+    assert n_values == 0
+
+
+def test_values_that_are_not_finite_are_told():
+    grams = GRAMS.copy()
+    grams[2, 5, 5] = np.nan
+    with pytest.raises(GramError):
+        expansion(ArraySource(grams), WEIGHTS, np.ones((40, 1)), 1)
