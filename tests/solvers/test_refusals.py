@@ -62,8 +62,8 @@ def test_groups_are_for_methods_over_groups_alone(name):
 
 
 ON_FACTORS = {
-    "best_single", "elastmkl", "group_mkl", "hessianmkl", "level", "lp_mkl", "primalmkl", "silp",
-    "simplemkl", "spicymkl", "svm", "uniform",
+    "align", "alignf", "best_single", "easymkl", "elastmkl", "group_mkl", "hessianmkl", "level",
+    "lp_mkl", "primalmkl", "silp", "simplemkl", "spicymkl", "svm", "uniform",
 }  # fmt: skip
 
 
