@@ -49,9 +49,12 @@ class Experiment:
 
 
 def is_within(cell: Cell) -> bool:
-    """Return True if our mean is within the published ±, or within ours where none is published."""
+    """Return True if our mean is within the published ±, or within ours where none is published.
+
+    A mean that is the published one is within, also where no deviation is known.
+    """
     sd = cell.published.sd if cell.published.sd > 0.0 else cell.sd
-    return abs(cell.mean - cell.published.mean) <= sd
+    return cell.mean == cell.published.mean or abs(cell.mean - cell.published.mean) <= sd
 
 
 def within(cells: Iterable[Cell], *, published: bool) -> tuple[int, int]:
