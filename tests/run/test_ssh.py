@@ -78,7 +78,8 @@ def test_a_sweep_runs_on_machines_that_ssh_reaches(connect_options, tmp_path):
     profile = tmp_path / "ssh.yaml"
     profile.write_text(yaml.safe_dump(content))
     checked = subprocess.run(
-        [sys.executable, "-m", "mkldist", "cluster", "check", profile, "--output", tmp_path],
+        [sys.executable, "-m", "mkldist", "cluster", "check", profile, "--output", tmp_path,
+         "--wait", "300"],
         capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout + checked.stderr
