@@ -11,6 +11,7 @@ so that the same pass certifies the solution if it finds none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from typing import Any
 
@@ -134,6 +135,21 @@ class WorkingSet:
         candidates = np.flatnonzero(outside)
         order = np.argsort(-q[candidates], kind="stable")
         return candidates[order[: most_newcomers(self._n_kernels, len(self.kernels))]]
+
+    def take_first(self, y: Floats, ridges: Floats | float = 0.0) -> Generator[Request, Any, None]:
+        """Take the kernels of the largest q_m where alpha is equal within each class, by one pass.
+
+        Parameters
+        ----------
+        y : (n,) or (n, k) float64
+            Labels.
+        ridges : (M,) float64, optional
+            Number that is added to the diagonal of each kernel.
+        """
+        positive = y > 0
+        alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
+        q = yield from self.visit_all(alpha[None] * y)
+        self.take(self.newcomers(q[:, 0] + ridges * float(np.vdot(alpha, alpha)), -math.inf))
 
     def take(self, kernels: Ints) -> None:
         """Take kernels (S,) into the working set."""

@@ -222,10 +222,7 @@ def begin(
     if start is not None and not kernels.everything:
         kernels.take(start.kernels)
     elif not kernels.everything:
-        positive = problem.y > 0
-        alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
-        q = yield from kernels.visit_all(alpha[None] * problem.y)
-        kernels.take(kernels.newcomers(q[:, 0], -math.inf))
+        yield from kernels.take_first(problem.y)
     counters, C = Counters(), problem.bound(params.C)
     machine = InnerSvm(problem.y, C, params.tol, counters)
     cuts = DualCuts(len(kernels), multiples=multiples)

@@ -67,14 +67,9 @@ class RestrictedBound:
 
     def first_kernels(self) -> Generator[Request, Any, None]:
         """Take those of the largest q_m where the dual variables are equal within each class."""
-        kernels = self._kernels
-        if kernels.everything:
+        if self._kernels.everything:
             return
-        positive = self._y > 0
-        alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
-        q = yield from kernels.visit_all(alpha[None] * self._y)
-        q_m = q[:, 0] + self._ridges * float(np.vdot(alpha, alpha))
-        kernels.take(kernels.newcomers(q_m, -math.inf))
+        yield from self._kernels.take_first(self._y, self._ridges)
         self._bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:
