@@ -9,10 +9,11 @@ from typing import Any, TypeGuard
 from mkldist.spec.model import SweepSpec
 
 NAMES = ("label", "name", "family")  # keys that tell entries of a list apart, the first that is set
+NO_RESULT = ("description", "memory", "outputs", "wall_time")  # keys on which no result depends
 
 
 def changes(file: SweepSpec, run: SweepSpec) -> list[str]:
-    """Return what a sweep has other than its file, a phrase for each.
+    """Return what a sweep has other than its file, a phrase for each, where results depend on it.
 
     Parameters
     ----------
@@ -25,7 +26,8 @@ def changes(file: SweepSpec, run: SweepSpec) -> list[str]:
         Such as ``"splits.repeats = 5, not 20"`` and ``"datasets: 7 of 10"``; empty if both are
         the same.
     """
-    return list(_tables("", file.model_dump(mode="json"), run.model_dump(mode="json")))
+    theirs, ours = (sweep.model_dump(mode="json", exclude={*NO_RESULT}) for sweep in (file, run))
+    return list(_tables("", theirs, ours))
 
 
 def _tables(place: str, file: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[str]:
