@@ -233,13 +233,16 @@ class _Elimination:
             proposed = rng.choice(n, size=PROPOSALS, p=self._left / self._left.sum())
             at_proposed = rows[:r, proposed]
             rest = self._between(proposed, proposed) - at_proposed.T @ at_proposed
-            accepted, triangle = _accept(rest, self._noise[proposed], first + most - r, rng)
+            noise = self._noise[proposed]
+            accepted, triangle = _accept(proposed, rest, noise, first + most - r, rng)
             new = proposed[accepted]
             if not len(new):  # the diagonal of all of them is rounding
                 self._left[proposed] = 0.0
                 continue
             part = self._between(new, slice(0, n)) - rows[:r, new].T @ rows[:r]
             columns = scipy.linalg.solve_triangular(triangle, part, lower=True)
+            columns[:, self._pivots[:r]] = 0.0  # nothing is left there: not even rounding
+            columns[:, new] = triangle.T
             self._add(columns.astype(self._dtype, copy=False), new)
         made = slice(first, self._r)
         return Piece(rows[made].astype(self._dtype, copy=False), self._pivots[made].copy())
@@ -261,21 +264,24 @@ class _Elimination:
         rows[...] = columns
         self._left -= np.einsum("rn,rn->n", rows, rows)
         self._left[self._left <= self._noise] = 0.0
+        self._left[pivots] = 0.0
         self._pivots[self._r : stop], self._r = pivots, stop
 
 
 def _accept(
-    rest: Floats, noise: Floats, most: int, rng: np.random.Generator
+    proposed: Ints, rest: Floats, noise: Floats, most: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Accept proposals by what is left of their diagonal once the accepted ones are eliminated.
 
     Parameters
     ----------
+    proposed : (b,) intp
+        The proposals, each of which is accepted once at most.
     rest : (b, b) float64
         What is left of K at the proposals, which were drawn in proportion to its diagonal.  It is
         overwritten.
     noise : (b,) float64
-        Diagonal below which a proposal is rejected.
+        Diagonal below which a proposal is rejected.  It is overwritten.
     most : int
         Most proposals to accept.
     rng : numpy.random.Generator
@@ -298,6 +304,7 @@ def _accept(
             column = rest[:, i] / np.sqrt(rest[i, i])
             factor[:, len(accepted)] = column
             rest -= np.outer(column, column)
+            noise[proposed == proposed[i]] = np.inf
             accepted.append(i)
     places = np.array(accepted, dtype=np.intp)
     return places, np.tril(factor[places, : len(places)])
