@@ -109,38 +109,39 @@ def check_method(
         case Part.LAPLACIAN:
             raise _refused_laplacian(method, refusal, given=has_laplacian)
         case Part.CLASSES:
-            able = methods_for(replace(problem, targets=None))
             raise SpecError(
                 "method",
                 f"{method.name} with labels of shape {labels.shape}, but it {refusal.reason}",
-                f"{refusal.others}: {one_of(able)}",
+                _others(refusal, problem),
                 "Or call it for one column at a time",
             )
-        case Part.WEIGHTS:
-            able = methods_for(replace(problem, targets=None))
-            found = f"weights for {method.name}, which {refusal.reason}"
-            expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
-            raise SpecError("weights", found, expected)
+        case Part.WEIGHTS | Part.GROUPS:
+            word = refusal.part.value
+            found = f"{word} for {method.name}, which {refusal.reason}"
+            raise SpecError(word, found, f"{refusal.expected}, or {_others(refusal, problem)}")
         case Part.FOLDS:
             raise SpecError("folds", f"{folds}", refusal.expected, "Lower it, or omit it")
-        case Part.GROUPS:
-            able = methods_for(replace(problem, targets=None))
-            found = f"groups for {method.name}, which {refusal.reason}"
-            expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
-            raise SpecError("groups", found, expected)
         case Part.FACTORS:
-            able = methods_for(ProblemFacts(factors=True))
             found = f"{method.name} on a bank of factors, but it {refusal.reason}, which half of "
             found += f"this machine's memory holds up to {in_memory:,} points"
-            expected = f"{refusal.others}: {one_of(able)}"
-            raise SpecError("method", found, expected, "Or make the bank with another backend")
+            others = _others(refusal, ProblemFacts(factors=True))
+            raise SpecError("method", found, others, "Or make the bank with another backend")
         case Part.LABELS:
-            distinct = next(column for column in columns if not _fits(column, target))
-            found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
-            hint = ""
-            if set(distinct) == {0.0, 1.0} and target is Target.CLASSES:
-                hint = "Write np.where(y == 1, 1, -1)"
-            raise GramError("y", found, refusal.expected, hint)
+            raise _refused_labels(columns, target, refusal)
+
+
+def _others(refusal: Refusal, problem: ProblemFacts) -> str:
+    """Return the words for methods that take a problem, whatever its labels, with their names."""
+    return f"{refusal.others}: {one_of(methods_for(replace(problem, targets=None)))}"
+
+
+def _refused_labels(columns: Sequence[list[float]], target: Target, refusal: Refusal) -> GramError:
+    """Return the error of the first column of distinct labels that do not fit."""
+    distinct = next(column for column in columns if not _fits(column, target))
+    found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
+    is_binary = set(distinct) == {0.0, 1.0} and target is Target.CLASSES
+    hint = "Write np.where(y == 1, 1, -1)" if is_binary else ""
+    return GramError("y", found, refusal.expected, hint)
 
 
 def _refused_laplacian(method: Method, refusal: Refusal, *, given: bool) -> SpecError:
