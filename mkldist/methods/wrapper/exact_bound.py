@@ -29,8 +29,11 @@ def exact_bound(
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
+    points = yield from binding_forms(problem, solution)
+    if not points:
+        return 0.0  # no machine's value is negative
     cuts = DualCuts(problem.n_kernels)
-    for height, q in (yield from binding_forms(problem, solution)):
+    for height, q in points:
         cuts.add(height, q)
     return cuts.minimum(solution.objective).bound
 
@@ -50,12 +53,15 @@ def binding_forms(
     Returns
     -------
     list of (float, (M,) float64)
-        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes.
+        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes.  Empty
+        where the method stopped before a dual point gave a bound above 0.
     """
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (
         state.binding if isinstance(state, BundleState | Binding) else ()
     )
+    if not points:
+        return []
     signed = np.array([point.alpha * problem.y for point in points])  # (J, n) or (J, n, k)
     q = yield from largest_forms(np.moveaxis(signed, 1, 0).reshape(n, -1))  # (M, J k)
     by_point = q.reshape(len(q), len(points), -1).sum(axis=2).T

@@ -159,8 +159,8 @@ def exact_bound(
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
-    [(height, q)] = yield from binding_forms(problem, solution)
-    return best_multiple(height, dual_norm(q, params.p))
+    points = yield from binding_forms(problem, solution)
+    return max((best_multiple(height, dual_norm(q, params.p)) for height, q in points), default=0.0)
 
 
 METHOD = Method(

@@ -32,3 +32,14 @@ def test_on_larger_kernels_it_stays_below_their_optimum(seed):
     found = plain_bank.run(exact_bound(problem, params, solution), larger)
     optimum = conic_optimum(larger, y, 1.0)
     assert 0.0 < found <= optimum * (1 + 1e-6)
+
+
+def test_what_stops_before_a_dual_point_gives_a_bound_is_bounded_by_zero():
+    rng = np.random.default_rng(0)
+    halves = rng.normal(size=(60, 20, 3))  # more kernels than the working set begins with
+    grams, y = halves @ halves.transpose(0, 2, 1), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    params = METHODS["simplemkl"].params(C=1e4, max_iter=1)
+    problem = plain_bank.problem(grams, y)
+    solution = plain_bank.run(METHODS["simplemkl"].solve(problem, params), grams)
+    assert solution.dual_objective == 0.0
+    assert plain_bank.run(exact_bound(problem, params, solution), grams) == 0.0
