@@ -328,6 +328,7 @@ class _Simulation:
             abandoned = self._queue.batch_failed(item, KILLED)
         self._recorded.update(one.run.id for one in abandoned)
         self.took.abandoned += len(abandoned)
+        self.took.seconds = self.now
 
     def _coordinate(self, seconds: float) -> None:
         """Keep the coordinator busy."""

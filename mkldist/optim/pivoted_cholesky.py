@@ -172,7 +172,7 @@ def pivoted_cholesky(
         piece = _begun_piece(begun, start)
         if piece is None and kept is not None:
             piece = kept.get(index)
-        if piece is not None:
+        if piece is not None and elimination.leads_to(piece):
             elimination.take(piece)
         else:
             rng = np.random.default_rng([*seed, index])
@@ -221,6 +221,14 @@ class _Elimination:
         """Share of the trace that is left."""
         return float(self._left.sum()) / self._total if self._total > 0.0 else 0.0
 
+    def leads_to(self, piece: Piece) -> bool:
+        """Return True if columns that are known are of what the pivots so far leave.
+
+        Columns that were made after pieces that are lost, and made again with other rounding, may
+        be of other pivots.
+        """
+        return not piece.columns[:, self._pivots[: self._r]].any()
+
     def take(self, piece: Piece) -> None:
         """Take columns that are known."""
         self._add(piece.columns, piece.pivots)
@@ -233,8 +241,8 @@ class _Elimination:
             proposed = rng.choice(n, size=PROPOSALS, p=self._left / self._left.sum())
             at_proposed = rows[:r, proposed]
             rest = self._between(proposed, proposed) - at_proposed.T @ at_proposed
-            noise = self._noise[proposed]
-            accepted, triangle = _accept(proposed, rest, noise, first + most - r, rng)
+            noise, room = self._noise[proposed], first + most - r
+            accepted, triangle = _accept(proposed, rest, noise, room, rng)
             new = proposed[accepted]
             if not len(new):  # the diagonal of all of them is rounding
                 self._left[proposed] = 0.0
@@ -281,7 +289,7 @@ def _accept(
         What is left of K at the proposals, which were drawn in proportion to its diagonal.  It is
         overwritten.
     noise : (b,) float64
-        Diagonal below which a proposal is rejected.  It is overwritten.
+        Diagonal below which a proposal is rejected.
     most : int
         Most proposals to accept.
     rng : numpy.random.Generator
@@ -296,15 +304,16 @@ def _accept(
     """
     limits = rng.random(len(rest)) * np.diagonal(rest)
     accepted: list[int] = []
+    is_open = np.ones(len(rest), dtype=bool)
     factor = np.zeros((len(rest), min(most, len(rest))))
     for i in range(len(rest)):
         if len(accepted) == most:
             break
-        if rest[i, i] > max(limits[i], noise[i]):
+        if is_open[i] and rest[i, i] > max(limits[i], noise[i]):
             column = rest[:, i] / np.sqrt(rest[i, i])
             factor[:, len(accepted)] = column
             rest -= np.outer(column, column)
-            noise[proposed == proposed[i]] = np.inf
+            is_open[proposed == proposed[i]] = False
             accepted.append(i)
     places = np.array(accepted, dtype=np.intp)
     return places, np.tril(factor[places, : len(places)])

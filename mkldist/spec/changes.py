@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from mkldist.spec.model import SweepSpec
 
 NAMES = ("label", "name", "family")  # keys that tell entries of a list apart, the first that is set
-NO_RESULT = ("description", "memory", "outputs", "wall_time")  # keys on which no result depends
+NO_RESULT = ("description", "outputs", "wall_time")  # keys on which no result depends
 
 
 def changes(file: SweepSpec, run: SweepSpec) -> list[str]:

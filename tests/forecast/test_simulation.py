@@ -168,6 +168,7 @@ def test_a_run_whose_workers_always_die_is_abandoned(monkeypatch):
     took = simulated([3.0], Crew(1, deaths_per_hour=1.0))
     assert took.abandoned == 1
     assert took.deaths == 2 * MAX_ATTEMPTS
+    assert took.seconds == took.deaths + (took.deaths - 1) * RESTART_SECONDS
 
 
 def test_a_seed_gives_one_outcome():

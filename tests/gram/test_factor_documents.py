@@ -42,7 +42,7 @@ def test_a_changed_byte_is_told_or_harmless():
         assert outcome in (None, (shape, {"label": "some"}))
 
 
-@pytest.mark.parametrize("fact", [b'"version": 1', b'"piece": 100', b'"n_points": 120'])
+@pytest.mark.parametrize("fact", [b'"version": 2', b'"piece": 100', b'"n_points": 120'])
 def test_a_changed_fact_is_damage_and_not_another_layout(fact):
     content = documents(FactorShape(3, 120, "float64"), {"label": "some"})
     assert fact in content[GROUP]

@@ -203,6 +203,18 @@ def test_a_piece_is_the_same_whoever_makes_it():
         assert_array_equal(one_by_one[index].pivots, at_once[index].pivots)
 
 
+def test_a_piece_that_was_made_after_other_pivots_is_made_again():
+    K, kept, others = MATRICES["narrow"], Kept(), Kept()
+    factorised(K, 150, kept=kept)
+    factorised(K, 100, kept=others, seed=1)
+    kept[0] = others[0]  # as if it was lost, and another machine had made it
+    stale = kept[1]
+    found = factorised(K, 150, kept=kept)
+    assert kept[1] is not stale
+    assert len(set(found.pivots.tolist())) == found.rank
+    assert_allclose(found.values @ found.values.T, K, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["smooth", "narrow", "duplicates", "rank deficient"])
 def test_columns_of_single_precision_leave_its_rounding(name):
     K, kept = MATRICES[name], Kept()

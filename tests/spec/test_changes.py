@@ -41,7 +41,7 @@ def file(tmp_path):
     ("overrides", "said"),
     [
         ([], []),
-        (["wall_time=2h", "memory=1GiB", "outputs.keep_banks=false"], []),  # no result depends on
+        (["wall_time=2h", "outputs.keep_banks=false"], []),  # no result depends on
         (["splits.repeats=5"], ["splits.repeats = 5, not 20"]),
         (["methods.level.C=[1]"], ["methods.level.C = [1], not [1, 10]"]),
         (['datasets=[{name="wine"}]'], ["datasets: 1 of 2"]),

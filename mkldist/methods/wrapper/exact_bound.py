@@ -53,8 +53,8 @@ def binding_forms(
     Returns
     -------
     list of (float, (M,) float64)
-        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes.  Empty
-        where the method stopped before a dual point gave a bound above 0.
+        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes;
+        none where the method stopped before a dual point gave a bound above 0.
     """
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (
