@@ -8,8 +8,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.facts import BankFacts
-from mkldist.resolve.factor_choice import memory_of
-from mkldist.solvers.most_points import most_points
+from mkldist.resolve.factor_choice import memory_of, most_points_of
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec
@@ -68,7 +67,7 @@ def _refused(
 ) -> SpecError:
     """Return the error of a method that cannot solve on a bank of factors."""
     n_bytes = memory_of(spec)
-    most = most_points(grid.method, next(iter(grid.points)), n_kernels, n_bytes)
+    most = most_points_of(grid, n_kernels, n_bytes)
     return SpecError(
         f"methods.{entry.key}",
         f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}, which "

@@ -58,10 +58,12 @@ def _fits(
     """Return True if memory holds the matrices of every solver on a bank."""
     n_bytes = memory_of(spec)
     own = (grids[entry.key] for entry in spec.methods if entry.runs_on(bank))
-    return all(
-        n_points <= most_points(grid.method, next(iter(grid.points)), n_kernels, n_bytes)
-        for grid in own
-    )
+    return all(n_points <= most_points_of(grid, n_kernels, n_bytes) for grid in own)
+
+
+def most_points_of(grid: MethodGrid, n_kernels: int, n_bytes: int) -> int:
+    """Return the most points on which memory holds what a solver needs at every setting."""
+    return min(most_points(grid.method, point, n_kernels, n_bytes) for point in grid.points)
 
 
 def memory_of(spec: SweepSpec) -> int:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
@@ -325,12 +326,14 @@ class SweepLoop:
         """
         if self._post_box is None:
             return
-        for record in self._post_box.take():
-            if not self._is_recorded(record.id):
+        for sent in self._post_box.take():
+            kept = retried(partial(self._store.read, sent.id))
+            if kept is None or kept.state is RunState.FAILED:
+                kept = sent
                 with writing(self._store.directory):
-                    self._store.write(record)
-            if record.id in self._planned:
-                self._take_state(record.id, str(record.state))
+                    self._store.write(sent)
+            if kept.id in self._planned:
+                self._take_state(kept.id, str(kept.state))
 
     def _take_state(self, run_id: str, state: str) -> None:
         """Note the state of a recorded run."""

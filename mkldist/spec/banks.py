@@ -75,7 +75,8 @@ class BankSpec(Model):
         (),
         description='`["factors"]` lets `backend = "auto"` choose factors for a data set on which '
         "the matrices of some solver on the bank do not fit in memory: the sweep's `memory`, or "
-        "else that of this machine.",
+        "else that of this machine. One solver has all of it there, so that the choice is the "
+        "same for any workers and threads.",
     )
     rank: Annotated[int, Field(ge=1)] | None = Field(
         None,

@@ -7,8 +7,11 @@ import tomllib
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
+from mkldist.resolve.factor_choice import most_points_of
 from mkldist.resolve.resolved import resolve
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import SweepSpec
 
@@ -55,6 +58,14 @@ def test_factors_are_chosen_by_name_where_matrices_do_not_fit(tmp_path, memory, 
     plan = make_plan(spec, found.facts, found.banks, found.grids, 1, None)
     backends = {bank.dataset: bank.spec.backend for bank in plan.banks}
     assert [backends[name] for name in ("small", "large")] == expected
+
+
+def test_the_setting_that_needs_most_memory_decides():
+    level = METHODS["level"]
+    points = [level.params(acceleration=words) for words in ("none", "working-set")]
+    grids = [MethodGrid(level, {}, tuple(some)) for some in (points, points[::-1], *zip(points))]
+    both, reversed_both, *alone = (most_points_of(grid, 10**6, 2**30) for grid in grids)
+    assert both == reversed_both == min(alone) < max(alone)
 
 
 def test_methods_that_need_matrices_are_refused_only_where_factors_are_chosen(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 from mkldist.errors import OutOfTimeError, OutputError, UnfitClusterError
 from mkldist.gram.node_folders import NodeFolders
+from mkldist.results.state import RunState
 from mkldist.run import other_machines, roster, shared_places
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
@@ -114,6 +115,22 @@ def test_records_of_runs_that_are_not_asked_for_any_more_are_kept(tmp_path, clie
     outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
     assert (outcome.computed, outcome.waiting) == (6, 0)
     assert len(records(tmp_path / "small")) == 6 + n_kept
+
+
+def test_a_record_of_a_complete_run_replaces_that_of_a_failed_one(tmp_path, client, monkeypatch):
+    on_other_machines(monkeypatch, Sharing(False, False))
+    real = PostBox.take
+
+    def between_failures(box):  # as of workers that were thought lost
+        for record in real(box):
+            failed = replace(record, state=RunState.FAILED, error="died")
+            yield from (failed, record, failed)
+
+    monkeypatch.setattr(PostBox, "take", between_failures)
+    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
+    assert (outcome.computed, outcome.failed) == (6, 0)
+    states = [record.state for record in records(tmp_path / "small").values()]
+    assert states == [RunState.COMPLETE] * 6
 
 
 def test_a_batch_that_dies_after_its_first_record_leaves_it_done(tmp_path, client, monkeypatch):
