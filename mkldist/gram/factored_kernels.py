@@ -73,8 +73,8 @@ def limits_of(spec: BankSpec, n_bytes: int | None = None) -> FactorLimits:
     return FactorLimits(spec.rank, tolerance, n_bytes)
 
 
-def least_bytes(n_kernels: int, n_points: int, limits: FactorLimits, threads: int) -> int:
-    """Return the most bytes that all factors take before any goes on, and those in the making."""
+def first_bytes(n_kernels: int, n_points: int, limits: FactorLimits, threads: int) -> int:
+    """Return the bytes that the first factors of all kernels may take, and those in the making."""
     return (n_kernels + threads) * factor_bytes(n_points, limits.first(n_points))
 
 

@@ -7,7 +7,7 @@ from mkldist.errors import DataError
 from mkldist.gram.factored_kernels import (
     FactoredKernels,
     begin_factors,
-    least_bytes,
+    first_bytes,
     limits_of,
 )
 from mkldist.gram.sources import BankSource
@@ -30,7 +30,7 @@ def factored(source: BankSource, spec: BankSpec, seed: int) -> FactoredKernels:
     most = int(SHARE_OF_MEMORY * physical_memory())
     limits = limits_of(spec, most)
     n, M, threads = source.n_points, source.n_kernels, min(n_processors(), MOST_THREADS)
-    needed = least_bytes(M, n, limits, threads)
+    needed = first_bytes(M, n, limits, threads)
     if needed > most:
         raise DataError(
             "backend",

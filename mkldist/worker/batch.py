@@ -287,7 +287,8 @@ class _Batch:
         values: dict[str, Floats],
     ) -> object:
         """Keep the solution of a subproblem; return its state, from which the next may start."""
-        if subproblem.run.is_followed and solution.state is not None:
+        may_start_others = subproblem.run.is_followed and not self.scorer.ref.plan.is_factored
+        if may_start_others and solution.state is not None:
             STATES.keep(subproblem.key, solution.state)
         # The state is for the next solver alone: kept with the solution, it would fill memory.
         kept = replace(solution, state=None)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
+from mkldist.gram.factored_kernels import FactorLimits, begin_factors, first_bytes
 from mkldist.gram.passes import answer
 from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Quadratic
@@ -169,8 +169,8 @@ def test_a_factor_that_is_its_kernel_cannot_grow(few):
 
 
 def test_the_least_memory_is_that_of_the_first_columns():
-    assert least_bytes(10, 1000, FactorLimits(), 2) == 12 * 100 * 1000 * 8
-    assert least_bytes(10, 1000, FactorLimits(rank=7), 2) == 12 * 7 * 1000 * 8
+    assert first_bytes(10, 1000, FactorLimits(), 2) == 12 * 100 * 1000 * 8
+    assert first_bytes(10, 1000, FactorLimits(rank=7), 2) == 12 * 7 * 1000 * 8
 
 
 def test_factors_that_grow_give_back_the_memory_of_the_shorter_ones(few, monkeypatch):
