@@ -175,9 +175,9 @@ class Roster:
         """
         return {worker: there[worker] for worker in self._sound(there)}
 
-    def left_out(self) -> tuple[str, ...]:
-        """Return the addresses of the workers that the sweep does not use."""
-        return tuple(one for one in list(self._examined) if not self._is_sound(one))
+    def admitted(self) -> tuple[str, ...]:
+        """Return the addresses of the workers that the sweep may use, of those that ever came."""
+        return tuple(one for one in list(self._examined) if self._is_sound(one))
 
     def lines(self) -> Iterator[str]:
         """Yield a line on each worker that was left out, or fell silent, since the last call."""

@@ -158,9 +158,9 @@ class SweepLoop:
         batches = max(1, self._queue.unfinished_batches)
         return min(self._tasks.threads_of_a_machine or self._threads() or batches, batches)
 
-    def _left_out(self) -> tuple[str, ...]:
-        """Return the addresses of the workers that may do no task."""
-        return () if self._roster is None else self._roster.left_out()
+    def _admitted(self) -> tuple[str, ...] | None:
+        """Return the addresses of the workers that may do tasks; None for all."""
+        return None if self._roster is None else self._roster.admitted()
 
     def _submit(self) -> bool:
         """Submit a task for every idle thread; return True if there was any."""
@@ -173,7 +173,7 @@ class SweepLoop:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
                 settings = self._work.settings
                 task = BatchTask(
-                    ref, item.runs, settings, self._n_at_once(), item.builds, self._left_out()
+                    ref, item.runs, settings, self._n_at_once(), item.builds, self._admitted()
                 )
                 self._tasks.submit(item, solve_batch, task)
             submitted = True

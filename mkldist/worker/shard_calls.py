@@ -30,7 +30,7 @@ def open_sharded(
     ref: BankRef,
     memory_limit: int | None,
     stack: ExitStack,
-    left_out: Collection[str] = (),
+    admitted: Collection[str] | None = None,
     *,
     forgets: bool,
 ) -> ShardedBank:
@@ -44,8 +44,8 @@ def open_sharded(
         Bytes that the sweep allows a worker.
     stack : ExitStack
         Ends the calls and the connection to the other workers.
-    left_out : collection of str
-        Addresses of workers that keep no shard.
+    admitted : collection of str, optional
+        Addresses of the workers that may keep shards; None for all.
     forgets : bool
         True if workers are to drop their shards at the end.
 
@@ -56,12 +56,12 @@ def open_sharded(
     """
     client = None if this_worker() is None else _client(stack)
     most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
-    n_workers = 1 if client is None else len(client.nthreads().keys() - set(left_out))
+    n_workers = 1 if client is None else len(_homes(client, admitted))
     cuts = cut(shape, most, n_workers)
     shards = [Shard(ref, kernels, most) for kernels in cuts]
     calls: CallsHere | CallsToWorkers = CallsHere(shards)
     if client is not None:
-        calls = CallsToWorkers(client, shards, left_out, forgets=forgets)
+        calls = CallsToWorkers(client, shards, admitted, forgets=forgets)
     stack.callback(calls.close)
     bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
     bank.load()
@@ -124,8 +124,8 @@ class CallsToWorkers:
         Client of a task, which has left its thread pool.
     shards : sequence of Shard
         The shards.
-    left_out : collection of str
-        Addresses of workers that keep none.
+    admitted : collection of str, optional
+        Addresses of the workers that may keep some; None for all.
     forgets : bool
         True if workers are to drop their shards at the end.
     """
@@ -134,12 +134,12 @@ class CallsToWorkers:
         self,
         client: Client,
         shards: Sequence[Shard],
-        left_out: Collection[str] = (),
+        admitted: Collection[str] | None = None,
         *,
         forgets: bool,
     ) -> None:
         self._client: Any = client
-        self._left_out = frozenset(left_out)
+        self._admitted = admitted
         self._shards = [self.put(shard) for shard in shards]
         self._versions = self.put(versions_here())
         self._forgets = forgets
@@ -153,7 +153,7 @@ class CallsToWorkers:
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
         """See :meth:`mkldist.gram.sharded.ShardCalls.call`."""
         if not self._looked:
-            workers = sorted(self._client.nthreads().keys() - self._left_out)
+            workers = _homes(self._client, self._admitted)
             self._homes = placed(len(self._shards), workers, self._homes)
             self._looked = True
         known = self._versions, self._shards[shard]
@@ -181,6 +181,12 @@ class CallsToWorkers:
             workers=[home],
             allow_other_workers=True,
         )
+
+
+def _homes(client: Any, admitted: Collection[str] | None) -> list[str]:
+    """Return the addresses of the workers that are there and may keep shards."""
+    there = client.nthreads()
+    return sorted(there if admitted is None else there.keys() & set(admitted))
 
 
 def placed(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:

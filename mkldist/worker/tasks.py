@@ -75,8 +75,8 @@ class BatchTask:
         Batches that may be done at the same time on the worker's machine, this one included.
     builds : bool
         True to build the blocks that the bank lacks; otherwise the bank is complete.
-    left_out : tuple of str
-        Addresses of workers that hold no shard of a bank.
+    admitted : tuple of str, optional
+        Addresses of the workers that may hold shards of a bank; None for all.
     """
 
     ref: BankRef
@@ -84,7 +84,7 @@ class BatchTask:
     settings: BatchSettings
     n_at_once: int = 1
     builds: bool = False
-    left_out: tuple[str, ...] = ()
+    admitted: tuple[str, ...] | None = None
 
     @property
     def key(self) -> str:
@@ -233,7 +233,7 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         buffer.clear()  # this task needs the memory for other things
     if ref.plan.sharded:
         of_worker, forgets = task.settings.memory_limit, not task.settings.own_workers
-        sharded = open_sharded(ref, of_worker, stack, task.left_out, forgets=forgets)
+        sharded = open_sharded(ref, of_worker, stack, task.admitted, forgets=forgets)
         return _Opened(sharded)
     SHARDS.clear()  # as above
     if ref.plan.is_factored:

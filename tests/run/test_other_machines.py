@@ -45,8 +45,8 @@ class Admitting:
     def sound(self, there):
         return there
 
-    def left_out(self):
-        return ()
+    def admitted(self):
+        return None
 
     def lines(self):
         return ()
@@ -240,7 +240,7 @@ def test_workers_that_cannot_be_used_are_left_out_in_one_line_each(monkeypatch):
         "worker e is left out: version 1 of mkldist; version 2 here",
     ]
     assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
-    assert set(one.left_out()) == {"b", "c", "e"}
+    assert set(one.admitted()) == {"a", "d"}
     assert sorted(cluster.examined) == ["a", "b", "c", "d", "e"]  # each once
 
 
@@ -248,6 +248,7 @@ def test_a_worker_that_does_not_answer_is_asked_again(monkeypatch):
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": "silent"})
     one, lines = first(cluster)
     assert (lines, one.sound(cluster.nthreads())) == ([], {"a": 2})
+    assert one.admitted() == ("a",)
     assert later(cluster, one, b=BOTH) == []
     assert one.sound(cluster.nthreads()) == {"a": 2, "b": 2}
 
@@ -256,6 +257,7 @@ def test_a_frozen_worker_stops_neither_sound_ones_nor_those_that_join_later(monk
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": "frozen"})
     one, lines = first(cluster)
     assert (lines, one.sound(cluster.nthreads())) == ([], {"a": 2})
+    assert one.admitted() == ("a",)
     assert later(cluster, one, c="frozen", d=BOTH) == []
     assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
     monkeypatch.setattr(roster, "SILENCE_NOTE_SECONDS", 0.0)

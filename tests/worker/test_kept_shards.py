@@ -136,10 +136,10 @@ class Workers:
         self.homes.append(workers)
 
 
-def test_workers_that_are_left_out_keep_no_shard():
-    for left_out, homes in (((), [["a"], ["b"]]), (["a"], [["b"], ["b"]])):
+def test_workers_that_are_not_admitted_keep_no_shard():
+    for admitted, homes in ((None, [["a"], ["b"]]), (["b", "gone"], [["b"], ["b"]])):
         client = Workers()
-        calls = CallsToWorkers(client, ["first", "second"], left_out, forgets=False)
+        calls = CallsToWorkers(client, ["first", "second"], admitted, forgets=False)
         for shard in range(2):
             calls.call(shard, "work")
         assert client.homes == homes
