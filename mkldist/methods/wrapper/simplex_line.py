@@ -93,11 +93,14 @@ class SimplexPath:
     def _knots(self) -> Floats:
         """Return the knots up to the one at which nothing moves or the reference is used up."""
         order = np.argsort(self._leaving)
-        order = order[np.isfinite(self._leaving[order])]
+        leaves = np.isfinite(self._leaving)
+        order = order[leaves[order]]
         knots = np.concatenate([[0.0], self._leaving[order]])
         others = np.where(np.arange(len(self._d)) == self._reference, 0.0, self._D)
-        # On the piece after each knot the reference loses what the kernels left there gain.
-        rates = -(others.sum() - np.concatenate([[0.0], np.cumsum(others[order])]))
+        # On the piece after each knot the reference loses what the kernels left there gain.  Large
+        # entries leave first: sums over those that are left keep the digits of the small ones.
+        left = np.concatenate([np.cumsum(others[order][::-1])[::-1], [0.0]])
+        rates = -(float(others[~leaves].sum()) + left)
         shares = self._d[self._reference] + np.concatenate(
             [[0.0], np.cumsum(rates[:-1] * np.diff(knots))]
         )
@@ -114,13 +117,15 @@ class SimplexPath:
         return distinct
 
     def weights(self, knot: int) -> Floats:
-        """Return the weights at a knot."""
+        """Return the weights at a knot, a point of the simplex."""
+        if knot == 0:
+            return self._d.copy()
         step = float(self.knots[knot])
         d = np.where(self._leaving > step, np.maximum(self._d + step * self._D, 0.0), 0.0)
         d[self._reference] = 0.0
         if not (self._uses_up and knot == self.end):
             d[self._reference] = max(1.0 - float(d.sum()), 0.0)
-        return d
+        return normalised(d, self._d)
 
     def direction(self, knot: int) -> Floats:
         """Return the direction on the piece after a knot; zero after the last."""

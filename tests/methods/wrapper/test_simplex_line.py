@@ -98,3 +98,21 @@ def test_a_kernel_that_grows_by_next_to_nothing_ends_no_path_at_infinity():
     assert np.isfinite(path.knots).all()
     for knot in range(len(path.knots)):
         assert path.weights(knot).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_weights_stay_on_the_simplex_along_directions_of_unlike_scales(seed):
+    rng = np.random.default_rng(seed)
+    size = rng.integers(2, 12)
+    d = rng.dirichlet(np.ones(size)) * (rng.random(size) < 0.7)
+    d[reference := int(d.argmax())] += 0.1
+    d /= d.sum()
+    D = rng.normal(size=size) * 10.0 ** rng.uniform(-10.0, 20.0, size)
+    D[(d == 0.0) & (D < 0.0)] = 0.0
+    D[reference] = 0.0
+    D[reference] = -D.sum()
+    path = SimplexPath(d, D, reference)
+    for knot in range(len(path.knots)):
+        weights = path.weights(knot)
+        assert weights.min() >= 0.0
+        assert weights.sum() == pytest.approx(1.0, abs=1e-14)
