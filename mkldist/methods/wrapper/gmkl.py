@@ -108,7 +108,8 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + _rounding(at)))
+        lower = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
+        bounds.update(at.d, at.svm, F, lower)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
@@ -205,10 +206,10 @@ class MeanDuals:
         self._alphas: list[Floats] = []
         self._forms = CuttingPlanes(n_kernels)
 
-    def lower_bound(self, alpha: Floats, q: Floats) -> float:
+    def lower_bound(self, alpha: Floats, height: float, q: Floats) -> float:
         """Return the dual value of a machine's alpha, or that of the best mean if it is greater.
 
-        The alpha of which means are taken are scaled to sum to 1.  By convexity the quadratic
+        The alpha of which means are taken are scaled to height 1.  By convexity the quadratic
         forms of a mean are at most the means of their forms.  A matrix game finds the mean whose
         largest form is least by that bound.
 
@@ -216,11 +217,12 @@ class MeanDuals:
         ----------
         alpha : (n,) float64
             Dual variables.
+        height : float
+            Lower bound of ``1'alpha`` less what a rest of ``y'alpha`` costs.
         q : (M,) float64
             Upper bounds of their quadratic forms ``q_m(alpha*y)``.
         """
-        own = self._scaled(alpha, float(q.max()))
-        height = float(alpha.sum())
+        own = self._scaled(alpha, height, float(q.max()))
         if height <= 0.0:
             return own
         self._alphas.append(alpha / height)
@@ -228,21 +230,23 @@ class MeanDuals:
         game = self._forms.minimum()
         parts = np.flatnonzero(game.rows)
         mean = np.sum([game.rows[j] * self._alphas[j] for j in parts], axis=0)
-        return max(own, self._scaled(mean, -game.bound))
+        return max(own, self._scaled(mean, 1.0, -game.bound))
 
-    def _scaled(self, alpha: Floats, largest: float) -> float:
+    def _scaled(self, alpha: Floats, height: float, largest: float) -> float:
         """Return the dual value of `alpha` times the largest factor that is feasible.
 
         Parameters
         ----------
         alpha : (n,) float64
             Dual variables, non-negative.
+        height : float
+            As for :meth:`lower_bound`.
         largest : float
             Upper bound of their quadratic forms.
         """
         in_box = self._C / max(float(alpha.max()), TINY)
         in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))
-        return min(in_box, in_balls) * float(alpha.sum())
+        return min(in_box, in_balls) * max(height, 0.0)
 
 
 METHOD = Method(

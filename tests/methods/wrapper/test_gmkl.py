@@ -7,6 +7,7 @@ import pytest
 
 from mkldist.gram.requests import Matvec, Quadratic
 from mkldist.methods.registry import METHODS
+from mkldist.methods.wrapper.gmkl import MeanDuals
 from tests.methods import instances, plain_bank
 
 SIGMAS = (0.1, 1.0, 20.0)
@@ -104,3 +105,14 @@ def test_no_kernel_at_all_has_no_second_derivative():
     solution = solve("gmkl", grams, y, C=0.02, sigma=0.05, tol=1e-6, newton=10.0)
     assert solution.converged
     assert solution.kernel_weights[0] == 0.0
+
+
+def test_what_a_rest_of_the_balance_costs_lowers_the_bound():
+    rng = np.random.default_rng(0)
+    alpha, q = rng.uniform(0.1, 1.0, 12), rng.uniform(0.5, 2.0, 5)
+    total = float(alpha.sum())
+    exact = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, total, q)
+    assert exact == pytest.approx(np.sqrt(2.0 / q.max()) * total)
+    for height in (0.9 * total, -0.1):
+        bound = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, height, q)
+        assert bound == pytest.approx(max(height, 0.0) / total * exact)
