@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Request
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
+from mkldist.optim.factored_matrix import Gram, diagonal_of
+from mkldist.optim.form_rounding import form_rounding
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Bounds
@@ -27,7 +31,35 @@ class Best(NamedTuple):
     z: PrimalPoint
 
 
-def dual_value(machine: PrimalMachine, weights: WeightSet, r: Floats, b: float, q: Floats) -> float:
+def primal_value(machine: PrimalMachine, K: Gram, z: PrimalPoint) -> float:
+    """Return F at a point, and the most that rounding may have taken from it.
+
+    Parameters
+    ----------
+    machine : PrimalMachine
+        The machine's regularisation.
+    K : (n, n) float64 or FactoredMatrix
+        Combined kernel of the point.
+    z : PrimalPoint
+        The point.
+    """
+    form = form_rounding(float(z.alpha @ z.f), energy(K, z.alpha), len(z.alpha))
+    return z.value + 0.5 * machine.lam * form
+
+
+def energy(K: Gram, v: Floats) -> float:
+    """Return ``sum_i K_ii v_i^2``, with which the rounding of ``v'K v`` grows."""
+    return float(diagonal_of(K) @ v**2)
+
+
+def dual_value(
+    machine: PrimalMachine,
+    weights: WeightSet,
+    r: Floats,
+    b: float,
+    q: Floats,
+    energy_of_a: float = 0.0,
+) -> float:
     """Return the dual value of a feasible residual: a lower bound of J for all weights.
 
     Parameters
@@ -42,8 +74,11 @@ def dual_value(machine: PrimalMachine, weights: WeightSet, r: Floats, b: float, 
         A bias near the optimal one; it only saves digits.
     q : (M,) float64
         ``a'K_m a`` at ``a = r / lam``.
+    energy_of_a : float
+        The :func:`energy` of a with the combined kernel, for the rounding of the forms.
     """
-    return machine.loss.dual_value(r, b) - 0.5 * machine.lam * weights.largest(q)
+    largest = q + form_rounding(q, np.full_like(q, energy_of_a), len(r))
+    return machine.loss.dual_value(r, b) - 0.5 * machine.lam * weights.largest(largest)
 
 
 def best_solution(

@@ -25,6 +25,8 @@ from mkldist.methods.primal.certificate import (
     Best,
     best_solution,
     dual_value,
+    energy,
+    primal_value,
 )
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import feasible_weights
@@ -66,8 +68,9 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         flat = float(np.linalg.norm(z.Ks)) < params.chi_2  # line 6
         z = z if flat else machine.step(K, z)  # lines 5, 9 and 10
         r = loss.feasible(z.r)
-        value = dual_value(machine, weights, r, z.b, (yield Quadratic(r / lam)))
-        bounds.take(Best(d, z), z.value, value)
+        q = yield Quadratic(r / lam)
+        value = dual_value(machine, weights, r, z.b, q, energy(K, r / lam))
+        bounds.take(Best(d, z), primal_value(machine, K, z), value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stalled = flat or bounds.idle >= PATIENCE

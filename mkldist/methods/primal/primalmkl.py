@@ -52,7 +52,9 @@ from mkldist.methods.primal.certificate import (
     Best,
     best_solution,
     dual_value,
+    energy,
     exact_bound,
+    primal_value,
 )
 from mkldist.methods.primal.kernel_products import (
     memory_of_columns,
@@ -138,8 +140,8 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         # A pass: q_m at a = r / lam, which is alpha at the minimum over z, for the certificate.
         r = loss.feasible(now.z.r)
         forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
-        value = dual_value(machine, weights, r, now.z.b, forms.q)
-        bounds.take(Best(now.d, now.z), now.z.value, value)
+        value = dual_value(machine, weights, r, now.z.b, forms.q, energy(now.K, r / lam))
+        bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)

@@ -28,6 +28,8 @@ from mkldist.methods.primal.certificate import (
     Best,
     best_solution,
     dual_value,
+    energy,
+    primal_value,
 )
 from mkldist.methods.primal.kernel_products import Forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
@@ -93,7 +95,9 @@ class _Passes:
         self._centre_value = dual_value(self._machine, SIMPLEX, candidates.centre, start.b, q)
         self.lower, self.gap = self._centre_value, self._tol
 
-    def visit(self, r: Floats, b: float, upper: float) -> Generator[Request, Any, Floats]:
+    def visit(
+        self, r: Floats, b: float, upper: float, energy_of_a: float = 0.0
+    ) -> Generator[Request, Any, Floats]:
         """Bound the optimum from below by a feasible residual, and screen kernels.
 
         Returns
@@ -105,7 +109,7 @@ class _Passes:
         q = yield from self._kernels.visit_all(r[None] / lam)
         q = np.maximum(q[:, 0], 0.0)
         candidates.visited(r, lam * np.sqrt(q))
-        self._centre_value = dual_value(self._machine, SIMPLEX, r, b, q)
+        self._centre_value = dual_value(self._machine, SIMPLEX, r, b, q, energy_of_a)
         self.lower = max(self.lower, self._centre_value)
         gap = relative_gap(upper, self.lower)
         if math.isfinite(upper) and gap > self._tol:
@@ -135,10 +139,12 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
     for iteration in range(1, params.max_iter + 1):
         r, b = loss.feasible(now.z.r), now.z.b
         forms = Forms.of(r / lam, (yield Matvec(kernels.kernels, r / lam)))
-        value = dual_value(machine, SIMPLEX, r, b, forms.q)
-        on_set.take(Best(kernels.spread(now.d), now.z), now.z.value, value)
+        of_a = energy(now.K, r / lam)
+        value = dual_value(machine, SIMPLEX, r, b, forms.q, of_a)
+        best = Best(kernels.spread(now.d), now.z)
+        on_set.take(best, primal_value(machine, now.K, now.z), value)
         if relative_gap(on_set.upper, value) <= solved(params.tol, passes.gap, SOLVED):
-            q = yield from passes.visit(r, b, on_set.upper)
+            q = yield from passes.visit(r, b, on_set.upper, of_a)
             if relative_gap(on_set.upper, passes.lower) > params.tol:
                 newcomers = kernels.newcomers(q, float(forms.q.max()))
                 kernels.take(newcomers)
@@ -178,7 +184,7 @@ def _first(
         d = start.d[start.kernels]
         K = yield kernels.combination(d, thin=True)
         now = Iterate(d, K, machine(K, start.alpha))
-        yield from passes.screen(now.z.value, left=0.0)
+        yield from passes.screen(primal_value(machine, K, now.z), left=0.0)
         return now
     zeros = np.zeros(len(machine.loss.lower))
     b = machine.loss.best_bias(zeros)
