@@ -117,6 +117,8 @@ class Deformation:
     def rounding(self, reach: Floats, a: Floats, f: Floats, slopes: Floats) -> float:
         """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 
+        It is infinite where its squares are too large for a float64.
+
         Parameters
         ----------
         reach : (n,) float64
@@ -131,7 +133,8 @@ class Deformation:
         slope[self.labelled] += slopes
         stiff = self.stiffness(len(f))
         curved = float(np.sum(unsure[self.labelled] ** 2)) + float(stiff @ unsure**2)
-        curved += EPS * float(np.linalg.norm(stiff * f**2))
+        with np.errstate(over="ignore"):
+            curved += EPS * float(np.linalg.norm(stiff * f**2))
         return float(np.linalg.norm(slope * unsure)) + 0.5 * curved
 
     def rest_rounding(self, a: Floats, f: Floats) -> Floats:

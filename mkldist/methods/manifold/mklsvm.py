@@ -61,6 +61,8 @@ from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.trace import Trace
 
+TINY = float(np.finfo(np.float64).tiny)
+RESOLUTION = 1e-15  # of a factor, relative to the interval in which it is sought
 PATIENCE = 15  # iterations without a better bound after which only rounding is left
 REACH = 5.0  # by which the logarithm of a mixed weight may differ from the plain update's
 FLOOR = 1e-3  # of the first weights' mean: a kernel that looks useless at first may become useful
@@ -184,14 +186,20 @@ class _OnRay(NamedTuple):
 
 def _best_on_ray(machines: Machines, t: Floats, gamma_sigma: float) -> _OnRay:
     """Return the best lower bound among the feasible multiples of beta and z."""
-    quartic = gamma_sigma * float(t @ t)
+    with np.errstate(over="ignore"):
+        quartic = gamma_sigma * float(t @ t)
     gain, square = machines.gain, machines.roughness
     s = _best_factor(gain, square, quartic, machines.reach)
+    if s == 0.0:
+        return _OnRay(0.0, 0.0)
     return _OnRay(s * gain - s**2 * square - s**4 * quartic, s)
 
 
 def _best_factor(gain: float, square: float, quartic: float, reach: float) -> float:
-    """Return the maximiser of ``gain s - square s^2 - quartic s^4`` over [0, reach]."""
+    """Return the maximiser of ``gain s - square s^2 - quartic s^4`` over [0, reach].
+
+    It is 0, which is feasible too, where the maximiser is too small for a float64.
+    """
 
     def slope(s: float) -> float:
         return gain - 2.0 * square * s - 4.0 * quartic * s**3
@@ -202,9 +210,11 @@ def _best_factor(gain: float, square: float, quartic: float, reach: float) -> fl
     with np.errstate(divide="ignore", over="ignore"):
         end = min(end, float(np.divide(gain, 2.0 * square)))
         end = min(end, float(np.cbrt(np.divide(gain, 4.0 * quartic))))
+    if not RESOLUTION * end > TINY:
+        return 0.0
     if slope(end) >= 0.0:
         return end
-    return float(scipy.optimize.brentq(slope, 0.0, end, xtol=1e-15 * end))
+    return float(scipy.optimize.brentq(slope, 0.0, end, xtol=RESOLUTION * end))
 
 
 METHOD = Method(

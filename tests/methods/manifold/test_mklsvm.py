@@ -307,3 +307,16 @@ def test_edges(method, edge):
         assert solution.objective == pytest.approx(plain.objective, rel=1e-6)
     if edge == "zero kernels":
         assert solution.objective == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("gamma_a", [1e-15, 1e-8, 1.0])
+@pytest.mark.parametrize("scale", [1e-12, 1e10, 1e30])
+def test_kernels_of_unlike_scales_keep_their_bounds(scale, gamma_a):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(8, 2)), np.array([1.0, -1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
+    linear = x @ x.T
+    grams = np.array([scale * linear / np.trace(linear), 1e-12 * np.eye(8)])
+    problem = plain_bank.problem(grams, y, laplacian=8.0 * np.eye(8) - 1.0)
+    params = MKLSVMParams(gamma_a=gamma_a, gamma_i=1e3, max_iter=50)
+    solution = plain_bank.run(METHOD.solve(problem, params), grams)
+    assert 0.0 <= solution.dual_objective <= solution.objective * (1.0 + 1e-12)
