@@ -36,6 +36,8 @@ class TreeIndex:
         Names of the variables of each node with one number per run, coordinates left out.
     of_classes : dict of str to set of str
         Names of those with numbers or a text of each class.
+    run_ids : dict of str to array of str
+        Ids of the runs of each node; an empty text where there is none.
 
     Raises
     ------
@@ -49,14 +51,14 @@ class TreeIndex:
         self.scalars: dict[str, set[str]] = {}
         self.of_classes: dict[str, set[str]] = {}
         self.reopen()
-        self._run_ids = {node: self.read(node, RUN_ID.name) for node in self.nodes}
+        self.run_ids = {node: self.read(node, RUN_ID.name) for node in self.nodes}
 
     @cached_property
     def places(self) -> dict[str, tuple[str, Place]]:
         """Node and index of each run by its id."""
         return {
             run_id: (node, place)
-            for node, ids in self._run_ids.items()
+            for node, ids in self.run_ids.items()
             for run_id, place in zip(ids.ravel().tolist(), _indices(ids.shape), strict=True)
             if run_id
         }
@@ -112,7 +114,7 @@ class TreeIndex:
     def states(self) -> dict[str, RunState]:
         """Return the state of every run in the tree."""
         found: dict[str, RunState] = {}
-        for node, ids in self._run_ids.items():
+        for node, ids in self.run_ids.items():
             texts: list[str] = self.read(node, STATE.name).ravel().tolist()
             by_text = {text: RunState(text) for text in {*texts}}
             pairs = zip(ids.ravel().tolist(), texts, strict=True)
