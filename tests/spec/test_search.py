@@ -1,4 +1,4 @@
-"""The keys of `search`, its dimension `trial`, and the mistakes that can be made with the keys."""
+"""The keys of `search`, and the mistakes that can be made with them."""
 
 from __future__ import annotations
 
