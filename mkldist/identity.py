@@ -14,7 +14,6 @@ import numpy.typing as npt
 from mkldist.npy_header import LONGEST, npy_header
 
 _PIECE = 2**20
-_MARK = "\x00"  # which JSON writes otherwise
 
 
 def content_id(**parts: Any) -> str:
@@ -25,7 +24,7 @@ def content_id(**parts: Any) -> str:
     >>> content_id(a=1, b="x") == content_id(b="x", a=1)
     True
     """
-    return _id_of(_joined({name: json_text(part) for name, part in parts.items()}))
+    return _id_of(_document({name: json_text(part) for name, part in parts.items()}))
 
 
 class CommonParts:
@@ -39,23 +38,26 @@ class CommonParts:
 
     def __init__(self, **parts: Any) -> None:
         self._texts = {name: json_text(part) for name, part in parts.items()}
-        self._between: dict[tuple[str, ...], list[str]] = {}  # texts around others, by their names
+        self._templates: dict[tuple[str, ...], str] = {}  # of these parts, by the names of others
 
-    def id_with(self, **texts: str) -> str:
+    def id_with(self, texts: Mapping[str, str]) -> str:
         """Return the :func:`content_id` of these parts and of others, given as :func:`json_text`.
+
+        Parameters
+        ----------
+        texts : mapping of str to str
+            The other parts by name.
 
         Examples
         --------
-        >>> CommonParts(a=1).id_with(b=json_text("x")) == content_id(a=1, b="x")
+        >>> CommonParts(a=1).id_with({"b": json_text("x")}) == content_id(a=1, b="x")
         True
         """
-        names = tuple(sorted(texts))
-        if names not in self._between:
-            marked = self._texts | dict.fromkeys(names, _MARK)
-            self._between[names] = _joined(marked).split(_MARK)
-        first, *others = self._between[names]
-        rest = [texts[name] + after for name, after in zip(names, others, strict=True)]
-        return _id_of("".join([first, *rest]))
+        names = tuple(texts)
+        if names not in self._templates:
+            own = {name: text.replace("%", "%%") for name, text in self._texts.items()}
+            self._templates[names] = _document(own | {name: f"%({name})s" for name in names})
+        return _id_of(self._templates[names] % texts)
 
 
 def json_text(part: Any) -> str:
@@ -63,13 +65,13 @@ def json_text(part: Any) -> str:
     return json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _joined(texts: Mapping[str, str]) -> str:
-    """Return parts that are written as JSON as one text."""
-    return ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+def _document(texts: Mapping[str, str]) -> str:
+    """Return parts that are written as JSON as one document."""
+    return "{" + ",".join(f'"{name}":{texts[name]}' for name in sorted(texts)) + "}"
 
 
-def _id_of(text: str) -> str:
-    return hashlib.blake2b(f"{{{text}}}".encode(), digest_size=10).hexdigest()
+def _id_of(document: str) -> str:
+    return hashlib.blake2b(document.encode(), digest_size=10).hexdigest()
 
 
 def array_id(*arrays: npt.NDArray[Any] | None) -> str:

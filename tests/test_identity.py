@@ -24,7 +24,7 @@ def test_names_of_contents_with_common_parts_are_those_of_b2sum_too():
     # printf '{"after":"0f","bank":"ä","params":{"C":10.0,"tol":1e-06}}' | b2sum -l 80, ä as \\u00e4
     common = CommonParts(bank="ä")
     params = json_text({"tol": 1e-6, "C": 10.0})
-    assert common.id_with(params=params, after=json_text("0f")) == "97013e88d6ef8b075578"
+    assert common.id_with({"params": params, "after": json_text("0f")}) == "97013e88d6ef8b075578"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["seed", "grid", "name"])))
@@ -32,6 +32,11 @@ def test_parts_may_come_in_any_order(order):
     parts = {"seed": 7, "grid": [1, 2.5, None], "name": "two moons"}
     # printf '{"grid":[1,2.5,null],"name":"two moons","seed":7}' | b2sum -l 80
     assert content_id(**{name: parts[name] for name in order}) == "618523b9297fdc689977"
+
+
+def test_signs_of_percent_in_parts_count_as_they_stand():
+    common, text = {"bank": "100 %(b)s %%"}, json_text("50 %s")
+    assert CommonParts(**common).id_with({"b": text}) == content_id(**common, b="50 %s")
 
 
 def test_numbers_that_are_not_finite_have_no_name():

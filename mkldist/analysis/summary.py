@@ -14,7 +14,7 @@ from mkldist.results.schema import STATE
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

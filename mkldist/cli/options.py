@@ -154,6 +154,22 @@ def encryption_options(function: Command) -> Command:
     return cast("Command", decorated)
 
 
+def threads_option(text: str, **more: Any) -> Callable[[Command], Command]:
+    """Return the decorator that adds ``--threads-per-worker``, for short ``--threads``.
+
+    It is passed on as ``threads_per_worker``.
+
+    Parameters
+    ----------
+    text : str
+        Its help.
+    **more : object
+        What else :func:`click.option` takes, such as a default.
+    """
+    names = ("--threads-per-worker", "--threads", "threads_per_worker")
+    return click.option(*names, type=click.IntRange(min=1), help=text, **more)
+
+
 WORKERS_AND_OUTPUT = (
     click.option(
         "--dashboard-port",
@@ -171,13 +187,7 @@ WORKERS_AND_OUTPUT = (
         metavar="ADDRESS",
         help="Join the Dask scheduler at this address: tcp://...",
     ),
-    click.option(
-        "--threads-per-worker",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Tasks that each worker runs at the same time.",
-    ),
+    threads_option("Tasks that each worker runs at the same time.", default=1, show_default=True),
     click.option(
         "--workers",
         type=click.IntRange(min=1),

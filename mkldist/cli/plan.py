@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.options import GivenSweep, sweep_options
+from mkldist.cli.options import GivenSweep, sweep_options, threads_option
 from mkldist.forecast import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -32,11 +32,7 @@ def _finite(
     type=click.IntRange(1, MOST_WORKERS),
     help="Workers to plan for, here or on a cluster; foretells time, bytes, memory and limits.",
 )
-@click.option(
-    "--threads-per-worker",
-    type=click.IntRange(min=1),
-    help="Tasks that each of these workers does at the same time; by default 1.",
-)
+@threads_option("Tasks that each of these workers does at the same time; by default 1.")
 @click.option(
     "--stragglers",
     type=click.FloatRange(0, 1),

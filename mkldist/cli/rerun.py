@@ -49,9 +49,8 @@ def command(
     After any interruption, the same command resumes.  The exit code is 3 if runs failed, if one of
     the results lacks runs, or if a certified interval of the optimum contradicts the former one.
     """
-    from rich.console import Console
-
     from mkldist.run.places import results_of
+    from mkldist.run.progress import standard_error
     from mkldist.run.rerun import Rerun, rerun_folder
 
     results = results_of(path)
@@ -59,7 +58,7 @@ def command(
     again.check_data()
     click.echo(f"{results}: the same data; {again.versions}", err=True)
     outcome = again.run(
-        console=None if quiet else Console(stderr=True),
+        console=None if quiet else standard_error,
         resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
     )
     found = again.agreement()

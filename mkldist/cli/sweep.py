@@ -44,12 +44,10 @@ def command(
     same command resumes.  Exit codes: 0 all runs complete, 2 bad input, 3 some runs failed,
     4 wall_time over, 130 interrupted, 1 anything else, such as a scheduler that does not answer.
     """
-    from rich.console import Console
-
+    from mkldist.run.progress import standard_error
     from mkldist.run.sweep import run_sweep
 
     spec = sweep.load()
-    console = Console(stderr=True)
     with sweep.naming():
         outcome = run_sweep(
             spec,
@@ -58,18 +56,18 @@ def command(
             output=output or sweep.results,
             connect_options=connect_options,
             retry_failed=retry_failed,
-            console=None if quiet else console,
+            console=None if quiet else standard_error,
             resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
             allow_code=sweep.allow_code,
         )
     if as_json:
         print_json(_document(outcome))
     else:
-        _show(outcome, Console())
+        _show(outcome)
     if outcome.failed:
-        _show_failures(outcome, console)
+        _show_failures(outcome, standard_error())
     if outcome.waiting:
-        console.print(
+        standard_error().print(
             f"\n{counted(outcome.waiting, 'run has', 'runs have')} no record that can be read. "
             "Repeat the command.",
             style="red",
@@ -99,40 +97,34 @@ def _document(outcome: SweepOutcome) -> dict[str, Any]:
     }
 
 
-def _show(outcome: SweepOutcome, console: Console) -> None:
+def _show(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
     if not outcome.computed:
-        console.print(
+        click.echo(
             f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded. "
-            f"mkldist status {outcome.path} shows them.",
-            highlight=False,
-            soft_wrap=True,
+            f"mkldist status {outcome.path} shows them."
         )
     else:
+        from rich.console import Console
+
         from mkldist.analysis.tables import recorded_table
 
+        console = Console()
         console.print()
         console.print(recorded_table(outcome.path))
     if outcome.others:
         runs = counted(outcome.others, "more run is", "more runs are")
-        console.print(
+        click.echo(
             f"\n{runs} recorded in {outcome.path} beside this plan.\n"
-            "None is lost; what the sweep file and --set ask for appears again.",
-            highlight=False,
-            soft_wrap=True,
+            "None is lost; what the sweep file and --set ask for appears again."
         )
-    console.print(f"\nresults: {outcome.path}", soft_wrap=True, highlight=False)
+    click.echo(f"\nresults: {outcome.path}")
     if outcome.figures:
-        console.print(
-            f"figures: {outcome.path / 'figures'}, {len(outcome.figures)} as .png and .svg",
-            soft_wrap=True,
-            highlight=False,
-        )
+        n_figures = len(outcome.figures)
+        click.echo(f"figures: {outcome.path / 'figures'}, {n_figures} as .png and .svg")
     for line in _kept(outcome.path):
-        console.print(line, soft_wrap=True, highlight=False)
-    console.print(
-        f'open:    mkldist.open_results("{outcome.path}")', soft_wrap=True, highlight=False
-    )
+        click.echo(line)
+    click.echo(f'open:    mkldist.open_results("{outcome.path}")')
 
 
 def _kept(path: Path) -> Iterator[str]:

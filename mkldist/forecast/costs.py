@@ -14,7 +14,7 @@ from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
 from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import Settings, passes_of_runs
+from mkldist.planning.costs import SolverBytes, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.results.records import RecordStore
@@ -107,11 +107,11 @@ class TaskCosts:
     memory_limit: int | None
     rates: Rates
     recorded: Mapping[SolverKey, SolverCost] = field(default_factory=dict)
-    _of_settings: dict[Settings, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._banks = {bank.id: bank for bank in self.plan.banks}
         self._n_blocks = {bank.id: _n_blocks(bank) for bank in self._banks.values()}
+        self._solvers = SolverBytes(self.memory_limit)
 
     def blocks(self, bank: str) -> list[int]:
         """Return the indices of the blocks of a bank that is not built yet."""
@@ -167,8 +167,7 @@ class TaskCosts:
     ) -> float:
         """Return the passes over a bank that runs of some costs share."""
         rounds = [one.passes for one in costs]
-        execution, limit = self.plan.spec.execution, self.memory_limit
-        return passes_of_runs(execution, bank, runs, rounds, limit, self._of_settings)
+        return passes_of_runs(self.plan.spec.execution, bank, runs, rounds, self._solvers)
 
     def _pass_seconds(self, bank: BankPlan, passes: float, vectors: float) -> float:
         """Return the time of some passes over a bank, for so many vectors in all."""

@@ -60,11 +60,10 @@ def rerun(
     >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
     True
     """
-    from rich.console import Console
-
     from mkldist.from_python.given_sweep import given_path
     from mkldist.from_python.worker_choice import worker_choice
     from mkldist.run.places import results_of
+    from mkldist.run.progress import standard_error
     from mkldist.run.rerun import Rerun, rerun_folder
 
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
@@ -74,7 +73,7 @@ def rerun(
     again = Rerun(folder, new, folders, options, allow_code)
     again.check_data()
     again.run(
-        console=Console(stderr=True) if progress else None,
+        console=standard_error if progress else None,
         resume_command=f"the same call of mkldist.rerun, or mkldist rerun {folder} -o {new}",
     )
     return again.agreement()

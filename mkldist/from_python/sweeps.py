@@ -142,8 +142,7 @@ def _run(
     allow_code: bool,
 ) -> SweepOutcome:
     """Run the sweep, and say at its end where the results are."""
-    from rich.console import Console
-
+    from mkldist.run.progress import standard_error
     from mkldist.run.sweep import run_sweep
 
     with given.naming():
@@ -154,7 +153,7 @@ def _run(
             output=given.output,
             connect_options=options,
             retry_failed=retry_failed,
-            console=Console(stderr=True) if progress else None,
+            console=standard_error if progress else None,
             resume_command=f"the same call of mkldist.sweep, or mkldist sweep {given.output}",
             kept=given.kept,
             allow_code=allow_code,

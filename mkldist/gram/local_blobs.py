@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from io import FileIO
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class LocalBlobs:
     root: Path
     folder: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The folder of the files."""
         return self.root / self.folder
@@ -54,10 +55,11 @@ class LocalBlobs:
 
     def get(self, name: str) -> bytes | None:
         """See :meth:`Blobs.get`."""
-        path = self.path / name
+        path = f"{self.path}/{name}"
         with readable(path):
             try:
-                return path.read_bytes()
+                with open(path, "rb", buffering=0) as file:  # noqa: PTH123, thousands of them
+                    return file.readall()
             except (FileNotFoundError, NotADirectoryError):
                 return None
 

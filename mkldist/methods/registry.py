@@ -75,6 +75,11 @@ class Methods(MutableMapping[str, Method]):
 METHODS = Methods()
 
 
+def is_own(method: Method) -> bool:
+    """Return True if a method comes with mkldist; another may do anything, at any cost."""
+    return method.solve.__module__.startswith("mkldist.methods.")
+
+
 def methods_for(problem: ProblemFacts) -> list[str]:
     """Return the names of the methods that do not refuse a problem, with one of their losses."""
     return [

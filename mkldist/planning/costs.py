@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 from mkldist.gram.normalisation import takes_pass
 from mkldist.gram.shards import block_bytes
@@ -31,11 +33,7 @@ BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a ma
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 
-Settings = tuple[str, int, int, int, int | None]
-"""Method, identity of the parameters, and the size of a problem: points, kernels, labelled points.
-
-Runs of one point of a grid have one object of parameters, which lives as long as they do.
-"""
+_params, _n_labelled, _n_jobs = map(attrgetter, ("params", "n_labelled", "n_jobs"))
 
 
 def peak_memory(
@@ -59,15 +57,15 @@ def peak_memory(
         Bytes that a task may take; :mod:`mkldist.memory` says how they are divided.
     """
     by_id = {bank.id: bank for bank in banks}
-    of_settings: dict[Settings, int] = {}
+    solvers = SolverBytes(memory_limit)
     peak = 0
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        each = _bytes_of_solvers(bank, batch.runs, memory_limit, of_settings)
+        each, groups = solvers.of(bank, batch.runs)
         work = max(each, default=0)
         if execution != "isolated":
-            work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
+            work = max((sum(each[group]) for group in groups), default=0)
         held = bank.feature_bytes + _held(bank, memory_limit)
         held += _of_views(bank, batch, memory_limit)
         held += KEPT_STATES_BYTES * any(run.after for run in batch.runs)
@@ -99,9 +97,9 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
         Tasks that a worker runs at the same time.
     """
     by_id = {bank.id: bank for bank in banks}
-    of_settings: dict[Settings, int] = {}
+    solvers = SolverBytes(memory_limit=0)
     tasks = [
-        _least_held(bank) + max(_bytes_of_solvers(bank, batch.runs, 0, of_settings), default=0)
+        _least_held(bank) + max(solvers.of(bank, batch.runs).each, default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
@@ -139,31 +137,65 @@ def run_memory(
     return method.memory(size, method.params(**run.params))
 
 
-def _bytes_of_solvers(
-    bank: BankPlan,
-    runs: Sequence[RunPlan],
-    memory_limit: int | None,
-    of_settings: dict[Settings, int],
-) -> list[int]:
-    """Return the bytes of the solvers of a batch, in order, one solver of each path at a time.
+class OfBatch(NamedTuple):
+    """Bytes of each solver of a batch, and the groups of those that are at work at once."""
 
-    Those of settings that other batches share are taken from `of_settings`, or put there.
+    each: Sequence[int]
+    groups: Sequence[slice]
+
+
+class SolverBytes:
+    """Bytes of the solvers of batches, found once for each setting, and for batches of equal ones.
+
+    Runs of one point of a grid have one object of parameters, by which they are known.  The runs
+    must live as long as this object does.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that a task may take.
     """
-    each: list[int] = []
-    for run in runs:
+
+    def __init__(self, memory_limit: int | None) -> None:
+        self._memory_limit = memory_limit
+        self._of_settings: dict[tuple[object, ...], int] = {}
+        self._of_batches: dict[tuple[object, ...], OfBatch] = {}
+
+    def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> OfBatch:
+        """Return the bytes of the solvers of a batch, in order, one of each path at a time.
+
+        Parameters
+        ----------
+        bank : BankPlan
+            The bank of the batch.
+        runs : sequence of RunPlan
+            Its runs.
+        """
+        params = tuple(map(id, map(_params, runs)))
+        numbers = tuple(map(_n_labelled, runs)), tuple(map(_n_jobs, runs))
+        key = bank.n_points, bank.n_kernels, bank.is_factored, params, *numbers
+        if key not in self._of_batches:
+            each = self._found(bank, runs)
+            self._of_batches[key] = OfBatch(each, groups_at_once(each, self._memory_limit))
+        return self._of_batches[key]
+
+    def _found(self, bank: BankPlan, runs: Sequence[RunPlan]) -> list[int]:
+        each = [self._of(bank, run) for run in runs]
+        if all(run.path is None for run in runs):  # as most; there may be many thousands of them
+            return [n for run, n in zip(runs, each, strict=True) for _ in range(run.n_jobs)]
+        of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+        for run, n_bytes in zip(runs, each, strict=True):
+            largest, _ = of_chain.get(run.chain, (0, 0))
+            of_chain[run.chain] = max(largest, n_bytes), run.n_jobs
+        return [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
+
+    def _of(self, bank: BankPlan, run: RunPlan) -> int:
         size = bank.n_points, bank.n_kernels, run.n_labelled
-        settings = run.method, id(run.params), *size
-        if settings not in of_settings:
+        settings = bank.is_factored, id(run.params), *size
+        if settings not in self._of_settings:
             memory = run_memory(run, bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
-            of_settings[settings] = memory.within(memory_limit)
-        each.append(of_settings[settings])
-    if all(run.path is None for run in runs):  # as most; there may be many thousands of them
-        return [n for run, n in zip(runs, each, strict=True) for _ in range(run.n_jobs)]
-    of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
-    for run, n_bytes in zip(runs, each, strict=True):
-        largest, _ = of_chain.get(run.chain, (0, 0))
-        of_chain[run.chain] = max(largest, n_bytes), run.n_jobs
-    return [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
+            self._of_settings[settings] = memory.within(self._memory_limit)
+        return self._of_settings[settings]
 
 
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
@@ -240,11 +272,11 @@ def passes_by_bank(
     """
     by_key = {(bank.id, bank.spec.label): bank for bank in banks}
     passes: Counter[tuple[str, str]] = Counter()
-    of_settings: dict[Settings, int] = {}
+    solvers = SolverBytes(memory_limit)
     for batch in batches:
         for first in batch.runs[:1]:
             bank = by_key[batch.bank, first.bank_label]
-            own = _passes_of(execution, bank, batch, memory_limit, of_settings)
+            own = _passes_of(execution, bank, batch, solvers)
             passes[first.dataset, first.bank_label] += own
     return dict(passes)
 
@@ -253,15 +285,13 @@ def _passes_of(
     execution: str,
     bank: BankPlan,
     batch: BatchPlan,
-    memory_limit: int | None,
-    of_settings: dict[Settings, int],
+    solvers: SolverBytes,
 ) -> int:
     """Return the passes of a batch over its bank."""
-    rounds = [
-        METHODS[run.method].typical_passes(bank.n_kernels) + (run.selection is not None)
-        for run in batch.runs
-    ]
-    return math.ceil(passes_of_runs(execution, bank, batch.runs, rounds, memory_limit, of_settings))
+    methods = {run.method for run in batch.runs}
+    of_method = {name: METHODS[name].typical_passes(bank.n_kernels) for name in methods}
+    rounds = [of_method[run.method] + (run.selection is not None) for run in batch.runs]
+    return math.ceil(passes_of_runs(execution, bank, batch.runs, rounds, solvers))
 
 
 def passes_of_runs(
@@ -269,14 +299,13 @@ def passes_of_runs(
     bank: BankPlan,
     runs: Sequence[RunPlan],
     rounds: Sequence[float],
-    memory_limit: int | None,
-    of_settings: dict[Settings, int],
+    solvers: SolverBytes,
 ) -> float:
     """Return the passes over a bank that runs of one batch take together.
 
     Parameters
     ----------
-    execution, memory_limit
+    execution : str
         As for :func:`typical_passes`.
     bank : BankPlan
         The bank.
@@ -284,15 +313,15 @@ def passes_of_runs(
         The runs.
     rounds : sequence of float
         Passes that a solver of each run takes, if it is the first of its path.
-    of_settings : dict
-        Bytes of solvers that are known already; takes the others.
+    solvers : SolverBytes
+        Bytes of the solvers under the limit of memory.
     """
     if execution == "isolated":
         passes = sum(run.n_jobs * of_each for run, of_each in zip(runs, rounds, strict=True))
     else:
-        each = _bytes_of_solvers(bank, runs, memory_limit, of_settings)
+        groups = solvers.of(bank, runs).groups
         further = FURTHER_PASSES * (_longest_chain(runs) - 1)
-        passes = (max(rounds, default=0) + further) * len(groups_at_once(each, memory_limit))
+        passes = (max(rounds, default=0) + further) * len(groups)
     return passes + takes_pass(bank.spec.normalisations)
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mkldist.devices import CPU
 from mkldist.gram.factor_documents import VERSION
 from mkldist.gram.factored_kernels import limits_of
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
-from mkldist.identity import CommonParts, content_id, json_text
+from mkldist.identity import CommonParts, content_id
 from mkldist.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.batches import split_groups
@@ -200,13 +201,8 @@ class _Planner:
         """Yield the batches of a bank: all methods and parameters of some splits."""
         keys = self._keys_on(bank.spec)
         for splits in groups:
-            runs = tuple(
-                run
-                for split in splits
-                for key in keys
-                for run in self._runs(bank, facts, split, key)
-            )
-            yield _batch(bank.id, runs)
+            of_each = (self._runs(bank, facts, split, key) for split in splits for key in keys)
+            yield _batch(bank.id, tuple(chain.from_iterable(of_each)))
 
     def _bank(
         self,
@@ -275,8 +271,8 @@ class _Planner:
             return "mmap"
         return "memory" if n_bytes <= bank_bytes(self.memory_limit) else "stream"
 
-    def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> Iterator[RunPlan]:
-        """Yield the runs of a method on a split."""
+    def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> list[RunPlan]:
+        """Return the runs of a method on a split."""
         grid = self.grids[bank.dataset][key]
         graph = facts.graph if grid.method.needs_laplacian else None
         shared = key in self._sharing and facts.n_problems > 1
@@ -297,7 +293,7 @@ class _Planner:
         )
         place = bank.dataset, bank.spec.label, key, split
         if self._is_open:
-            self._places.setdefault(problem.id_with(), []).append(place)
+            self._places.setdefault(problem.id_with({}), []).append(place)
         first = RunPlan(
             id="",
             dataset=bank.dataset,
@@ -314,11 +310,10 @@ class _Planner:
             path=grid.method.path if self.spec.execution == "path" else None,
             n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )
-        for proposal in self._proposals(place, grid, facts):
-            others = {"after": proposal.after, "source": proposal.source}
-            decided_by = {name: json_text(run_id) for name, run_id in others.items() if run_id}
-            run_id = problem.id_with(params=proposal.params_text, **decided_by)
-            yield first.at_other_point(run_id, proposal)
+        return [
+            first.at_other_point(problem.id_with(proposal.texts), proposal)
+            for proposal in self._proposals(place, grid, facts)
+        ]
 
     def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
         """Return what the records so far propose, or the grid of a method that needs none."""

@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.results.node_arrays import NodeArrays
 from mkldist.spec.kinds import Task
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from mkldist.errors import SpecError
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.model import MethodSpec, SweepSpec
-from mkldist.spec.search import TRIAL, SearchSpec, is_distribution
+from mkldist.spec.search import SearchSpec, is_distribution
+from mkldist.spec.trial import TRIAL
 
 LOOSEST = 0.3  # tolerance of the first rung by default
 DIGITS = 3  # of a level between the first and the last

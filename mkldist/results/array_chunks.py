@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -187,10 +187,16 @@ def _names_of_grid(shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[str,
 def _dtype(document: Document) -> np.dtype[Any]:
     """Return the dtype of the entries of an array that is stored as documents here say."""
     kind = document["data_type"]
-    codecs = array_document({}, kind, ())["codecs"]
-    if document["codecs"] not in (codecs, unchecked_codecs(codecs)):
+    if document["codecs"] not in _known_codecs(kind):
         raise ValueError("an array in an unknown coding")
     return np.dtype(object if kind == "string" else kind).newbyteorder("<")
+
+
+@cache
+def _known_codecs(kind: str) -> tuple[list[Document], list[Document]]:
+    """Return the codecs of arrays of some type, and those without a checksum of all bytes."""
+    codecs = array_document({}, kind, ())["codecs"]
+    return codecs, unchecked_codecs(codecs)
 
 
 def _chunk_shape(document: Document) -> list[int]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mkldist.planning.model import BankPlan
 from mkldist.results.coordinates import Coordinate
 from mkldist.results.schema import BANK_BYTES, BUILD_TIMES
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import BankPlan
 
 
 def bank_coordinates(banks: Iterable[BankPlan], n_splits: int) -> dict[str, Coordinate]:

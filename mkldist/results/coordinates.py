@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.planning.model import RunPlan
 from mkldist.results.schema import SEARCH_DIMS, SPLIT, Variable
 from mkldist.solvers.settings import setting
-from mkldist.spec.search import TRIAL
 from mkldist.spec.source import SOURCE_PREFIX
+from mkldist.spec.trial import TRIAL
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import RunPlan
 
 DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
 """Data types of coordinates by the kind of their arrays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from mkldist.arrays import Array
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
-from mkldist.planning.model import Plan, RunPlan
 from mkldist.results.bank_coordinates import bank_coordinates
 from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, positions_of
 from mkldist.results.node_variables import NodeKind, node_variables
@@ -35,9 +34,12 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
 )
-from mkldist.spec.kinds import Task
-from mkldist.spec.model import OutputsSpec, SweepSpec
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import Plan, RunPlan
+    from mkldist.spec.kinds import Task
+    from mkldist.spec.model import OutputsSpec, SweepSpec
 
 _COORDINATES = {variable.name: variable for variable in COORDINATES}
 

@@ -72,12 +72,13 @@ def with_newest(
     """
     behind: dict[str, dict[Place, RunRecord]] = defaultdict(dict)
     by_path = dict(zip(index.nodes, nodes, strict=True))
-    for run_id, state in store.ids().items():
-        path, place = index.places.get(run_id, ("", ()))
-        if path and by_path[path].values[STATE.name][place] != state.value:
+    recorded = store.ids()
+    for path, node in by_path.items():
+        known = zip(index.run_ids[path].flat, node.values[STATE.name].flat, strict=True)
+        for run_id in [i for i, state in known if recorded.get(i, state) != state]:
             record = store.read(run_id)
             if record is not None:
-                behind[path][place] = record
+                behind[path][index.places[run_id][1]] = record
     return [
         _updated(node, behind[path], index.nodes[path]) if path in behind else node
         for path, node in by_path.items()

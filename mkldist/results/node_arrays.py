@@ -14,11 +14,12 @@ from mkldist.results.node_variables import task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import RUN_ID, SPLIT, VALIDATION_SCORES
 from mkldist.results.tree_index import TreeIndex
-from mkldist.spec.kinds import Task
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from mkldist.spec.kinds import Task
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,10 +31,11 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
 )
-from mkldist.spec.kinds import Task
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from mkldist.spec.kinds import Task
 
 
 @dataclass(frozen=True)

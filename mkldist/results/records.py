@@ -96,10 +96,10 @@ class RecordStore:
         """Yield path, id and state of every record, read from the names of the files."""
         states = {f"{state.value}{_SUFFIX}": state for state in RunState if state.is_recorded}
         for shard in _entries(self.directory):
-            for path in _entries(shard):
-                run_id, _, rest = path.rpartition("/")[2].partition(".")
+            for name in _names(shard):
+                run_id, _, rest = name.partition(".")
                 if run_id and (state := states.get(rest)):
-                    yield path, run_id, state
+                    yield f"{shard}/{name}", run_id, state
 
     def _path(self, run_id: str, state: RunState) -> Path:
         return self.directory / run_id[:2] / f"{run_id}.{state.value}{_SUFFIX}"
@@ -111,11 +111,15 @@ class RecordStore:
                 self._path(run_id, state).unlink(missing_ok=True)
 
 
-def _entries(folder: Path | str) -> list[str]:
+def _entries(folder: Path) -> list[str]:
     """Return the paths in a folder as text: a hundred thousand Path objects take too long."""
+    return [f"{folder}/{name}" for name in _names(folder)]
+
+
+def _names(folder: Path | str) -> list[str]:
+    """Return the names in a folder; none if it is missing."""
     try:
-        with os.scandir(folder) as entries:
-            return [entry.path for entry in entries]
+        return os.listdir(folder)  # noqa: PTH208, without a Path for each of many thousands
     except (FileNotFoundError, NotADirectoryError):
         return []
 

@@ -21,7 +21,7 @@ from mkldist.results.schema import (
     WEIGHTS,
 )
 from mkldist.results.state import RunState
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
-from mkldist.planning.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import RunPlan
 
 
 def _no_floats() -> Floats:

@@ -27,12 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from mkldist.results.state import RunState
 from mkldist.scores import part_scores
 from mkldist.solvers.base import STATIONARITY
 from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
-from mkldist.spec.kinds import Task
+
+if TYPE_CHECKING:
+    from mkldist.spec.kinds import Task
 
 LAYOUT_VERSION = 5
 GAP_DEFINITION = (

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
 from mkldist.errors import LaterRunsWarning, StoreError
-from mkldist.planning.model import Plan
 from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.coordinates import Coordinate
@@ -50,6 +49,8 @@ from mkldist.results.zarr_documents import (
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from mkldist.planning.model import Plan
 
 RESULTS = "results.zarr"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.errors import StoreError
@@ -36,8 +36,8 @@ class TreeIndex:
         Names of the variables of each node with one number per run, coordinates left out.
     of_classes : dict of str to set of str
         Names of those with numbers or a text of each class.
-    places : dict of str to (str, tuple of int)
-        Node and index of each run by its id.
+    run_ids : dict of str to array of str
+        Ids of the runs of each node; an empty text where there is none.
 
     Raises
     ------
@@ -51,10 +51,15 @@ class TreeIndex:
         self.scalars: dict[str, set[str]] = {}
         self.of_classes: dict[str, set[str]] = {}
         self.reopen()
-        self.places: dict[str, tuple[str, Place]] = {
-            str(run_id): (node, place)
-            for node in self.nodes
-            for place, run_id in np.ndenumerate(self.read(node, RUN_ID.name))
+        self.run_ids = {node: self.read(node, RUN_ID.name) for node in self.nodes}
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, Place]]:
+        """Node and index of each run by its id."""
+        return {
+            run_id: (node, place)
+            for node, ids in self.run_ids.items()
+            for run_id, place in zip(ids.ravel().tolist(), _indices(ids.shape), strict=True)
             if run_id
         }
 
@@ -108,11 +113,13 @@ class TreeIndex:
 
     def states(self) -> dict[str, RunState]:
         """Return the state of every run in the tree."""
-        states = {node: self.read(node, STATE.name) for node in self.nodes}
-        return {
-            run_id: RunState(str(states[node][place]))
-            for run_id, (node, place) in self.places.items()
-        }
+        found: dict[str, RunState] = {}
+        for node, ids in self.run_ids.items():
+            texts: list[str] = self.read(node, STATE.name).ravel().tolist()
+            by_text = {text: RunState(text) for text in {*texts}}
+            pairs = zip(ids.ravel().tolist(), texts, strict=True)
+            found |= {run_id: by_text[text] for run_id, text in pairs if run_id}
+        return found
 
     def read(self, node: str, name: str, place: Place = ()) -> Array:
         """Return the values of a node's variable, read without zarr; text as objects.
@@ -149,6 +156,11 @@ class TreeIndex:
     def write_chunk(self, path: str, where: Place, values: Array) -> None:
         """Write a chunk of an array; see :func:`mkldist.results.array_chunks.write_chunk`."""
         write_chunk(self.path / path, self._documents[path], where, values, self.path.parent)
+
+
+def _indices(shape: Place) -> Iterator[Place]:
+    """Yield the indices of an array in the order of its entries, quicker than numpy does."""
+    return product(*map(range, shape))
 
 
 def damaged(path: Path, error: BaseException) -> StoreError:

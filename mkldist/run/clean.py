@@ -64,8 +64,9 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     else:
         folder = path / BANKS if (path / BANKS).is_dir() else path
         places = {str(folder): list_banks(folder) if folder.is_dir() else []}
+    cache = NodeCache()
     return tuple(
-        bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i))
+        bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i, cache))
     )
 
 
@@ -92,13 +93,13 @@ def total_bytes(banks: Sequence[StoredBank]) -> int:
     return sum(bank.n_bytes + bank.copy_bytes for bank in banks)
 
 
-def _stored(root: Path, bank: str) -> StoredBank | None:
+def _stored(root: Path, bank: str, cache: NodeCache) -> StoredBank | None:
     """Return a bank, None if there is none of this id."""
     try:
         store = open_store(root, bank)
     except StoreError:
         return None
-    copy = NodeCache().path_of(store) if isinstance(store, GramStore) else None
+    copy = cache.path_of(store) if isinstance(store, GramStore) else None
     words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
     return StoredBank(store, root, words, copy if copy is not None and copy.exists() else None)
 

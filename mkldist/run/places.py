@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import StoreError, nearest
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import OutputFolder
-from mkldist.spec.load import load_sweep
-from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import sweep_file
+
+if TYPE_CHECKING:
+    from mkldist.spec.model import SweepSpec
 
 RESULTS = Path("results")
 BANKS = "banks"
@@ -63,6 +65,8 @@ def results_of(given: Path, *, several: bool = False) -> Path:
         return given
     file = sweep_file(given)
     if file.is_file():
+        from mkldist.spec.load import load_sweep  # not for those who name a folder
+
         folder = output_path(load_sweep(file))
         if not folder.exists():
             raise StoreError(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from mkldist.counted import counted
 from mkldist.durable import writing
-from mkldist.errors import StoreError
+from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
+from mkldist.planning.model import BankPlan
 from mkldist.results.bank_note import NOTE, note_banks, whole_note
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder, claimed
@@ -23,8 +24,10 @@ from mkldist.run.places import banks_root
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.verify import damaged_banks
+from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.telemetry import environment
 
 _RENEWED = {
@@ -67,12 +70,13 @@ def repair(
             said.append(f"manifest: made anew for sweep {name!r}")
         if "records" in damaged:
             said.append(_remove_records(folder))
-        if "banks" in damaged:
-            said.append(_mend_banks(folder))
-    no_note = "banks" in damaged and whole_note(path) is None
+        no_note = "banks" in damaged and whole_note(path) is None
+        if "banks" in damaged and not no_note:
+            said.append(_mend_banks(folder, data_dirs, allow_code=allow_code))
     if no_note or {"results", "snapshots"} & {*damaged}:
         said += _renew(folder, damaged, data_dirs, allow_code=allow_code)
     said += [words for kind, words in _RENEWED.items() if kind in damaged]
+    said += ["banks: their note made anew"] * no_note
     return said
 
 
@@ -85,21 +89,71 @@ def _remove_records(folder: OutputFolder) -> str:
     return f"records: {len(paths)} removed; repeat the sweep's command to do their runs again"
 
 
-def _mend_banks(folder: OutputFolder) -> str:
-    """Remove damaged descriptions with their banks, marks of damaged blocks, and build times."""
-    n_banks = n_blocks = n_times = 0
-    for store, root, bank in list(damaged_banks(folder.path)):
-        if store is None:
-            open_blobs(root, bank).clear()
-            n_banks += 1
+def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool) -> str:
+    """Write damaged descriptions again, and remove marks of damaged blocks, and build times."""
+    done = [*_described_again(folder, data_dirs, allow_code=allow_code)]
+    return f"banks: {'; '.join([*done, *_without_damaged_blocks(folder)])}"
+
+
+def _described_again(
+    folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool
+) -> Iterator[str]:
+    """Write damaged descriptions of banks again from the sweep, as its command does.
+
+    A bank that the sweep does not have now, or of whose description too little is left, is removed.
+    Where the sweep or its data cannot be read, banks stay as they are.
+
+    Yields
+    ------
+    str
+        Words on what was done, and on banks that stay, why.
+    """
+    lost = [(root, bank) for store, root, bank in damaged_banks(folder.path) if store is None]
+    if not lost:
+        return
+    try:
+        rounds = _rounds(folder, data_dirs, allow_code=allow_code)[0]
+    except InputError as error:
+        left = counted(len(lost), "damaged description")
+        yield f"{left} not written again, since the sweep cannot be read ({error})"
+        return
+    rounds.replay(RecordStore(folder.records))
+    plans = {bank.id: bank for bank in rounds.plan.banks}
+    written = 0
+    for root, bank in lost:
+        if bank in plans and _is_described_again(plans[bank], root):
+            written += 1
         else:
+            open_blobs(root, bank).clear()
+    if written:
+        yield f"{counted(written, 'description')} written again"
+    if written < len(lost):
+        yield (
+            f"{counted(len(lost) - written, 'bank')} removed, since the sweep has no such bank now "
+            "or too little of the description is left; a sweep that needs it builds it again"
+        )
+
+
+def _is_described_again(plan: BankPlan, root: str) -> bool:
+    """Write the damaged description of a bank again; return False if too little of it is left."""
+    try:
+        BankRef(plan, root, snapshot="", data_fingerprint="").store()
+    except StoreError:
+        return False
+    return True
+
+
+def _without_damaged_blocks(folder: OutputFolder) -> Iterator[str]:
+    """Remove the marks of damaged blocks, and damaged build times; yield words on it."""
+    n_blocks = n_times = 0
+    for store, _, _ in list(damaged_banks(folder.path)):
+        if store is not None:
             n_blocks += len(store.drop_damaged())
             n_times += store.remove_damaged_times()
-    times = f"; {counted(n_times, 'build time')} removed, which are unknown now" if n_times else ""
-    return (
-        f"banks: {n_banks} removed and {counted(n_blocks, 'block')} marked as missing; a sweep "
-        f"that needs them builds them again{times}"
-    )
+    if n_blocks:
+        yield f"{counted(n_blocks, 'block')} marked as missing; a sweep that needs them builds them"
+    if n_times:
+        yield f"{counted(n_times, 'build time')} removed, which are unknown now"
 
 
 def _renew(
@@ -116,12 +170,10 @@ def _renew(
     list of str
         A line if only the sweep file tells the specification.
     """
-    spec, origin, whole = _sweep_of(folder)
-    options = ConnectOptions()
-    rounds = sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code)
+    rounds, origin, whole = _rounds(folder, data_dirs, allow_code=allow_code)
     store = RecordStore(folder.records)
-    root = banks_root(spec, folder.path)
-    with claimed(folder.path, spec.name), writing(folder.path):
+    root = banks_root(rounds.spec, folder.path)
+    with claimed(folder.path, rounds.spec.name), writing(folder.path):
         rounds.replay(store)
         plan = rounds.plan
         if "results" in damaged:
@@ -137,6 +189,15 @@ def _renew(
             note_banks(folder.path, root, [i for i in stored if open_blobs(root, i).get(GROUP)])
     lost = f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"
     return [] if whole else [lost]
+
+
+def _rounds(
+    folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool
+) -> tuple[Rounds, Path, bool]:
+    """Return the rounds of a sweep at the first, and what :func:`_sweep_of` returns beside it."""
+    spec, origin, whole = _sweep_of(folder)
+    options = ConnectOptions()
+    return sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code), origin, whole
 
 
 def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:

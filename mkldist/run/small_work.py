@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable
 
 from mkldist.memory import FLOAT_BYTES
-from mkldist.methods.registry import METHODS
+from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.warm_up import OWN_METHODS
 
 SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
 SECONDS_OF_A_SOLVER = 0.05
@@ -47,7 +46,7 @@ def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:
     """
     batches = list(batches)
     runs = [run for batch in batches for run in batch.runs]
-    own = all(METHODS[run.method].solve.__module__.startswith(OWN_METHODS) for run in runs)
+    own = all(is_own(METHODS[name]) for name in {run.method for run in runs})
     if plan.spec.execution == "isolated" or not own:
         return False
     return expected_seconds(plan, batches) <= SECONDS_OF_PROCESSES

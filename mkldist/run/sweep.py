@@ -8,7 +8,7 @@ done again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +28,9 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.work_note import remove_work_note
-from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
-from mkldist.run.fork_server import process_beside
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.outcome import SweepOutcome
 from mkldist.run.places import banks_root, output_path
@@ -40,19 +38,19 @@ from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_notes import left_out_note, opening_note, resume_note, round_note
-from mkldist.run.sweep_setup import batch_settings, sweep_rounds
+from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
-from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
+    from mkldist.worker.warm_up import Specimen
 
 
 def run_sweep(
@@ -63,7 +61,7 @@ def run_sweep(
     output: Path | None = None,
     connect_options: ConnectOptions | None = None,
     retry_failed: bool = False,
-    console: Console | None = None,
+    console: Callable[[], Console] | None = None,
     resume_command: str = "",
     kept: KeptSweep = FROM_FILES,
     allow_code: bool = False,
@@ -84,8 +82,8 @@ def run_sweep(
         Choice of the workers; by default all processors of this machine.
     retry_failed, allow_code : bool
         True to do failed runs again, and to call kernel functions that are not mkldist's.
-    console : Console, optional
-        Console for the progress; without one no progress is shown.
+    console : callable, optional
+        Returns the console for the progress, if there is any; without it no progress is shown.
     resume_command : str
         Command that resumes the sweep, for the message after an interruption.
     kept : KeptSweep
@@ -117,7 +115,8 @@ def run_sweep(
         changed += [*sweep.set_aside(before), *sweep.done_again()]
         after = before
         if len(before) < len(sweep.plan.runs):
-            with using_banks(sweep.noted_root()), make_progress(console) as progress:
+            shown = make_progress(console() if console else None)
+            with using_banks(sweep.noted_root()), shown as progress:
                 if not asked.are_default and options.expected_threads() < asked.expected_threads():
                     progress.note("isolated runs go one at a time, with one worker")
                 for line in changed:
@@ -336,6 +335,9 @@ class _Sweep:
         Meanwhile workers start and build banks.  Isolated runs wait until their own worker has
         compiled, so that nothing runs beside them.
         """
+        from mkldist.run.fork_server import process_beside
+        from mkldist.worker.warm_up import compile_ahead, specimens
+
         isolated = self.spec.execution == "isolated"
         if isolated or options.in_this_process or not options.are_local:
             return nullcontext()
@@ -355,6 +357,8 @@ class _Sweep:
         others: OtherMachines | None,
     ) -> Work:
         """Return the work of the runs that are not recorded."""
+        from mkldist.run.bank_refs import bank_refs
+        from mkldist.run.sweep_setup import batch_settings
         from mkldist.run.work import Work
 
         root = banks_root(self.spec, self.folder.path)

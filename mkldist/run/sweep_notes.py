@@ -8,7 +8,7 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 
 def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:

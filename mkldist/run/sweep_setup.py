@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mkldist.data.given_files import GivenData
 from mkldist.machine_memory import physical_memory
@@ -19,7 +20,9 @@ from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.wall_time import parse_wall_time
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.batch import BatchSettings
+
+if TYPE_CHECKING:
+    from mkldist.worker.batch import BatchSettings
 
 TOPIC = "mkldist-runs"
 
@@ -95,6 +98,8 @@ def sweep_rounds(
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
     """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
+    from mkldist.worker.batch import BatchSettings
+
     return BatchSettings(
         records=str(folder.records.absolute()),
         execution=spec.execution,

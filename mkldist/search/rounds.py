@@ -27,7 +27,7 @@ from mkldist.search.given import Taker, given_C
 from mkldist.search.study import Ask, Study, drawn_batch
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.search import TRIAL
+from mkldist.spec.trial import TRIAL
 
 Loss = Callable[[Place, int, int], float]
 """Loss of a trial of the study at a place, on a rung."""

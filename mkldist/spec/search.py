@@ -8,9 +8,6 @@ from pydantic import Field, model_validator
 
 from mkldist.spec.kinds import Finite, Model, Positive
 
-TRIAL = "trial"
-"""Dimension of the results along which the trials of a search lie."""
-
 # Keys that have an effect with some kinds of search alone.
 _EFFECTIVE_WITH = {"batch": "adaptive"} | dict.fromkeys(
     ("resource", "factor", "rungs", "first"), "halving"

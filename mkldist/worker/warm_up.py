@@ -27,12 +27,11 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, FeatureSource
 from mkldist.gram.view import BankView, answer_views, make_views
-from mkldist.methods.registry import METHODS
+from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.lockstep import Job, solve_alone
 
-OWN_METHODS = "mkldist.methods."  # a method from elsewhere may do anything, at any cost
 N_POINTS = 40
 WIDTHS = (0.1, 0.5, 2.0, 8.0)
 N_SOURCE_KERNELS = 4
@@ -98,7 +97,7 @@ def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[st
     """
     found: dict[Specimen, dict[str, Any]] = {}
     for run in runs:
-        if METHODS[run.method].solve.__module__.startswith(OWN_METHODS):
+        if is_own(METHODS[run.method]):
             found.setdefault(Specimen.of(run, bank), run.params)
     return found
 

@@ -44,8 +44,9 @@ def test_the_command_and_python_foretell_the_same(tmp_path):
     assert list(rows.columns) == FORECAST_COLUMNS
     assert 3 in rows.workers.tolist()
     assert (rows.threads == 2).all()
-    said = foretold("--workers", "3", "--threads-per-worker", "2", cwd=tmp_path)["forecast"]
-    assert [row["seconds"] for row in said] == pytest.approx(rows.seconds.tolist())
+    for threads in ("--threads-per-worker", "--threads"):
+        said = foretold("--workers", "3", threads, "2", cwd=tmp_path)["forecast"]
+        assert [row["seconds"] for row in said] == pytest.approx(rows.seconds.tolist())
 
 
 def test_without_workers_nothing_is_foretold(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.gram import loading
-from mkldist.run import build_banks, other_machines, sweep
+from mkldist.run import build_banks, other_machines, sweep_setup
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import batch_settings
 from tests.run.here import Client
@@ -47,7 +47,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
     monkeypatch.setattr(other_machines, "other_machines", lambda *_: nullcontext())
-    monkeypatch.setattr(sweep, "batch_settings", silent_settings)
+    monkeypatch.setattr(sweep_setup, "batch_settings", silent_settings)
     monkeypatch.setattr(build_banks, "batch_settings", silent_settings)
     monkeypatch.setattr(loading, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))

@@ -26,7 +26,7 @@ TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     output, said = tmp_path_factory.mktemp("given") / "small", StringIO()
-    outcome = run_here(TEXT, output, None, console=Console(file=said, width=200))
+    outcome = run_here(TEXT, output, None, console=lambda: Console(file=said, width=200))
     assert outcome.computed == len(outcome.plan.runs) == 2 * (2 + 2 + 4)
     assert not outcome.failed
     assert "16 of 16 runs" in said.getvalue()  # of both rounds
@@ -77,7 +77,9 @@ def test_a_model_needs_one_c(folder):
 def test_solutions_without_kernels_give_no_c(tmp_path):
     text = TEXT.replace("[0.1, 0.4]", "[1e6]").replace("isolated", "shared")
     said = StringIO()
-    outcome = run_here(text, tmp_path / "small", None, console=Console(file=said, width=200))
+    outcome = run_here(
+        text, tmp_path / "small", None, console=lambda: Console(file=said, width=200)
+    )
     assert outcome.computed == len(outcome.plan.runs) == 2
     assert "small: at most 8 runs to do" in said.getvalue()
     left_out = "2 runs of spicymkl failed or found no kernel, and so gave no C"

@@ -58,7 +58,7 @@ def test_decision_values_are_those_of_imputers_fitted_on_the_same_rows(
 ):
     write_gaps(tmp_path)
     text, said = SWEEP.format(fit=fit, impute=impute), StringIO()
-    outcome = run_here(text, tmp_path / "out", scheduler, console=Console(file=said))
+    outcome = run_here(text, tmp_path / "out", scheduler, console=lambda: Console(file=said))
     assert "26 of 60 rows miss values in 3 columns: filled with the" in said.getvalue()
     [path] = (outcome.path / "snapshots").iterdir()
     x = np.genfromtxt(tmp_path / "gaps.csv", delimiter=",", skip_header=1, usecols=(0, 1, 2))

@@ -56,10 +56,53 @@ def test_a_flipped_bit_is_found_and_repaired(made, kind):
         assert [line.partition(":")[0] for line in said] == [kind]
         assert damaged_kinds(made) == set(), path
         assert_equal(damage.values_of(made), expected)
-        if kind in ("records", "banks"):  # they are removed, and the sweep makes them again
+        if kind in ("records", "banks"):  # what is removed, the sweep makes again
             for file, whole in before.items():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(whole)
+
+
+def descriptions(made: Path) -> list[Path]:
+    """Return the files that describe one bank."""
+    bank = next(made.parent.glob("banks/*/gram")).parent
+    return [bank / name for name in ("zarr.json", "gram/zarr.json", "complete/zarr.json")]
+
+
+def test_a_damaged_description_is_written_again_and_its_bank_stays(made):
+    for path in descriptions(made):
+        before = {file: file.read_bytes() for file in damage.kinds(made)["banks"]}
+        damage.flip(path, np.random.default_rng(1))
+        assert repair(made, {"banks"}) == ["banks: 1 description written again"]
+        assert {file: file.read_bytes() for file in damage.kinds(made)["banks"]} == before
+
+
+def test_a_bank_with_too_little_of_its_description_goes(made):
+    before = {file: file.read_bytes() for file in damage.files_below(made.parent / "banks")}
+    group, *others = descriptions(made)
+    for path in (group, others[0]):
+        damage.flip(path, np.random.default_rng(1))
+    [said] = repair(made, {"banks"})
+    assert said.startswith("banks: 1 bank removed, since")
+    assert not group.parent.exists()
+    assert damaged_kinds(made) == set()
+    for file, whole in before.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(whole)
+
+
+def test_a_bank_whose_sweep_cannot_be_read_stays_and_it_is_said_why(made):
+    manifest = made / "sweep.json"
+    whole_manifest = manifest.read_bytes()
+    manifest.write_text(json.dumps({"format": 1, "sweep": "small"}))
+    path = descriptions(made)[1]
+    whole = damage.flip(path, np.random.default_rng(1))
+    [said] = repair(made, {"banks"})
+    assert said.startswith("banks: 1 damaged description not written again, since the sweep cannot")
+    assert "no sweep file" in said
+    assert damaged_kinds(made) == {"banks"}
+    path.write_bytes(whole)
+    manifest.write_bytes(whole_manifest)
+    assert damaged_kinds(made) == set()
 
 
 def test_a_damaged_build_time_is_found_and_unknown_after_a_repair(made):

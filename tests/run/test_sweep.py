@@ -126,7 +126,7 @@ def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_pat
     said = io.StringIO()
     console = Console(file=said, width=300)
     for grid in ([1.0], [1.0, 10.0], [100.0]):
-        run_here(sweep_text({"uniform": grid}), output, scheduler, console=console)
+        run_here(sweep_text({"uniform": grid}), output, scheduler, console=lambda: console)
         assert ("another sweep of the name" in said.getvalue()) == (grid == [100.0])
     assert "its 4 runs are set aside, not removed" in said.getvalue()
 

@@ -140,7 +140,9 @@ def test_a_sweep_over_views_solves_the_problem_of_explicit_matrices(
 ):
     views, said = write_views(tmp_path), StringIO()
     text = SWEEP.format(normalisation=normalisation, backend=backend, C=C)
-    outcome = run_here(text, tmp_path / "out", scheduler, console=Console(file=said, width=200))
+    outcome = run_here(
+        text, tmp_path / "out", scheduler, console=lambda: Console(file=said, width=200)
+    )
     assert (
         "genes, 5 features; 15 of 60 points lack it: its kernels are zero there" in said.getvalue()
     )
