@@ -135,7 +135,7 @@ class Deformation:
         curved = float(np.sum(unsure[self.labelled] ** 2)) + float(stiff @ unsure**2)
         with np.errstate(over="ignore"):
             curved += EPS * float(np.linalg.norm(stiff * f**2))
-        return float(np.linalg.norm(slope * unsure)) + 0.5 * curved
+            return float(np.linalg.norm(slope * unsure)) + 0.5 * curved
 
     def rest_rounding(self, a: Floats, f: Floats) -> Floats:
         """Return the most that rounding may have changed in ``gamma_a a + gamma_i L f`` (n,)."""
