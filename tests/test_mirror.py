@@ -12,8 +12,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import mkldist
 from tests import test_layers
 from tests.test_layers import imported
@@ -54,19 +52,25 @@ def reached(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_every_module_has_its_tests(module):
+def test_every_module_has_its_tests():
+    assert not {str(module): wrong for module in MODULES if (wrong := lacking(module))}
+
+
+def lacking(module: Path) -> str:
+    """Return what is wrong with the tests of a module, or nothing."""
     folder = TESTS / module.parent
     own = folder / f"test_{module.name}"
     family = [path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_line(path)]
     files = [own] if own.exists() else family
-    assert files, (
-        f"write {own.relative_to(TESTS.parent)}, or name `{module.stem}` in the first line of "
-        "the tests of its family"
-    )
+    if not files:
+        return (
+            f"write {own.relative_to(TESTS.parent)}, or name `{module.stem}` in the first line of "
+            "the tests of its family"
+        )
     name = ".".join((PACKAGE.name, *module.with_suffix("").parts))
-    for path in files:
-        assert name in reached(path), f"{path} does not import {name}"
+    return ", ".join(
+        f"{path} does not import {name}" for path in files if name not in reached(path)
+    )
 
 
 def test_a_test_file_reaches_what_its_imports_import_and_nothing_else():
