@@ -69,7 +69,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], object]:
-    """Look for examples in docstrings of the package alone, not in those of tests."""
+    """Search files for examples in docstrings only if they hold one."""
     collectors = yield
-    of_tests = file_path.is_relative_to(Path(__file__).parent)
-    return [one for one in collectors if not (of_tests and isinstance(one, DoctestModule))]
+    searched = [one for one in collectors if isinstance(one, DoctestModule)]
+    if searched and ">>> " not in file_path.read_text("utf-8"):
+        collectors = [one for one in collectors if one not in searched]
+    return collectors
