@@ -76,7 +76,7 @@ def imported(path: Path, known: Set[str] = MODULES.keys()) -> frozenset[str]:
 
 
 class _Names(NamedTuple):
-    """Names that a file imports, of modules or of what they hold, and those that it calls."""
+    """Names that a file imports, of modules or of what they hold, and parts of those that it calls."""
 
     imported: frozenset[str]
     called: frozenset[str]
@@ -95,7 +95,12 @@ def _names(path: Path) -> _Names:
         elif isinstance(node, ast.Constant) and "." in str(node.value):
             found.add(str(node.value))
         elif isinstance(node, ast.Call):
-            called.add(ast.unparse(node.func))
+            function = node.func
+            while isinstance(function, ast.Attribute):
+                called.add(function.attr)
+                function = function.value
+            if isinstance(function, ast.Name):
+                called.add(function.id)
     return _Names(frozenset(found), frozenset(called))
 
 

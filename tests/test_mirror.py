@@ -7,7 +7,6 @@ among those that the file imports, itself or by what it imports.
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -29,8 +28,15 @@ MODULES = sorted(
 
 @cache
 def first_line(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return docstring.split("\n")[0]
+    """Return the first line of a file's docstring, with which the file begins."""
+    line = path.read_text().split("\n")[0]
+    return line if line.startswith('"""') else ""
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Return the modules of the package and of its tests that a file imports itself."""
+    return imported(path, IMPORTABLE.keys())
 
 
 @cache
@@ -43,7 +49,7 @@ def reached(path: Path) -> frozenset[str]:
     left = [path]
     while left:
         file = left.pop()
-        new = imported(file, IMPORTABLE.keys()) - found
+        new = imports(file) - found
         if file == path:
             programs = re.findall(r"mkldist(?:\.\w+)+", file.read_text())
             new |= IMPORTABLE.keys() & programs
