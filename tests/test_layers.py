@@ -76,7 +76,7 @@ def imported(path: Path, known: Set[str] = MODULES.keys()) -> frozenset[str]:
 
 
 class _Names(NamedTuple):
-    """Names that a file imports, of modules or of what they hold, and parts of those that it calls."""
+    """Names that a file imports, of modules or of what they hold, and those in what it calls."""
 
     imported: frozenset[str]
     called: frozenset[str]
