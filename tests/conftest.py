@@ -20,7 +20,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # one thread of linear algebra a proces
         os.environ.setdefault(name, "1")
 
 MEMORY = Path("/dev/shm")  # a file system in memory, where the system has one
-ROOM = 4 * 2**30  # bytes; the suite takes a tenth of it
+ROOM = 4 * 2**30  # bytes; a worker of the suite takes less than 0.1 GiB at any time
 
 gc.disable()  # while thousands of tests are collected, which all stay
 
