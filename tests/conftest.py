@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
+
+from mkldist.machine_memory import available_memory
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one thread of linear algebra a process, before numpy
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+MEMORY = Path("/dev/shm")  # a file system in memory, where the system has one
+ROOM = 4 * 2**30  # bytes; a worker of the suite takes less than 0.1 GiB at any time
+
+gc.disable()  # while thousands of tests are collected, which all stay
 
 # No test may fail because a machine is slow.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,7 +43,35 @@ def data_dir(request: pytest.FixtureRequest) -> Path | None:
     return Path(given) if given else None
 
 
-def pytest_configure() -> None:
-    """Let processes of tests hear Ctrl-C, which a shell's background jobs ignore."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Hold the folders of quick tests in memory; let processes of tests hear Ctrl-C.
+
+    Tests make and remove tens of thousands of small files and folders, and a disk takes more time
+    over them than the tests over all else.  A shell's background jobs ignore Ctrl-C.
+    """
+    if "not slow" in config.option.markexpr and _room_in_memory() >= ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _room_in_memory() -> int:
+    """Return the bytes that files in memory may take: half of what is free."""
+    free = shutil.disk_usage(MEMORY).free if os.access(MEMORY, os.W_OK) else 0
+    return min(free, available_memory() // 2)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave what was collected, and collect what tests leave."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], object]:
+    """Search files for examples in docstrings only if they hold one."""
+    collectors = yield
+    searched = [one for one in collectors if isinstance(one, DoctestModule)]
+    if searched and ">>> " not in file_path.read_text("utf-8"):
+        collectors = [one for one in collectors if one not in searched]
+    return collectors

@@ -7,12 +7,9 @@ among those that the file imports, itself or by what it imports.
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import mkldist
 from tests import test_layers
@@ -31,8 +28,15 @@ MODULES = sorted(
 
 @cache
 def first_line(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return docstring.split("\n")[0]
+    """Return the first line of a file's docstring, with which the file begins."""
+    line = path.read_text().split("\n")[0]
+    return line if line.startswith('"""') else ""
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Return the modules of the package and of its tests that a file imports itself."""
+    return imported(path, IMPORTABLE.keys())
 
 
 @cache
@@ -45,7 +49,7 @@ def reached(path: Path) -> frozenset[str]:
     left = [path]
     while left:
         file = left.pop()
-        new = imported(file, IMPORTABLE.keys()) - found
+        new = imports(file) - found
         if file == path:
             programs = re.findall(r"mkldist(?:\.\w+)+", file.read_text())
             new |= IMPORTABLE.keys() & programs
@@ -54,19 +58,25 @@ def reached(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_every_module_has_its_tests(module):
+def test_every_module_has_its_tests():
+    assert not {str(module): wrong for module in MODULES if (wrong := lacking(module))}
+
+
+def lacking(module: Path) -> str:
+    """Return what is wrong with the tests of a module, or nothing."""
     folder = TESTS / module.parent
     own = folder / f"test_{module.name}"
     family = [path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_line(path)]
     files = [own] if own.exists() else family
-    assert files, (
-        f"write {own.relative_to(TESTS.parent)}, or name `{module.stem}` in the first line of "
-        "the tests of its family"
-    )
+    if not files:
+        return (
+            f"write {own.relative_to(TESTS.parent)}, or name `{module.stem}` in the first line of "
+            "the tests of its family"
+        )
     name = ".".join((PACKAGE.name, *module.with_suffix("").parts))
-    for path in files:
-        assert name in reached(path), f"{path} does not import {name}"
+    return ", ".join(
+        f"{path} does not import {name}" for path in files if name not in reached(path)
+    )
 
 
 def test_a_test_file_reaches_what_its_imports_import_and_nothing_else():

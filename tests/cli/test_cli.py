@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from mkldist.cli import COMMANDS, OBJECTS_AT_ONCE, main
+from tests.cli.commands import run, run_here
 
 FOLDER = Path(__file__).parents[2] / "sweeps"
 SWEEPS = sorted(
@@ -31,20 +31,6 @@ C = [1, 10]
 [[methods]]
 name = "majority"
 """
-
-
-def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkldist", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +77,7 @@ def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
 
 
 def test_plan_counts_what_is_recorded_and_what_is_not_planned(finished):
-    done = run(finished, "plan", "tiny", "--set", "methods.level.C=[1, 30]")
+    done = run_here(finished, "plan", "tiny", "--set", "methods.level.C=[1, 30]")
     counts = "recorded:  4 of 6 runs in results/tiny, and 2 that are not in this plan"
     assert counts in done.stdout
 
@@ -110,7 +96,7 @@ def test_a_changed_value_runs_only_what_changed(finished):
 
 
 def test_status_counts_runs(finished):
-    done = run(finished, "status", "results/tiny")
+    done = run_here(finished, "status", "results/tiny")
     assert "two_moons/level" in done.stdout
     assert "complete" in done.stdout
     assert "not at work" in done.stdout
@@ -160,7 +146,7 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
 
 def test_plan_prints_and_writes_nothing(tmp_path):
     (tmp_path / "tiny.toml").write_text(SWEEP)
-    done = run(tmp_path, "plan", "tiny.toml")
+    done = run_here(tmp_path, "plan", "tiny.toml")
     for word in ("6 runs", "20", "disk", "memory", "passes"):
         assert word in done.stdout
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
@@ -169,9 +155,9 @@ def test_plan_prints_and_writes_nothing(tmp_path):
 def test_plan_prints_the_graphs(tmp_path):
     graph = '[graph]\nneighbours = 7\nweights = "heat"\n[[banks]]'
     (tmp_path / "tiny.toml").write_text(SWEEP.replace("[[banks]]", graph))
-    done = run(tmp_path, "plan", "tiny.toml", code=2)
+    done = run_here(tmp_path, "plan", "tiny.toml", code=2)
     assert "tiny.toml: graph: found a graph, which no method of this sweep uses" in done.stderr
-    done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
+    done = run_here(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
     assert "2 Laplacians, one for each split: 7 neighbours, euclidean" in done.stdout
 
 
@@ -186,7 +172,7 @@ def test_plan_prints_the_graphs(tmp_path):
     ],
 )
 def test_lists(tmp_path, what, words):
-    done = run(tmp_path, "list", *what.split())
+    done = run_here(tmp_path, "list", *what.split())
     for word in words:
         assert word in done.stdout
 
@@ -194,8 +180,8 @@ def test_lists(tmp_path, what, words):
 def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     from mkldist.methods.registry import METHODS
 
-    assert len(run(tmp_path, "list", "methods").stdout.splitlines()) == len(METHODS) + 3
-    done = run(tmp_path, "list", "methods", *METHODS)
+    assert len(run_here(tmp_path, "list", "methods").stdout.splitlines()) == len(METHODS) + 3
+    done = run_here(tmp_path, "list", "methods", *METHODS)
     cards = done.stdout.rstrip().split("\n\n")
     assert [card.split()[0] for card in cards] == list(METHODS)
     for card, method in zip(cards, METHODS.values(), strict=True):
@@ -218,14 +204,14 @@ def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
 
 
 def test_sweeps_that_come_along_are_found_anywhere_by_name(tmp_path):
-    assert "quickstart" in run(tmp_path, "list", "sweeps").stdout
-    assert "quickstart: " in run(tmp_path, "plan", "quickstart", "--workers", "1").stdout
+    assert "quickstart" in run_here(tmp_path, "list", "sweeps").stdout
+    assert "quickstart: " in run_here(tmp_path, "plan", "quickstart").stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_list_of_sweeps_names_every_file_and_no_other(tmp_path):
     """The folder of the sweeps holds a manual and a picture too."""
-    lines = run(tmp_path, "list", "sweeps").stdout.splitlines()
+    lines = run_here(tmp_path, "list", "sweeps").stdout.splitlines()
     names = [line.split()[0] for line in lines[1 : lines.index("")]]
     assert names == SWEEPS
     assert "cannot be read" not in "".join(lines)
@@ -234,7 +220,7 @@ def test_list_of_sweeps_names_every_file_and_no_other(tmp_path):
 def test_list_of_sweeps_shows_descriptions(tmp_path):
     (tmp_path / "sweeps").mkdir()
     (tmp_path / "sweeps" / "tiny.toml").write_text(SWEEP)
-    assert "two methods on two moons" in run(tmp_path, "list", "sweeps").stdout
+    assert "two methods on two moons" in run_here(tmp_path, "list", "sweeps").stdout
 
 
 @pytest.mark.parametrize(

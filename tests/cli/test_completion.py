@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from tests.cli.commands import run, run_here
 
-def completed(folder, words: str) -> list[str]:
-    """Return what the shell is offered for the last of the words."""
-    script = "import sys; sys.argv[0] = 'mkldist'; from mkldist.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=os.environ
-        | {
-            "_MKLDIST_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(len(words.split(" ")) - 1),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.split()
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.toml").write_text("")
+    (tmp_path / "results" / "old").mkdir(parents=True)
+    (tmp_path / "results" / "old" / "sweep.json").write_text("{}")
+    return tmp_path
+
+
+def ask(monkeypatch, words: str) -> None:
+    """Let the next command offer what fits the last of the words, as a shell asks for it."""
+    monkeypatch.setenv("_MKLDIST_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +45,11 @@ def completed(folder, words: str) -> list[str]:
         ("mkldist sweep --dashb", ["plain,--dashboard-port"]),
     ],
 )
-def test_names_are_offered_and_paths_left_to_the_shell(tmp_path, words, offered):
-    (tmp_path / "mine.toml").write_text("")
-    (tmp_path / "results" / "old").mkdir(parents=True)
-    (tmp_path / "results" / "old" / "sweep.json").write_text("{}")
-    assert completed(tmp_path, words) == offered
+def test_names_are_offered_and_paths_left_to_the_shell(folder, monkeypatch, words, offered):
+    ask(monkeypatch, words)
+    assert run_here(folder).stdout.split() == offered
+
+
+def test_a_shell_is_answered_by_another_process(folder, monkeypatch):
+    ask(monkeypatch, "mkldist sweep mine")
+    assert run(folder).stdout.split() == ["plain,mine.toml"]

@@ -14,7 +14,7 @@ import mkldist
 from mkldist.cli.fit import _lines
 from mkldist.cli.fit import command as fit
 from mkldist.cli.predict import command as predict
-from tests.cli.test_cli import run
+from tests.cli.commands import run, run_here
 from tests.models.made_up import made_up_views
 from tests.refit.sweeps import entry, recorded, rows, swept, table
 from tests.test_lazy_import import HEAVY, modules_of
@@ -35,7 +35,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_a_model_predicts_the_rows_of_a_file(folder):
-    done = run(folder, "predict", "mine.model", "new.csv", "-o", "out.csv")
+    done = run_here(folder, "predict", "mine.model", "new.csv", "-o", "out.csv")
     found = pd.read_csv(folder / "out.csv")
     assert found["row"].tolist() == table()["row"].tolist()
     assert (found["prediction"] == table()["two"]).mean() > 0.9
@@ -68,7 +68,7 @@ def test_a_setting_may_be_chosen_and_changed(folder):
 
 def test_unknown_categories_are_noted(folder):
     rows().replace({"size": {"S": "XL"}}).to_csv(folder / "xl.csv", index=False)
-    done = run(folder, "predict", "mine.model", "xl.csv", "-o", "xl-out.csv")
+    done = run_here(folder, "predict", "mine.model", "xl.csv", "-o", "xl-out.csv")
     assert "note: column 'size': " in done.stderr
     assert "'XL' in " in done.stderr
 
@@ -92,7 +92,7 @@ def test_unknown_categories_are_noted(folder):
     ],
 )
 def test_mistakes_are_met_by_one_message(folder, words, said):
-    done = run(folder, *words, code=2)
+    done = run_here(folder, *words, code=2)
     assert re.search(said, done.stderr), done.stderr
     assert not done.stdout
     assert not (folder / "x.model").exists()
@@ -109,7 +109,7 @@ def test_a_model_of_views_is_given_their_files(tmp_path):
     (tmp_path / "v.csv").write_text("b,row,c\n1,y,0\n2,z,2\n")
     np.savez(tmp_path / "k.npz", grams=np.ones((2, 1, 4)), ids=["x"])
     words = ("--view", "v=v.csv", "--view", "k=k.npz", "-o", "out.csv")
-    done = run(tmp_path, "predict", "a.model", "new.csv", *words)
+    done = run_here(tmp_path, "predict", "a.model", "new.csv", *words)
     assert "note: view 'v': 1 of its 2 rows are not in the table and left out (z)" in done.stderr
     found = pd.read_csv(tmp_path / "out.csv")
     # 10 [K_0 + 4 K_2] + 1/2 without the view v; 2 [(b + 2c) - 3b] + 1/2 without the matrix

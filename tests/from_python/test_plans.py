@@ -34,9 +34,15 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
     assert plan.memory_per_worker > 0 < plan.passes
 
 
-def test_a_plan_prints_as_the_command_does(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))  # rates that are measured twice may differ
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """Store rates of a machine, which otherwise are measured for each plan, and may differ."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
     store_rates(Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_plan_prints_as_the_command_does():
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
     text = str(mkldist.plan("quickstart", workers=2))
     assert [line.rstrip() for line in done.output.splitlines()] == [
@@ -56,6 +62,7 @@ def test_a_plan_of_one_says_so_in_the_singular():
     assert "1 run in 1 batch\n" in text
 
 
+@pytest.mark.usefixtures("stored")
 def test_a_plan_tells_the_shards_of_a_bank_and_the_bytes_that_move():
     banks = [{"name": "both", "family": "do2009", "backend": "sharded"}, SPEC["banks"][1]]
     plan = mkldist.plan({**SPEC, "banks": banks}, {"d": (X, Y)}, workers=3)

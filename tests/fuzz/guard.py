@@ -60,8 +60,10 @@ class Watch:
         if isinstance(path, str | bytes) or hasattr(path, "__fspath__"):
             text = path.decode(errors="replace") if isinstance(path, bytes) else str(path)
             where = Path(text).absolute()
-            allowed = (self.folder, Path("/dev/null"), Path("/dev/shm"), Path("/proc"))
-            if "__pycache__" not in text and not any(where.is_relative_to(a) for a in allowed):
+            allowed = (self.folder, Path("/dev/null"), Path("/proc"))
+            shared = where.parent == Path("/dev/shm")  # memory of processes; files lie deeper
+            known = shared or any(where.is_relative_to(a) for a in allowed)
+            if "__pycache__" not in text and not known:
                 self.seen.append(f"{event} {where}")
 
 

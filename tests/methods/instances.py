@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, wraps
 
 import numpy as np
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
@@ -15,6 +16,17 @@ class Instance:
     grams: np.ndarray
     y: np.ndarray
     C: float
+
+
+def made_once(make: Callable[[], Instance]) -> Callable[[], Instance]:
+    """Let a function compute its instance once, and return a copy at every call."""
+    made = cache(make)
+
+    @wraps(make)
+    def copied() -> Instance:
+        return replace(made(), grams=made().grams.copy(), y=made().y.copy())
+
+    return copied
 
 
 def _labels(rng: np.random.Generator, n: int, positives: int) -> np.ndarray:
@@ -44,6 +56,7 @@ def _each_feature(x: np.ndarray, widths: tuple[float, ...]) -> list[np.ndarray]:
     return [k for j in range(x.shape[1]) for k in _gaussians(x[:, [j]], widths)]
 
 
+@made_once
 def balanced() -> Instance:
     rng = np.random.default_rng(0)
     y = _labels(rng, 60, 30)
@@ -52,6 +65,7 @@ def balanced() -> Instance:
     return Instance("balanced", _unit_trace(grams), y, 100.0)
 
 
+@made_once
 def more_kernels_than_points() -> Instance:
     rng = np.random.default_rng(1)
     y = _labels(rng, 40, 18)
@@ -59,6 +73,7 @@ def more_kernels_than_points() -> Instance:
     return Instance("M > n", _unit_trace(_each_feature(x, (0.25, 0.5, 1, 2, 4))), y, 50.0)
 
 
+@made_once
 def duplicated_kernels() -> Instance:
     rng = np.random.default_rng(2)
     y = _labels(rng, 50, 25)
@@ -67,6 +82,7 @@ def duplicated_kernels() -> Instance:
     return Instance("duplicates", _unit_trace(grams + grams + grams[:2]), y, 30.0)
 
 
+@made_once
 def zero_kernel() -> Instance:
     rng = np.random.default_rng(3)
     y = _labels(rng, 45, 20)
@@ -75,6 +91,7 @@ def zero_kernel() -> Instance:
     return Instance("zero kernel", _unit_trace(grams), y, 10.0)
 
 
+@made_once
 def ill_conditioned() -> Instance:
     rng = np.random.default_rng(4)
     y = _labels(rng, 70, 33)
@@ -84,6 +101,7 @@ def ill_conditioned() -> Instance:
     return Instance("ill-conditioned", _unit_trace(grams), y, 1000.0)
 
 
+@made_once
 def unbalanced() -> Instance:
     rng = np.random.default_rng(5)
     y = _labels(rng, 100, 9)
@@ -91,6 +109,7 @@ def unbalanced() -> Instance:
     return Instance("unbalanced", _unit_trace(_each_feature(x, (0.5, 1, 2))), y, 20.0)
 
 
+@made_once
 def not_normalised() -> Instance:
     rng = np.random.default_rng(6)
     y = _labels(rng, 30, 15)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -29,6 +31,13 @@ def along(name: str, grams: np.ndarray, y: np.ndarray, values, **params) -> list
     return mkldist.solve_path(name, grams, y, **varying, **params)
 
 
+@cache
+def solved_alone(name: str, make, value: float):
+    """Return the solution of an instance at one value of the path, found without a path."""
+    instance, at = make(), {METHODS[name].path.parameter: value}
+    return mkldist.solve(name, instance.grams, instance.y, tol=1e-8, max_iter=5000, **at)
+
+
 def test_every_method_with_a_path_is_tested():
     assert set(VALUES) == {name for name, method in METHODS.items() if method.path is not None}
 
@@ -54,16 +63,13 @@ def test_a_path_takes_few_passes(name):
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
 @pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
 def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
-    instance, parameter = make(), METHODS[name].path.parameter
-    values = VALUES[name][[6, 0, 12, 3]]
+    instance, values = make(), VALUES[name][[6, 0, 12, 3]]
     settings = {"acceleration": acceleration, "max_iter": 5000}
     path = along(name, instance.grams, instance.y, values, tol=1e-6, **settings)
     for value, solution in zip(values, path, strict=True):
         assert solution.converged
         assert solution.state is None
-        alone = mkldist.solve(
-            name, instance.grams, instance.y, tol=1e-8, max_iter=5000, **{parameter: float(value)}
-        )
+        alone = solved_alone(name, make, float(value))
         assert solution.objective == pytest.approx(alone.objective, rel=2e-6)
         slack = 1e-9 * abs(alone.objective)
         assert solution.dual_objective <= alone.objective + slack

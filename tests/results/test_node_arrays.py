@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -16,13 +18,14 @@ from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 PLAN = made_up_plan(datasets=["heart", "wdbc"], banks=("one", "two"), n_splits=3)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    store = RecordStore(tmp_path / "records")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    store = RecordStore(folder / "records")
     for run in PLAN.runs[:-2]:
         store.write(made_up_record(run))
-    prepare(tmp_path / "results.zarr", PLAN, made_up_facts(PLAN), store)
-    return tmp_path
+    prepare(folder / "results.zarr", PLAN, made_up_facts(PLAN), store)
+    return folder
 
 
 def test_runs_on_disk_are_those_of_xarray(folder):
@@ -49,11 +52,12 @@ def test_results_without_selection_are_not_validated(folder):
     assert not is_validated(TreeIndex(folder / "results.zarr"))
 
 
-def test_a_damaged_chunk_is_named(folder):
-    [chunk, *_] = sorted((folder / "results.zarr").glob("heart/*/*/test_error/c/0/*"))
+def test_a_damaged_chunk_is_named(folder, tmp_path):
+    tree = shutil.copytree(folder / "results.zarr", tmp_path / "results.zarr")
+    [chunk, *_] = sorted(tree.glob("heart/*/*/test_error/c/0/*"))
     chunk.write_bytes(b"nothing")
     with pytest.raises(StoreError, match=r"test_error: found results that cannot be read"):
-        nodes_in(TreeIndex(folder / "results.zarr"), INPUTS)
+        nodes_in(TreeIndex(tree), INPUTS)
 
 
 def _place(node):

@@ -16,6 +16,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
+from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
@@ -191,6 +192,7 @@ def test_a_small_sweep_is_done_by_a_thread_and_one_with_workers_by_processes(tmp
         return nullcontext(Client())
 
     monkeypatch.setattr(ConnectOptions, "connect", noting)
+    monkeypatch.setattr(cluster, "n_processors", lambda: 2)
     for number, options in enumerate((None, ConnectOptions(n_workers=1))):
         sweep(TEXT, tmp_path / str(number), connect_options=options)
     assert [(one.in_this_process, one.n_workers) for one in chosen] == [(True, 2), (False, 1)]

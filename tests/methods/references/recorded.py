@@ -27,6 +27,12 @@ OPTIMA = Path(__file__).with_name("optima.json")
 SAME = 1e-9  # relative difference of two marks that rounding explains
 
 
+@cache
+def _weights(size: int) -> np.ndarray:
+    """Return the weights by which an array is marked."""
+    return np.random.default_rng(0).normal(size=size)
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """A problem at which a case is held to its optimum.
@@ -51,7 +57,7 @@ class Point:
     @property
     def mark(self) -> float:
         """A number that another Gram matrix or label would change."""
-        weights = np.random.default_rng(0).normal(size=self.instance.grams.size + len(self.y))
+        weights = _weights(self.instance.grams.size + len(self.y))
         return float(weights @ np.concatenate([self.instance.grams.ravel(), self.y]))
 
 
