@@ -59,7 +59,8 @@ class BankSpec(Model):
     dtype: Literal["auto", "float32", "float64"] = Field(
         "auto",
         description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
-        "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64.",
+        "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64; gaps "
+        "are those of the matrices as stored.",
     )
     backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = Field(
         "auto",
