@@ -14,6 +14,8 @@ _REMEDIES = {
     StopReason.MAX_ITER: "raise max_iter",
     StopReason.TIME_LIMIT: "raise time_limit",
     StopReason.STALLED: "rounding allows no further gain; raise tol",
+    StopReason.RANK_LIMIT: "raise rank of the bank, or tol",
+    StopReason.MEMORY_LIMIT: "no memory holds longer factors; raise memory or tol",
 }
 _PROXIMITIES = {
     "gap_max": "Largest gap: the relative duality gap of the run furthest from proven optimal.",

@@ -46,7 +46,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             ``classification`` or ``regression``;
         ``complete``, ``failed``, ``waiting``, ``early``
             numbers of runs by state; ``early`` runs are complete but missed their tolerance;
-        ``early_max_iter``, ``early_time_limit``, ``early_stalled``
+        ``early_max_iter``, ``early_time_limit``, ``early_stalled``, ``early_rank_limit``,
+        ``early_memory_limit``
             numbers of these by the reason for which they stopped;
         ``test_error_mean``, ``test_error_sd``
             fraction of misclassified test points; NaN for regression or without test points;

@@ -134,6 +134,8 @@ class StopReason(enum.StrEnum):
     MAX_ITER = "max_iter"
     TIME_LIMIT = "time_limit"
     STALLED = "stalled"
+    RANK_LIMIT = "rank_limit"  # of factors, which no longer ones may follow
+    MEMORY_LIMIT = "memory_limit"
 
 
 def reason_to_stop(

@@ -48,6 +48,12 @@ NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it 
 HOPELESS = 0.9  # share of the trace left, from which on more columns are no help
 MOST_CHANGES = 3  # of diagonals, before ranks grow after all
 TINY = float(np.finfo(float).tiny)
+LIMITS = {
+    "rank": StopReason.RANK_LIMIT,
+    "memory": StopReason.MEMORY_LIMIT,
+    "rounding": StopReason.STALLED,
+    "time_limit": StopReason.TIME_LIMIT,
+}
 MANY = 5000  # points from which on factors take diagonals rather than so many columns
 
 
@@ -63,7 +69,7 @@ class FactorSolution:
     limit : str
         What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
         ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.  The solution's
-        ``stop_reason`` is ``time_limit``, or ``stalled`` for the others.
+        ``stop_reason`` is ``rank_limit``, ``memory_limit``, ``stalled`` or ``time_limit``.
     times : JobTimes
         Times of all rounds.  Passes over the kernels, and the growth of factors, count as passes.
     """
@@ -224,10 +230,9 @@ class _Growing:
             limit = ""
         elif solution.exact_gap <= self.params.tol:
             stop, limit = StopReason.CONVERGED, ""
-        elif limit == "time_limit":
-            stop = StopReason.TIME_LIMIT
         elif limit or solution.converged:  # or nothing is lacking that could be seen
-            stop, limit = StopReason.STALLED, limit or "rounding"
+            limit = limit or "rounding"
+            stop = LIMITS[limit]
         return FactorSolution(replace(solution, stop_reason=stop), limit, self.times)
 
     def grow(self, ranks: dict[int, int]) -> bool:

@@ -67,12 +67,13 @@ def test_an_exact_gap_is_explained_where_a_row_has_one():
 
 def test_what_did_not_end_well_is_told():
     first = row(early=2, early_max_iter=2, waiting=1)
-    second = row(early=2, early_max_iter=1, early_stalled=1)
+    second = row(early=3, early_max_iter=1, early_stalled=1, early_memory_limit=1)
     found = lines(first, second, runs=False, shown=[row()])
-    at = found.index("! 4 runs stopped before the tolerance:")
-    assert found[at + 1 : at + 3] == [
+    at = found.index("! 5 runs stopped before the tolerance:")
+    assert found[at + 1 : at + 4] == [
         "  max_iter (3): raise max_iter",
         "  stalled (1): rounding allows no further gain; raise tol",
+        "  memory_limit (1): no memory holds longer factors; raise memory or tol",
     ]
     assert "All 10 runs ended; none failed." in found
     assert "1 run without an outcome yet." in found

@@ -138,7 +138,7 @@ def test_factors_that_may_not_grow_leave_a_run_that_did_not_converge(tmp_path):
     found = records(replace(wanted, ref=replace(wanted.ref, plan=plan)))
     for record in found.values():
         assert record.state is RunState.COMPLETE
-        assert record.stop_reason == "stalled"
+        assert record.stop_reason == "rank_limit"
         assert record.extra["exact_gap"] > 1e-3
         assert record.extra["largest_rank"] <= 6
 
