@@ -21,6 +21,8 @@ from mkldist.gram.expansions import expansion
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.point_bank import PointBank
+from mkldist.gram.point_products import PointProducts
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
@@ -156,11 +158,17 @@ class FactoredKernels:
             if 0 < len(used) < source.n_points:
                 source = source.at(used)
                 request = replace(request, vectors=request.vectors[used])
-        bank = RecomputedBank(source, 0, self.threads)
+        fast = self.by_points and isinstance(request, Quadratic)
+        bank = (PointBank if fast else RecomputedBank)(source, threads=self.threads)
         [found] = answer_views([(BankView(bank, None, self.scale, centred=False), request)])
         self.counter.bytes_computed += bank.counter.bytes_computed
         self.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
         return found
+
+    @property
+    def by_points(self) -> bool:
+        """True if loops compute products of the kernels from the points."""
+        return PointProducts.of(self.source, self.counter, self.threads) is not None
 
     def copy(self) -> FactoredKernels:
         """Return the same kernels and factors, which grow by themselves."""
@@ -192,10 +200,7 @@ class FactoredKernels:
         rows : (r,) intp, optional
             The rows; None for all.
         """
-        own = weights * self.scale
-        total, n_values = expansion(self.source, own, vectors, self.threads, rows)
-        self.counter.bytes_computed += 8 * n_values
-        return total
+        return expansion(self.source, weights * self.scale, vectors, self.counter, self.threads, rows)
 
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).

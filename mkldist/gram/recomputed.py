@@ -39,7 +39,7 @@ class RecomputedBank(Bank):
         Threads that compute chunks while the last one is used; at most 8 are started.
     """
 
-    def __init__(self, source: BankSource, row_cache_bytes: int, threads: int = 1) -> None:
+    def __init__(self, source: BankSource, row_cache_bytes: int = 0, threads: int = 1) -> None:
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)

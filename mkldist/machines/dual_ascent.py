@@ -7,7 +7,8 @@ from collections.abc import Callable
 from mkldist.arrays import Floats
 from mkldist.optim.block_ascent import block_ascent
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.factored_matrix import FactoredMatrix, Gram, diagonal_of
+from mkldist.optim.factored_matrix import Gram, diagonal_of
+from mkldist.optim.symmetric_operator import SymmetricOperator
 
 Ascent = Callable[[Floats, Floats, float], tuple[int, int]]
 """Function of beta, the gradient ``y - K beta`` and the violation of optimality that may be left.
@@ -27,7 +28,7 @@ def ascent_on(
 
     Parameters
     ----------
-    K : (n, n) float64 or FactoredMatrix
+    K : (n, n) float64 or SymmetricOperator
         Symmetric positive semi-definite, C-contiguous; or the operator, of which the steps
         multiply out a block at a time.
     y : (n,) float64
@@ -37,7 +38,7 @@ def ascent_on(
     enough : callable
         Takes beta and ``K beta``, and returns True if the point will do.
     """
-    if isinstance(K, FactoredMatrix):
+    if isinstance(K, SymmetricOperator):
         return lambda beta, slack, violation: block_ascent(
             K, beta, slack, lower, upper, violation, lambda beta, slack: enough(beta, y - slack)
         )

@@ -32,6 +32,7 @@ from mkldist.optim.factored_matrix import Gram, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
+BALANCE = 16.0  # units of rounding by which sums of both classes may differ at the start
 MOST_MISSING = 0.5  # of the margin, for which a decision function is enlarged
 
 Bound = float | Floats
@@ -322,11 +323,17 @@ def maximise_dual(
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
-    """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0."""
+    """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0.
+
+    Rounding alone may leave the hyperplane, as it does in every step.  To move all points of a
+    class for that would take them off their bounds.
+    """
     alpha = np.minimum(np.maximum(alpha, 0.0), C)
     of_positives = y > 0
     positive, negative = float(alpha @ of_positives), float(alpha @ ~of_positives)
-    if positive > negative:
+    if abs(positive - negative) <= BALANCE * EPS * (positive + negative):
+        pass
+    elif positive > negative:
         alpha[of_positives] *= negative / positive
     elif negative > positive:
         alpha[~of_positives] *= positive / negative

@@ -1,8 +1,8 @@
-"""Box-constrained quadratic programs on thin factors, block by block of the variables.
+"""Box-constrained quadratic programs on operators, block by block of the variables.
 
     max_beta  linear'beta - 1/2 beta' K beta   s.t.  lower <= beta <= upper,  1'beta = const
 
-K is an operator (:mod:`.factored_matrix`) of which only a block at a time is multiplied out.  Each
+K is an operator (:mod:`.symmetric_operator`) of which only a block at a time is multiplied out.  Each
 step optimises the block of variables that violate the optimality conditions most, with the others
 fixed (Joachims 1999, "Making large-scale SVM learning practical", Section 11.2), by the pair
 updates and Newton steps of :mod:`.box_qp`.  The pair of the largest violation is in the block, so
@@ -17,7 +17,7 @@ import numpy as np
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.optim.symmetric_operator import SymmetricOperator
 
 BLOCK = 1500  # variables optimised at once, or more where more lie between their bounds
 LARGEST = 4000  # block, of which the matrix takes 128 megabytes
@@ -27,7 +27,7 @@ UPDATES_EACH = 50  # most pair updates of a block, for each of its variables
 
 
 def block_ascent(
-    K: FactoredMatrix,
+    K: SymmetricOperator,
     beta: Floats,
     slack: Floats,
     lower: Floats,
@@ -39,7 +39,7 @@ def block_ascent(
 
     Parameters
     ----------
-    K : FactoredMatrix
+    K : SymmetricOperator
         The matrix.
     beta, slack : (n,) float64
         A feasible point and the gradient there; both are overwritten.

@@ -10,12 +10,13 @@ from typing import TypeAlias
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.optim.symmetric_operator import SymmetricOperator
 
 FEW_POINTS = 1000  # of an operator that may be multiplied out
 
 
 @dataclass(frozen=True, eq=False)
-class FactoredMatrix:
+class FactoredMatrix(SymmetricOperator):
     """The operator ``K = sum_s w_s G_s G_s' + ridge I``; sums of such operators are such ones.
 
     A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
@@ -163,9 +164,9 @@ def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Floats]]
     return ((), ()) if K is None else (K.weights.tolist(), K.factors)
 
 
-def diagonal_of(K: Gram) -> Floats:
+def diagonal_of(K: Floats | SymmetricOperator) -> Floats:
     """Return the diagonal of a matrix or of an operator, (n,)."""
-    return K.diagonal if isinstance(K, FactoredMatrix) else np.ascontiguousarray(np.diagonal(K))
+    return K.diagonal if isinstance(K, SymmetricOperator) else np.ascontiguousarray(np.diagonal(K))
 
 
 def on_points(K: Gram, points: Ints) -> Gram:

@@ -13,6 +13,10 @@ A pass over the active kernels alone tells most of the time that they lack too m
 not, a sample of the points tells which others seem to.  Only where none does, a pass over all
 kernels is spent on the certificate.  Where even that is too dear, the certificate is statistical:
 it takes the forms of active kernels as they are, and upper limits of the others by a sample.
+
+Of many points, a method that can start from a solution need not have longer factors.  It goes on
+with the kernels themselves, by their products with vectors (:mod:`mkldist.gram.point_bank`): few
+dual variables still change, and only those cost kernel values.
 """
 
 from __future__ import annotations
@@ -29,11 +33,13 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.factored_kernels import FIRST_RANK, FactoredKernels
 from mkldist.gram.passes import driven
+from mkldist.gram.point_bank import PointBank
 from mkldist.gram.sampled_forms import DRAWN, sampled_values
-from mkldist.gram.view import answer_views
+from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
 from mkldist.solvers.clock import working_time
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
+from mkldist.solvers.exact_machine import with_kernels
 from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
 from mkldist.solvers.solver_params import SolverParams
 
@@ -55,6 +61,8 @@ LIMITS = {
     "time_limit": StopReason.TIME_LIMIT,
 }
 MANY = 5000  # points from which on factors take diagonals rather than so many columns
+POINT_SHARE = 0.9  # of the tolerance for a solver on the kernels; the rest is rounding
+POINT_ROUNDS = 10  # products of active kernels with the solution that such a solver may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +104,11 @@ def solve_on_factors(
         The method's parameters: `tol` is that of the exact gap, `time_limit` that of all.
     """
     growing = _Growing(kernels, method, problem, params)
+    growing.begin()
     while True:
         solution = growing.solved()
+        if growing.goes_on_by_points(solution):
+            return growing.ended(growing.solved_by_points())
         if growing.grow(growing.needs_of_active(solution)):
             continue
         if growing.grow(growing.needs_by_sample(solution)):
@@ -135,11 +146,42 @@ class _Growing:
     def __post_init__(self) -> None:
         self._own = self.params.model_copy(update={"tol": SHARE * self.params.tol})
 
+    def begin(self) -> None:
+        """Give factors the diagonals of kernels, if any is narrow and a solver goes on by points."""
+        factors = self.kernels.factors.factors
+        if self._by_points and any(factor.left > NARROW for factor in factors):
+            with self._charged():
+                self.kernels = self.kernels.with_diagonals(np.ones(len(factors)))
+
     def solved(self) -> Solution:
         """Solve on the factors as they are, from the last solution if there is one."""
-        problem = replace(self.problem, start=self._start())
-        job = Job("", self.kernels.view, problem, self.method.solve(problem, self._own))
-        solution, times = solve_timed(self.kernels.factors, job)
+        return self._solved_on(self.kernels.view, self._own)
+
+    def goes_on_by_points(self, solution: Solution) -> bool:
+        """Return True if products of the kernels take a solution to the optimum with them."""
+        active = int(np.count_nonzero(solution.kernel_weights))
+        used = int(np.count_nonzero(solution.coefficients))
+        n_values = POINT_ROUNDS * active * used * self.kernels.source.n_points
+        return self._by_points and solution.converged and n_values <= self._limit
+
+    def solved_by_points(self) -> Solution:
+        """Go on from the last solution with the kernels themselves, and certify what is found."""
+        source, scale = self.kernels.source, self.kernels.scale
+        view = BankView(PointBank(source, self.kernels.threads), None, scale, centred=False)
+        own: Any = self.params.model_copy(update={"tol": POINT_SHARE * self.params.tol})
+        solution = self._solved_on(view, own)
+        if not solution.converged:  # which may have seen few kernels
+            return self.certified(solution)[0]
+        with self._charged():
+            found = with_kernels(self.kernels, self.problem, own.C, solution)
+        return self._with_rank(replace(found, exact_dual_objective=solution.dual_objective))
+
+    def _solved_on(self, view: BankView, params: SolverParams) -> Solution:
+        """Solve on a view of the kernels, or of factors, from the last solution if there is one."""
+        with self._charged():
+            problem = replace(self.problem, start=self._start(view))
+        job = Job("", view, problem, self.method.solve(problem, params))
+        solution, times = solve_timed(view.bank, job)
         self.times = self.times + times
         self._spent = self._spent + solution.counters
         self._gap, self._objective = solution.gap, solution.objective
@@ -174,14 +216,17 @@ class _Growing:
     def certified(self, solution: Solution) -> tuple[Solution, ExactForms]:
         """Certify the solution for the kernels, by a sample where a pass is too dear."""
         sample, source = None, self.kernels.source
-        if source.n_kernels * source.n_points**2 / 2 > self.kernels.limits.pass_values:
+        if source.n_kernels * source.n_points**2 / 2 > self._limit:
             sample = Sample(DRAWN, MARGIN, active_exactly=True, seed=self.kernels.seed + 1)
         found, forms = self._certified(solution, sample)
-        rank = max(factor.rank for factor in self.kernels.factors.factors)
-        extra = {**found.extra, "largest_rank": float(rank)}
         if sample is not None:
-            extra[SAMPLED] = float(sample.n_drawn)
-        return replace(found, extra=extra), forms
+            found = replace(found, extra={**found.extra, SAMPLED: float(sample.n_drawn)})
+        return self._with_rank(found), forms
+
+    def _with_rank(self, solution: Solution) -> Solution:
+        """Return a solution that tells the columns of the longest factor."""
+        rank = max(factor.rank for factor in self.kernels.factors.factors)
+        return replace(solution, extra={**solution.extra, "largest_rank": float(rank)})
 
     def _certified(self, solution: Solution, sample: Sample | None) -> tuple[Solution, ExactForms]:
         method, problem = self.method, self.problem
@@ -255,6 +300,17 @@ class _Growing:
         return bool(grown or narrow)
 
     @property
+    def _limit(self) -> float:
+        return self.kernels.limits.pass_values
+
+    @property
+    def _by_points(self) -> bool:
+        """True if the method may go on by products of the kernels."""
+        path, y = self.method.path, self.problem.y
+        renews = self.method.hinge_machines and path is not None and path.renewed is not None
+        return renews and y.ndim == 1 and len(y) >= MANY and self.kernels.by_points
+
+    @property
     def _has_diagonals(self) -> bool:
         return self.kernels.factors.exact is not None
 
@@ -293,8 +349,8 @@ class _Growing:
         wanted = zip(kernels.tolist(), growth.tolist(), strict=True)
         return {m: int(times * max(factors[m].rank, 1)) + 1 for m, times in wanted}
 
-    def _start(self) -> Any:
-        """Return the state from which to solve, for the factors as they are; None for a new start.
+    def _start(self, view: BankView) -> Any:
+        """Return the state from which to solve, for a view as it is; None for a new start.
 
         Factors may have grown since any state was made, that of another solution too.
         """
@@ -303,7 +359,7 @@ class _Growing:
         if state is None or path is None or path.renewed is None:
             return None
         steps = path.renewed(self.problem, state)
-        return driven(steps, lambda request: answer_views([(self.kernels.view, request)])[0])
+        return driven(steps, lambda request: answer_views([(view, request)])[0])
 
     @contextmanager
     def _charged(self) -> Iterator[None]:

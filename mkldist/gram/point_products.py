@@ -1,0 +1,193 @@
+"""Products of kernels with vectors, computed from the points; nothing is kept of the kernels.
+
+The compiled loops of :mod:`mkldist.kernels.product_sums` compute them, for kernels on features that
+these loops know.  Rows of zeros of the vectors cost nothing.  Parts of the work do not depend on
+the number of threads, so that neither do the bits of the results.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.gram.bank import PassCounter
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import BankSource, FeatureSource, check_finite
+from mkldist.kernels.expansion_sums import expansion_sums, takes
+from mkldist.kernels.gram_tiles import BASE_OF, INNER
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.product_sums import kernel_forms, kernel_products, weighted_values
+
+ROWS = 500  # of a part
+PARTS = 64  # of the lower triangle of a form
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, eq=False)
+class PointProducts:
+    """Kernels of a source that the loops know.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    points : (n, d) float64
+        Its points.
+    kernels : KernelList
+        Its kernels.
+    counter : PassCounter
+        Work done.
+    threads : int
+        Parts that are computed at the same time.
+    """
+
+    source: BankSource
+    points: Floats
+    kernels: KernelList
+    counter: PassCounter
+    threads: int = 1
+
+    @classmethod
+    def of(cls, source: BankSource, counter: PassCounter, threads: int) -> PointProducts | None:
+        """Return the kernels of a source; None if the loops do not know all of them."""
+        known = _known(source)
+        return None if known is None else cls(source, *known, counter, threads)
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        vectors : (n, R) float64
+            V.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            If a kernel has values that are not finite.
+        """
+        used, n = np.flatnonzero(vectors.any(axis=1)), len(self.points)
+        found = np.zeros((len(kernels), n, vectors.shape[1]))
+        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
+
+        def work(rows: slice) -> None:
+            found[:, rows] = kernel_products(chosen, own, of_used, self.points[rows])
+
+        self._run(work, _cut(n), len(kernels) * n * len(used))
+        return self._finite(found, kernels)
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R).
+
+        Parameters, errors
+            As for :meth:`products`.
+        """
+        used = np.flatnonzero(vectors.any(axis=1))
+        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
+        # Parts of the triangle have about equal numbers of values.
+        ends = (np.sqrt(np.linspace(0.0, 1.0, PARTS + 1)) * len(used)).astype(int).tolist()
+        parts = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
+        n_values = len(kernels) * len(used) * (len(used) + 1) // 2
+        done = self._run(lambda rows: kernel_forms(chosen, own, of_used, rows), parts, n_values)
+        return self._finite(sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels)
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        weights : (S,) float64
+            Their weights.
+        vectors : (n, R) float64
+            V.
+        rows : (r,) intp
+            The rows.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            If the sum has values that are not finite.
+        """
+        used = np.flatnonzero(vectors.any(axis=1))
+        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
+        found = np.empty((len(rows), vectors.shape[1]))
+
+        def work(part: slice) -> None:
+            found[part] = expansion_sums(chosen, own, weights, of_used, self.points[rows[part]])
+
+        self._run(work, _cut(len(rows)), len(kernels) * len(rows) * len(used))
+        if not np.isfinite(found).all():
+            self.products(kernels, vectors)  # raises the error of a kernel
+        return found
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        weights : (S,) float64
+            Their weights.
+        points : (q,) intp
+            The points.
+        """
+        q = len(points)
+        chosen, own, found = self.kernels.select(kernels), self.points[points], np.empty((q, q))
+
+        def work(rows: slice) -> None:
+            below = own[: rows.stop]
+            found[rows, : rows.stop] = weighted_values(chosen, weights, below, own[rows])
+            found[: rows.start, rows] = found[rows, : rows.start].T
+
+        self._run(work, _cut(q), len(kernels) * q * q // 2)
+        return found
+
+    def _run(
+        self, work: Callable[[slice], Part], parts: Iterable[slice], n_values: int
+    ) -> list[Part]:
+        """Do all parts, as many at once as there are threads, and count the work."""
+
+        def timed(part: slice) -> tuple[Part, float]:
+            begun = time.thread_time()
+            return work(part), time.thread_time() - begun
+
+        with ThreadPoolExecutor(self.threads, "mkldist-products") as pool:
+            done = list(pool.map(timed, parts))
+        self.counter.bytes_computed += 8 * n_values
+        self.counter.threads_cpu_seconds += sum(seconds for _, seconds in done)
+        return [part for part, _ in done]
+
+    def _finite(self, found: Floats, kernels: Ints) -> Floats:
+        """Return what kernels gave; raise GramError if it is not finite."""
+        for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
+            check_finite(of_kernel.reshape(1, -1), kernel, self.source)
+        return found
+
+
+def _known(source: BankSource) -> tuple[Floats, KernelList] | None:
+    """Return the points and kernels of a source if the loops know all of these."""
+    if isinstance(source, SelectedSource):
+        whole = _known(source.whole)
+        return None if whole is None else (whole[0], whole[1].select(source.index))
+    if type(source) is not FeatureSource or source.presence is not None:
+        return None  # devices compute their own
+    divided = source.cosine and bool((BASE_OF[source.kernels.function] == INNER).any())
+    return None if divided or not takes(source.kernels) else (source.points, source.kernels)
+
+
+def _cut(n_rows: int) -> Iterable[slice]:
+    """Cut rows into parts."""
+    return (slice(start, min(start + ROWS, n_rows)) for start in range(0, n_rows, ROWS))
