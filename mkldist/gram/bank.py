@@ -11,6 +11,7 @@ import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import sub
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,15 @@ from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Request
 from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.optim.symmetric_operator import SymmetricOperator
 
 SLAB_ENTRIES = 16_384
 BLOCK_KERNELS = 480
 BLOCK_BYTES = 2**29
 ROW_GROUP_ENTRIES = 2**20
+
+Answer: TypeAlias = Floats | SymmetricOperator | list[FactoredMatrix]
+"""Answer of a bank to a request: numbers, or operators where a combination takes them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +187,7 @@ class Bank(abc.ABC):
         """True if reading few kernels costs so much that solvers should read them together."""
         return False
 
-    def own_answer(self, request: Request) -> Floats | FactoredMatrix | list[FactoredMatrix] | None:
+    def own_answer(self, request: Request) -> Answer | None:
         """Return the answer to a request that the bank has without its entries, or None.
 
         Parameters
@@ -192,9 +197,7 @@ class Bank(abc.ABC):
         """
         return None
 
-    def own_answers(
-        self, requests: Sequence[Request]
-    ) -> dict[int, Floats | FactoredMatrix | list[FactoredMatrix]]:
+    def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
         """Return the answers that the bank has without its entries, by positions of requests.
 
         Parameters

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
-from mkldist.gram.bank import Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
+from mkldist.gram.bank import Answer, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, check_finite
@@ -78,7 +78,7 @@ class FactorBank(Bank):
         self.factors = (*before, factor, *after)
         self._diagonals[kernel] = _diagonal(factor)
 
-    def own_answer(self, request: Request) -> Floats | FactoredMatrix | list[FactoredMatrix] | None:
+    def own_answer(self, request: Request) -> Answer | None:
         """Answer a request by thin products; return None for one that needs entries."""
         match request:
             case Quadratic(vectors, None):

@@ -200,7 +200,9 @@ class FactoredKernels:
         rows : (r,) intp, optional
             The rows; None for all.
         """
-        return expansion(self.source, weights * self.scale, vectors, self.counter, self.threads, rows)
+        return expansion(
+            self.source, weights * self.scale, vectors, self.counter, self.threads, rows
+        )
 
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.gram.bank import Answer
 from mkldist.gram.point_products import PointProducts
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Quadratic, Request
@@ -186,9 +187,9 @@ class PointBank(RecomputedBank):
         products = PointProducts.of(source, self.counter, threads)
         if products is None:
             raise ValueError("source: found kernels that no loop knows; expected others")
-        self._products, self._kept = products, KeptProducts(products)
+        self._products, self._last = products, KeptProducts(products)
 
-    def own_answer(self, request: Request) -> Floats | SymmetricOperator | None:
+    def own_answer(self, request: Request) -> Answer | None:
         """Answer a request by products; return None for one that needs entries."""
         match request:
             case Combine(weights, kernels, _, True) if weights.ndim == 1:
@@ -210,14 +211,14 @@ class PointBank(RecomputedBank):
         order = np.argsort(chosen)
         sources = [self._source.diagonals(slice(m, m + 1))[0] for m in chosen[order].tolist()]
         diagonals = np.array(sources).reshape(len(order), self.n_points)
-        return KernelSum(self._kept, chosen[order], weights[used][order], diagonals)
+        return KernelSum(self._last, chosen[order], weights[used][order], diagonals)
 
     def _forms(self, vectors: Floats, kernels: Ints) -> Floats:
         """Return forms of some kernels, (S,) or (S, R), of which products may be known."""
         columns = vectors.reshape(len(vectors), -1)
         found = np.full((len(kernels), columns.shape[1]), np.nan)
         if columns.shape[1] == 1:
-            known = (self._kept.form(kernel, columns[:, 0]) for kernel in kernels.tolist())
+            known = (self._last.form(kernel, columns[:, 0]) for kernel in kernels.tolist())
             found[:, 0] = [np.nan if form is None else form for form in known]
         unknown = np.flatnonzero(np.isnan(found[:, 0]))
         if len(unknown):

@@ -9,8 +9,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats, Ints
-from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
+from mkldist.arrays import Floating, Ints
+from mkldist.gram.bank import (
+    SLAB_ENTRIES,
+    Answer,
+    Bank,
+    Chunk,
+    DiagonalPart,
+    Rows,
+    kernel_groups,
+    slabs,
+)
 from mkldist.gram.device_source import passes_of
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
@@ -46,7 +55,7 @@ class RecomputedBank(Bank):
         self._kept = KeptRows(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
         self._on_device = passes_of(source)
 
-    def own_answer(self, request: Request) -> Floats | None:
+    def own_answer(self, request: Request) -> Answer | None:
         """Answer a request on the device of the source, if it has one.
 
         An answer that is not finite is left to the loops, which name the kernel.

@@ -22,7 +22,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
-from mkldist.gram.bank import Bank, Chunk, DiagonalPart, PassCounter, Rows, kernel_groups, slabs
+from mkldist.gram.bank import (
+    Answer,
+    Bank,
+    Chunk,
+    DiagonalPart,
+    PassCounter,
+    Rows,
+    kernel_groups,
+    slabs,
+)
 from mkldist.gram.few_kernels import WeightedSum
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.metadata import BankShape
@@ -41,7 +50,6 @@ from mkldist.gram.shard_work import (
     take_entries,
     take_rows,
 )
-from mkldist.optim.factored_matrix import FactoredMatrix
 
 MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
 Work = Callable[..., Any]
@@ -103,9 +111,7 @@ class ShardedBank(Bank):
         """Have all shards made, so that no request waits for that."""
         self._calls.results([self._calls.call(i, n_kernels_of) for i in range(len(self._shards))])
 
-    def own_answers(
-        self, requests: Sequence[Request]
-    ) -> dict[int, Floats | FactoredMatrix | list[FactoredMatrix]]:
+    def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
         """Answer all requests, as :func:`mkldist.gram.passes.answer` does for other banks."""
         combines = {at: one for at, one in enumerate(requests) if isinstance(one, Combine)}
         others = {at: one for at, one in enumerate(requests) if at not in combines}

@@ -2,9 +2,9 @@
 
     max_beta  linear'beta - 1/2 beta' K beta   s.t.  lower <= beta <= upper,  1'beta = const
 
-K is an operator (:mod:`.symmetric_operator`) of which only a block at a time is multiplied out.  Each
-step optimises the block of variables that violate the optimality conditions most, with the others
-fixed (Joachims 1999, "Making large-scale SVM learning practical", Section 11.2), by the pair
+K is an operator (:mod:`.symmetric_operator`) of which only a block at a time is multiplied out.
+Each step optimises the block of variables that violate the optimality conditions most, with the
+others fixed (Joachims 1999, "Making large-scale SVM learning practical", Section 11.2), by the pair
 updates and Newton steps of :mod:`.box_qp`.  The pair of the largest violation is in the block, so
 that the steps converge (Lin 2001).
 """

@@ -147,7 +147,7 @@ class _Growing:
         self._own = self.params.model_copy(update={"tol": SHARE * self.params.tol})
 
     def begin(self) -> None:
-        """Give factors the diagonals of kernels, if any is narrow and a solver goes on by points."""
+        """Give factors the diagonals of kernels if one is narrow and a solver goes on by points."""
         factors = self.kernels.factors.factors
         if self._by_points and any(factor.left > NARROW for factor in factors):
             with self._charged():
