@@ -1,0 +1,96 @@
+"""Products of kernels with vectors from the points, held to products with whole matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mkldist.errors import GramError
+from mkldist.gram import point_products
+from mkldist.gram.bank import PassCounter
+from mkldist.gram.point_products import PointProducts
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import ArraySource, FeatureSource
+from mkldist.kernels.evaluate import evaluate
+from tests.kernels.few_lists import gaussians, listed
+
+N = 130
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(N, 3))
+KERNELS = gaussians([0.5, 1.0, 2.0], [[0, 1, 2], [1]])
+GRAMS = evaluate(KERNELS, POINTS, POINTS)
+VECTORS = RNG.normal(size=(N, 2))
+VECTORS[::3] = 0.0
+USED = int(VECTORS.any(axis=1).sum())
+SOME = np.array([1, 2, 5])
+
+
+def known(threads=1, source=None):
+    found = PointProducts.of(source or FeatureSource(POINTS, KERNELS), PassCounter(), threads)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(params=[1, 7, 500])
+def rows(request, monkeypatch):
+    monkeypatch.setattr(point_products, "ROWS", request.param)
+
+
+def test_products_are_those_with_matrices_and_zeros_cost_nothing(rows):
+    found = known()
+    assert_allclose(found.products(SOME, VECTORS), GRAMS[SOME] @ VECTORS, atol=1e-12)
+    assert found.counter.bytes_computed == 8 * 3 * N * USED
+    assert found.counter.threads_cpu_seconds > 0.0
+
+
+def test_forms_take_half_of_the_values_between_points_that_count():
+    found = known()
+    expected = np.einsum("ir,mij,jr->mr", VECTORS, GRAMS[SOME], VECTORS)
+    assert_allclose(found.forms(SOME, VECTORS), expected, rtol=1e-11)
+    assert found.counter.bytes_computed == 8 * 3 * USED * (USED + 1) // 2
+    assert_array_equal(found.forms(SOME, 0.0 * VECTORS), np.zeros((3, 2)))
+
+
+def test_blocks_are_symmetric_sums_of_kernels(rows):
+    points, weights = RNG.permutation(N)[:60], np.array([0.5, 2.0, 1.0])
+    found = known().block(SOME, weights, points)
+    assert_array_equal(found, found.T)
+    expected = np.tensordot(weights, GRAMS[SOME], axes=1)[np.ix_(points, points)]
+    assert_allclose(found, expected, atol=1e-12)
+
+
+def test_expansions_are_weighted_sums_of_products(rows):
+    weights, at = np.array([0.5, 2.0, 1.0]), np.array([7, 3, 3, N - 1])
+    found = known().expansion(SOME, weights, VECTORS, at)
+    expected = np.tensordot(weights, GRAMS[SOME] @ VECTORS, axes=1)[at]
+    assert_allclose(found, expected, atol=1e-12)
+
+
+def test_bits_do_not_depend_on_the_threads(monkeypatch):
+    monkeypatch.setattr(point_products, "ROWS", 9)
+    one, more = known(1), known(3)
+    assert_array_equal(one.products(SOME, VECTORS), more.products(SOME, VECTORS))
+    assert_array_equal(one.forms(SOME, VECTORS), more.forms(SOME, VECTORS))
+
+
+def test_selections_are_known_and_what_the_loops_do_not_know_is_not():
+    part = known(source=SelectedSource(FeatureSource(POINTS, KERNELS), np.array([4, 0])))
+    expected = GRAMS[[4, 0]] @ VECTORS
+    assert_allclose(part.products(np.array([0, 1]), VECTORS), expected, atol=1e-12)
+    lacking = POINTS.copy()
+    lacking[0, 1] = np.nan
+    cosines = FeatureSource(POINTS, listed(["linear"], [[0, 1]], [1.0]), cosine=True)
+    for source in (ArraySource(GRAMS), FeatureSource(lacking, KERNELS), cosines):
+        assert PointProducts.of(source, PassCounter(), 1) is None
+
+
+def test_a_kernel_that_is_not_finite_is_named():
+    kernels = listed(["linear", "polynomial"], [[0, 1]], [1.0, 40.0])
+    found = known(source=FeatureSource(1e9 * POINTS, kernels))
+    with pytest.raises(GramError, match="polynomial"):
+        found.products(np.array([0, 1]), VECTORS)
+    with pytest.raises(GramError, match="polynomial"):
+        found.expansion(np.array([0, 1]), np.ones(2), VECTORS, np.arange(N))
+    with pytest.raises(GramError, match="polynomial"):
+        found.forms(np.array([0, 1]), VECTORS)
