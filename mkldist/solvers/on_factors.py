@@ -166,15 +166,20 @@ class _Growing:
 
     def solved_by_points(self) -> Solution:
         """Go on from the last solution with the kernels themselves, and certify what is found."""
+        if not self._has_diagonals:  # the solution is that of the kernels from now on
+            self.kernels = self.kernels.with_diagonals(self.kernels.factors.times)
         source, scale = self.kernels.source, self.kernels.scale
         view = BankView(PointBank(source, self.kernels.threads), None, scale, centred=False)
-        own: Any = self.params.model_copy(update={"tol": POINT_SHARE * self.params.tol})
-        solution = self._solved_on(view, own)
+        params: Any = self.params.model_copy(update={"tol": POINT_SHARE * self.params.tol})
+        solution = self._solved_on(view, params)
         if not solution.converged:  # which may have seen few kernels
             return self.certified(solution)[0]
         with self._charged():
-            found = with_kernels(self.kernels, self.problem, own.C, solution)
-        return self._with_rank(replace(found, exact_dual_objective=solution.dual_objective))
+            found = with_kernels(self.kernels, self.problem, params.C, solution)
+        own = np.repeat(found.coefficients[None], np.count_nonzero(found.kernel_weights), axis=0)
+        lower = solution.dual_objective
+        found = replace(found, exact_dual_objective=lower, kernel_coefficients=own)
+        return self._with_rank(found)
 
     def _solved_on(self, view: BankView, params: SolverParams) -> Solution:
         """Solve on a view of the kernels, or of factors, from the last solution if there is one."""

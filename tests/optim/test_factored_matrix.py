@@ -1,4 +1,4 @@
-"""Sums of thin factors against the matrices multiplied out."""
+"""Sums of thin factors, a `symmetric_operator`, against the matrices multiplied out."""
 
 from __future__ import annotations
 

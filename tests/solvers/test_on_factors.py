@@ -13,12 +13,14 @@ from mkldist import KernelBank, solve
 from mkldist.gram import factored_kernels
 from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.gram.requests import Quadratic
-from mkldist.gram.sources import ArraySource
+from mkldist.gram.sources import ArraySource, FeatureSource
+from mkldist.kernels.evaluate import evaluate
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.solvers import on_factors
 from mkldist.solvers.base import Problem, StopReason
 from mkldist.solvers.on_factors import solve_on_factors
+from tests.kernels.few_lists import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
@@ -282,6 +284,87 @@ def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_ker
     assert C < 1.0 or solution.kernel_weights[2:].sum() > 0.01
     assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * 1.0101
+
+
+WIDTHS = (3.0, 0.7, 0.13, 0.04)  # of the kernels above
+
+
+def from_points(y=Y, cosine=False, **limits):
+    """Return the narrow kernels by their points."""
+    points = X[: len(y)]
+    source = FeatureSource(points, gaussians(WIDTHS, [[0, 1, 2]]), cosine)
+    return begin_factors(source, FactorLimits(**limits))
+
+
+@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+@pytest.mark.parametrize(("C", "tol"), [(0.5, 1e-2), (3.0, 1e-2), (30.0, 1e-2), (3.0, 1e-4)])
+def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol):
+    kernels = from_points()
+    solution, limit = solved(kernels, C=C, tol=tol, acceleration=acceleration)
+    optimum = conic_optimum(evaluate(kernels.source.kernels, X, X), Y, C)
+    assert (solution.converged, limit) == (True, "")
+    assert (ranks(kernels) <= 5).all()
+    assert solution.extra["largest_rank"] == 5
+    assert solution.gap == solution.exact_gap <= tol
+    assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
+    assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01 * tol)
+
+
+@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
+def test_bounds_by_points_hold_on_drawn_problems(many, seed):
+    _, y, rng = instance(seed)
+    points = rng.normal(size=(len(y), 3))
+    listed = gaussians(10.0 ** rng.uniform(-2, 1, 4), [[0, 1, 2], [1], [0, 2]])
+    C, scale = 10.0 ** rng.uniform(-3, 2), 10.0 ** rng.uniform(-2, 2, len(listed))
+    kernels = begin_factors(FeatureSource(points, listed), FactorLimits(), seed=seed, threads=2)
+    solution, _ = solved(replace(kernels, scale=scale), y=y, C=C, tol=1e-3)
+    grams = scale[:, None, None] * evaluate(listed, points, points)
+    optimum = conic_optimum(grams, y, C)
+    assert solution.exact_gap <= 1e-3
+    assert solution.exact_dual_objective <= optimum * (1 + 1e-6) + 1e-8 * C
+    assert optimum * (1 - 1e-6) - 1e-8 * C <= solution.objective
+
+
+def test_the_value_by_points_is_that_of_the_expansion(many):
+    solution, _ = solved(from_points(), C=3.0, tol=1e-2)
+    d, v = solution.kernel_weights, solution.coefficients
+    f = np.tensordot(d, evaluate(gaussians(WIDTHS, [[0, 1, 2]]), X, X), axes=1) @ v
+    value = 0.5 * v @ f + 3.0 * np.maximum(0.0, 1.0 - Y * (f + solution.bias)).sum()
+    assert solution.objective == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(solution.training_values, f + solution.bias, atol=1e-10)
+    own = solution.kernel_coefficients
+    assert np.array_equal(own, np.broadcast_to(v, (np.count_nonzero(d), N)))
+
+
+@pytest.mark.parametrize("params", [{"time_limit": 1e-9}, {"max_iter": 1}])
+def test_a_limit_before_or_among_products_leaves_true_bounds(many, params):
+    kernels = from_points()
+    optimum = conic_optimum(evaluate(kernels.source.kernels, X, X), Y, 3.0)
+    solution, _ = solved(kernels, C=3.0, tol=1e-6, **params)
+    assert not solution.converged
+    assert 0.0 < solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("case", ["few points", "classes", "dear", "no path", "no loops"])
+def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
+    def none(self):
+        raise AssertionError("went on by points")
+
+    monkeypatch.setattr(on_factors._Growing, "solved_by_points", none)
+    kernels, name, y = from_points(), "level", Y
+    match case:
+        case "few points":
+            monkeypatch.setattr(on_factors, "MANY", N + 1)
+        case "classes":
+            y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])
+        case "dear":
+            kernels = replace(kernels, limits=FactorLimits(pass_values=20_000.0))
+        case "no path":
+            name = "simplemkl"
+        case "no loops":
+            kernels = kernels_of(NARROW)
+    solution, _ = solved(kernels, name, y=y, C=3.0, tol=1e-2)
+    assert solution.exact_gap <= 1e-2
 
 
 def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeypatch):
