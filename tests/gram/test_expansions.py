@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.errors import GramError

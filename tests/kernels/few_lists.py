@@ -9,7 +9,8 @@ import numpy as np
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.kernel_list import KernelList
 
-CODES = {name: FUNCTIONS[name].code for name in ("gaussian", "polynomial", "linear", "laplacian-rbf")}
+NAMES = ("gaussian", "polynomial", "linear", "laplacian-rbf")
+CODES = {name: FUNCTIONS[name].code for name in NAMES}
 
 
 def gaussians(widths: Sequence[float], subsets: Sequence[Sequence[int]]) -> KernelList:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -34,12 +36,16 @@ def test_parts_of_the_triangle_add_up_to_forms(n):
     points, vectors = RNG.normal(size=(n, 5)), RNG.normal(size=(n, 2))
     expected = np.einsum("ir,mij,jr->mr", vectors, evaluate(KERNELS, points, points), vectors)
     cuts = sorted({0, n // 3, n // 2, n})
-    parts = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
     found = sum(kernel_forms(KERNELS, points, vectors, rows) for rows in parts)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_what_is_computed_at_once_does_not_matter(monkeypatch):
-    assert product_sums.WIDTH == 512  # compiled in: the sizes above lie on both sides of it
-    none = np.zeros((0, 5))
-    assert kernel_products(KERNELS, none, np.zeros((0, 1)), RNG.normal(size=(3, 5))).any() == 0
+def test_no_points_have_products_of_zero():
+    found = kernel_products(KERNELS, np.zeros((0, 5)), np.zeros((0, 1)), RNG.normal(size=(3, 5)))
+    assert found.shape == (len(KERNELS), 3, 1)
+    assert not found.any()
+
+
+def test_the_sizes_above_lie_on_both_sides_of_what_is_computed_at_once():
+    assert product_sums.WIDTH == 512
