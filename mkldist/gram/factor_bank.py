@@ -157,7 +157,8 @@ class FactorBank(Bank):
         ridge: float | Floats = 0.0
         if self.exact is not None:
             rests = (self._rest(kernel) for kernel in chosen.tolist())
-            ridge = sum((w * r for w, r in zip(weights[kept], rests, strict=True)), np.zeros(1))
+            none = np.zeros(self.n_points)
+            ridge = sum((w * r for w, r in zip(weights[kept], rests, strict=True)), none)
         own = self._diagonals[chosen]
         return FactoredMatrix(weights[kept], factors, own, self.n_points, ridge)
 

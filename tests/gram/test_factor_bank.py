@@ -170,3 +170,6 @@ def test_diagonals_are_added_to_all_answers():
         assert_allclose(forms, np.einsum("mij,ir,jr->mr", own, d, d), rtol=1e-9)
         assert_allclose(diagonals, np.einsum("mii,ir->mr", own, d), atol=1e-9)
         assert_allclose(inner[:, 0], (own * own[0]).sum(axis=(1, 2)), rtol=1e-9)
+    nothing = whole.own_answer(Combine(np.zeros(3), thin=True))
+    assert isinstance(nothing, FactoredMatrix)
+    assert not nothing.on(points).diagonal.any()
