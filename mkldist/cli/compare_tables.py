@@ -219,4 +219,4 @@ def _loss(value: float, percent: bool) -> str:
 def _signed(value: float, percent: bool) -> str:
     if math.isnan(value):
         return NOTHING
-    return f"{100 * value:+.2f}" if percent else f"{value:+.3g}"
+    return f"{round(100 * value, 2) + 0.0:+.2f}" if percent else f"{value + 0.0:+.3g}"

@@ -85,6 +85,7 @@ def _label(columns: dict[str, Column], data: Path) -> str:
     mkldist.errors.DataError
         If nobody is there to answer.
     """
+    from mkldist.data.columns import LABEL_WORDS
     from mkldist.data.first_look import MOST_CLASSES, likely_label, possible_labels
     from mkldist.errors import DataError
 
@@ -96,7 +97,7 @@ def _label(columns: dict[str, Column], data: Path) -> str:
     if not sys.stdin.isatty():
         raise DataError(
             str(data),
-            "no column that is called label, class, target, y or diagnosis",
+            f"no column that is called {LABEL_WORDS}",
             "the name of the label column",
             _advice(few, possible or list(columns)),
         )

@@ -100,6 +100,8 @@ def _document(outcome: SweepOutcome) -> dict[str, Any]:
 def _show(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
     if not outcome.computed:
+        for line in outcome.mended:
+            click.echo(f"note: {line}")
         click.echo(
             f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded. "
             f"mkldist status {outcome.path} shows them."

@@ -15,6 +15,7 @@ from mkldist.spec.views import ViewSpec
 LABEL_NAMES = frozenset(
     {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
 )
+LABEL_WORDS = "label, class, target, y, diagnosis, outcome or response"
 SHOWN = 8
 
 
@@ -311,7 +312,7 @@ def label_position(
     possible = list(names if candidates is None else candidates)
     likely = [name for name in possible if name.casefold() in LABEL_NAMES]
     if len(likely) != 1:
-        found = "no label, and no column that is called label, class, target, y or diagnosis"
+        found = f"no label, and no column that is called {LABEL_WORDS}"
         if likely:
             found = f"no label, and columns {' and '.join(map(repr, likely))}"
         listed = likely or possible[-1:] + possible[:-1]

@@ -258,7 +258,7 @@ class SweepPlan:
 
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("data set", overflow="fold")
-        table.add_column("bank", overflow="fold")
+        table.add_column("bank", no_wrap=True)
         for heading in BANK_HEADINGS:
             table.add_column(heading, justify="right", no_wrap=True)
         for *cells, disk, n_runs in self._banks():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
 N_PARTS = 20
+EQUAL = 1e-9  # relative difference of shares that counts as none
 FREQUENCY = "frequency"
 PANELS = {"share": "share of weights", FREQUENCY: "share of splits"}
 """Columns that the two panels of a figure draw, with the labels of their axes."""
@@ -112,6 +113,13 @@ def _in_parts(weights: xr.DataArray) -> xr.DataArray:
     return weights.assign_coords(width=("kernel", widths.groupby(parts).transform("median")))
 
 
+def _telling(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of the methods that tell groups apart; all if none does."""
+    shares = table.groupby("method")["share"]
+    differs = shares.transform("max") - shares.transform("min") > EQUAL * shares.transform("max")
+    return table[differs] if differs.any() else table
+
+
 def _by_name(
     dataset: str, own: Weights, facts: Facts, coordinate: str, called: tuple[str, str]
 ) -> Chart | None:
@@ -121,7 +129,7 @@ def _by_name(
     if n_groups < 2:
         return None
     name, words = called
-    largest = table.groupby(coordinate)["share"].max().nlargest(MOST_GROUPS).index
+    largest = _telling(table).groupby(coordinate)["share"].max().nlargest(MOST_GROUPS).index
     table = table[table[coordinate].isin(largest)]
     methods, panels = list(dict.fromkeys(table["method"])), _panels(own)
     which = f"; the {len(largest)} of {n_groups} that weigh most with some method"

@@ -64,12 +64,14 @@ def _came_out(facts: Facts) -> str:
     if len(facts.compared) == 1:
         (compared,) = facts.compared
         best, loss = _best(compared), facts.loss(compared.dataset)
-        value = _loss(float(compared.losses[best].mean()), loss)
-        average = " on average" if len(compared.losses) > 1 else ""
-        return (
-            f"On {compared.dataset}, {best} has the least {LOSS_WORDS[loss]}, {value}{average}{how}"
-            f"{_rivals(facts, compared, best)}."
-        )
+        means = compared.losses.mean()
+        tied = [str(name) for name in means.index[np.isclose(means, means.min(), rtol=1e-9)]]
+        who = f"{_list(tied)} have" if len(tied) > 1 else f"{best} has"
+        value = _loss(float(means.min()), loss)
+        over = " on average" if len(compared.losses) > 1 else " on one split"
+        rivals = _rivals(facts, compared, best) if len(tied) == 1 else ""
+        least = f"the least {LOSS_WORDS[loss]}, {value}{over}"
+        return f"On {compared.dataset}, {who} {least}{how}{rivals}."
     wins: dict[str, int] = {}
     for compared in facts.compared:
         wins[_best(compared)] = wins.get(_best(compared), 0) + 1

@@ -35,7 +35,7 @@ def parse_memory(text: str | None, where: str = "memory") -> int | None:
         n_bytes = int(parse_bytes(text))
     except (ValueError, OverflowError):
         n_bytes = 0
-    if n_bytes <= 0:
+    if n_bytes <= 0 or (n_bytes < 2**20 and text.strip().isdecimal()):
         raise SpecError(where, f"{text!r}", "a number of bytes such as '2GiB'")
     return n_bytes
 

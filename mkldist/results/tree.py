@@ -66,11 +66,14 @@ class CaughtUp(NamedTuple):
         All records and their states, also those of runs without a place, but no unread ones.
     unread : tuple of str
         Runs whose records could not be read: they are damaged.
+    was_damaged : bool
+        True if the tree itself was damaged, and was made anew from the records.
     """
 
     written: int
     recorded: dict[str, RunState]
     unread: tuple[str, ...]
+    was_damaged: bool = False
 
 
 def prepare(
@@ -107,7 +110,10 @@ def prepare(
     path = Path(path)
     remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
-    if _is_of(path, layout.id, facts.most_runs) and is_sound(path, path.parent / NOTE):
+    there = _layout(path)
+    is_same = there == (layout.id, facts.most_runs)
+    was_damaged = is_same or (there is None and path.exists())
+    if is_same and is_sound(path, path.parent / NOTE):
         try:
             return catch_up(TreeWriter(path), records)
         except StoreError:
@@ -120,7 +126,7 @@ def prepare(
         _swap(making, path)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-    return found
+    return found._replace(was_damaged=was_damaged)
 
 
 def open_results(path: str | Path) -> xr.DataTree:
@@ -225,13 +231,13 @@ def current(path: str | Path) -> Path:
     return store
 
 
-def _is_of(path: Path, layout_id: str, most_runs: int) -> bool:
+def _layout(path: Path) -> tuple[object, object] | None:
+    """Return the id of a tree's layout and its most runs; None if they cannot be read."""
     try:
         attributes = read_root(path)["attributes"]
-        own = attributes["layout_id"], attributes.get(MOST_RUNS, 0)
-        return bool(own == (layout_id, most_runs))
+        return attributes["layout_id"], attributes.get(MOST_RUNS, 0)
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return None
 
 
 def catch_up(writer: TreeWriter, records: RecordStore) -> CaughtUp:

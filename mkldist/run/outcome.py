@@ -30,6 +30,8 @@ class SweepOutcome:
         Paths of the figures, without the suffixes of their files.
     others : int
         Recorded runs in the output folder that are not in the plan; they are kept.
+    mended : tuple of str
+        Lines that say what was damaged in the folder, and what became of it.
     """
 
     plan: Plan
@@ -39,6 +41,7 @@ class SweepOutcome:
     skipped: int
     figures: tuple[Path, ...] = ()
     others: int = 0
+    mended: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:

@@ -112,7 +112,7 @@ def run_sweep(
         changed = kept.write(folder)
         sweep = _Sweep(rounds, folder, wall_time)
         before = sweep.open(retry_failed=retry_failed)
-        changed += [*sweep.set_aside(before), *sweep.done_again()]
+        changed += [*sweep.set_aside(before), *sweep.done_again(), *sweep.mended]
         after = before
         if len(before) < len(sweep.plan.runs):
             shown = make_progress(console() if console else None)
@@ -128,7 +128,8 @@ def run_sweep(
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - sweep.known)
     skipped = len(after) - computed
-    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, figures, others)
+    mended = tuple(sweep.mended)
+    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, figures, others, mended)
 
 
 class _Sweep:
@@ -140,6 +141,8 @@ class _Sweep:
         Ids of the runs that were recorded when the folder was opened.
     n_lacking : int
         Runs whose records were removed since they lack what is asked for.
+    mended : list of str
+        Lines that say what was damaged when the folder was opened.
     """
 
     def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
@@ -148,6 +151,7 @@ class _Sweep:
         self._wall_time = wall_time
         self.known: frozenset[str] = frozenset()
         self.n_lacking = 0
+        self.mended: list[str] = []
         self._built: set[str] = set()
         self._consolidator: Consolidator | None = None
         self._in_tree: frozenset[str] = frozenset()
@@ -227,6 +231,11 @@ class _Sweep:
             found = prepare(self.folder.results, self.plan, facts, self.store, environment)
             for run_id in found.unread:
                 self.store.remove(run_id)
+        if found.was_damaged:
+            self.mended.append("the results were damaged, and are made anew from the records")
+        if found.unread:
+            runs = counted(len(found.unread), "run is", "runs are")
+            self.mended.append(f"{runs} done again: their records were damaged")
         return found.recorded
 
     def noted_root(self) -> str | None:

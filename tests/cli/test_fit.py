@@ -62,7 +62,10 @@ def test_a_setting_may_be_chosen_and_changed(folder):
     words = ("--method", "level", "--set", "C=5", "--set", "tol=1e-4", "-o", "c.model")
     done = run(folder, "fit", "results", *words)
     assert "level, C = 5, tol = 0.0001" in done.stdout
-    assert "the sweep did not run C = 5, tol = 0.0001, so it knows no error" in done.stdout
+    assert (
+        "the sweep was last asked for no run of C = 5, tol = 0.0001, so it knows no error"
+        in done.stdout
+    )
     assert mkldist.load_model(folder / "c.model").facts["params"]["C"] == 5.0
 
 

@@ -35,6 +35,20 @@ def test_the_headline_of_a_finished_sweep(finished):
     )
 
 
+def test_methods_of_equal_means_are_named_together(finished):
+    [compared] = finished.compared
+    one, *_, other = compared.losses
+    losses = compared.losses.assign(**{one: 0.2, other: 0.2 + 1e-15})
+    losses[[c for c in losses if c not in (one, other)]] = 0.3
+    facts = replace(finished)
+    for kept, over in ((losses, "on average"), (losses.head(1), "on one split")):
+        facts.__dict__["compared"] = [replace(compared, losses=kept)]
+        came_out = headline(facts)[1]
+        assert came_out.startswith(f"On heart, {one} and {other} have the least test error, 20.00")
+        assert f" {over}" in came_out
+        assert "corrected t-test" not in came_out
+
+
 def test_the_headline_of_one_run_is_in_the_singular(finished, monkeypatch):
     monkeypatch.setattr(Facts, "runs", finished.runs.head(1))
     assert headline(replace(finished))[2].startswith(

@@ -259,3 +259,13 @@ def test_parameters_on_one_data_set_are_those_of_its_own_sweep(tmp_path):
     alone = alone.replace("[100.0]", "[1.0, 1000.0]")
     assert {run.id for run in plan_of(text).runs} < {run.id for run in plan_of(both).runs}
     assert {run.id for run in plan_of(alone).runs} < {run.id for run in plan_of(both).runs}
+
+
+def test_a_sweep_says_what_was_damaged_and_is_made_anew(tmp_path):
+    output = tmp_path / "small"
+    assert damage.sweep(output).mended == ()
+    damage.flip(damage.kinds(output)["results"][-1], np.random.default_rng(0))
+    again = damage.sweep(output)
+    assert again.computed == 0
+    assert again.mended == ("the results were damaged, and are made anew from the records",)
+    assert damage.sweep(output).mended == ()
