@@ -134,7 +134,7 @@ class StopReason(enum.StrEnum):
     MAX_ITER = "max_iter"
     TIME_LIMIT = "time_limit"
     STALLED = "stalled"
-    RANK_LIMIT = "rank_limit"  # of factors, which no longer ones may follow
+    RANK_LIMIT = "rank_limit"  # of factors, as is the next
     MEMORY_LIMIT = "memory_limit"
 
 
@@ -236,12 +236,10 @@ class Solution:
     exact_dual_objective: float | None = None
 
     def __repr__(self) -> str:
-        """Return stop reason, objective, gap and number of kernels in one line, without arrays."""
-        n_active, n = np.count_nonzero(self.kernel_weights), len(self.kernel_weights)
-        return (
-            f"<Solution: {self.stop_reason} at {self.objective:.6g}, {self.proximity}, "
-            f"{n_active} of {n} kernels>"
-        )
+        """Return stop reason, objective, gap and active kernels in one line, without arrays."""
+        kernels = f"{len(self.active())} of {len(self.kernel_weights)} kernels active"
+        found = f"{self.stop_reason} at {self.objective:.6g}, {self.proximity}"
+        return f"<Solution: {found}, {kernels}>"
 
     @property
     def proximity(self) -> str:
