@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
 N_PARTS = 20
+LETTERS = (24, 32, 40)  # of a name in a figure
 EQUAL = 1e-9  # relative difference of shares that counts as none
 FREQUENCY = "frequency"
 PANELS = {"share": "share of weights", FREQUENCY: "share of splits"}
@@ -145,7 +146,7 @@ def _by_name(
             ax.locator_params("x", nbins=3)
             if column == FREQUENCY:
                 ax.set_xlim(*WHOLE)
-        axes[0, 0].set_yticks(range(len(largest)), [_short(one) for one in largest])
+        axes[0, 0].set_yticks(range(len(largest)), _labels([*map(str, largest)]))
         axes[0, 0].set_ylim(len(largest) - 0.4, -0.6)
         legend_below(figure)
         return figure
@@ -182,8 +183,13 @@ def _dots(ax: Axes, values: pd.DataFrame, facts: Facts) -> None:
                 linestyle="none", label=str(method))  # fmt: skip
 
 
-def _short(name: Any, most: int = 24) -> str:
+def _labels(names: list[str]) -> list[str]:
+    """Return names in as few letters as tell them apart."""
+    shorter = ([_short(name, most) for name in names] for most in LETTERS)
+    return next((labels for labels in shorter if len({*labels}) == len(names)), names)
+
+
+def _short(text: str, most: int) -> str:
     """Return a name without its middle if it is long: names of kernels differ at both ends."""
-    text = str(name)
     tail = most // 2 - 2
     return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"
