@@ -219,6 +219,7 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
             stack.enter_context(fork_server.without_main_module())
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
+        stack.enter_context(_silent_asyncio())
         target: Any = options.scheduler
         if options.scheduler is not None:
             check_certificates(options.scheduler)
@@ -316,6 +317,18 @@ def _prepare_workers(client: Client) -> None:
             f"a worker that cannot use mkldist: {type(error).__name__}: {error}",
             "the same version of mkldist in the environment of every worker",
         ) from error
+
+
+@contextmanager
+def _silent_asyncio() -> Iterator[None]:
+    """Keep asyncio from printing tracebacks of Dask's tasks that nobody awaits after Ctrl-C."""
+    logger = logging.getLogger("asyncio")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _close_quietly(closable: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from mkldist.errors import ClusterError, SpecError
 from mkldist.run.cluster import (
     DASK_CONFIG,
     ConnectOptions,
+    joined,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -174,3 +176,13 @@ def test_the_settings_for_ones_own_scheduler_are_those_of_a_local_cluster():
         expected = {key: dask.config.get(key) for key in DASK_CONFIG}
     given = dask.config.collect(paths=[str(ROOT / "cluster" / "dask.yaml")], env={})
     assert {key: dask.config.get(key, config=given) for key in DASK_CONFIG} == expected
+
+
+def test_tasks_that_nobody_awaits_print_nothing_while_a_client_is_open(scheduler, caplog):
+    of_asyncio = logging.getLogger("asyncio")
+    with caplog.at_level(logging.WARNING, "asyncio"):
+        with joined(ConnectOptions(scheduler=scheduler)):
+            of_asyncio.error("Task exception was never retrieved")
+        assert not caplog.records
+        of_asyncio.error("of others")
+        assert [record.message for record in caplog.records] == ["of others"]
