@@ -134,7 +134,7 @@ class StopReason(enum.StrEnum):
     MAX_ITER = "max_iter"
     TIME_LIMIT = "time_limit"
     STALLED = "stalled"
-    RANK_LIMIT = "rank_limit"  # of factors, as is the next
+    RANK_LIMIT = "rank_limit"  # factors may have no more columns
     MEMORY_LIMIT = "memory_limit"
 
 
