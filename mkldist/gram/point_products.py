@@ -76,14 +76,14 @@ class PointProducts:
         mkldist.errors.GramError
             If a kernel has values that are not finite.
         """
-        used, n = np.flatnonzero(vectors.any(axis=1)), len(self.points)
+        chosen, own, of_used = self._used(kernels, vectors)
+        n = len(self.points)
         found = np.zeros((len(kernels), n, vectors.shape[1]))
-        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
 
         def work(rows: slice) -> None:
             found[:, rows] = kernel_products(chosen, own, of_used, self.points[rows])
 
-        self._run(work, _cut(n), len(kernels) * n * len(used))
+        self._run(work, _cut(n), len(kernels) * n * len(own))
         return self._finite(found, kernels)
 
     def forms(self, kernels: Ints, vectors: Floats) -> Floats:
@@ -92,12 +92,11 @@ class PointProducts:
         Parameters, errors
             As for :meth:`products`.
         """
-        used = np.flatnonzero(vectors.any(axis=1))
-        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
+        chosen, own, of_used = self._used(kernels, vectors)
         # Parts of the triangle have about equal numbers of values.
-        ends = (np.sqrt(np.linspace(0.0, 1.0, PARTS + 1)) * len(used)).astype(int).tolist()
+        ends = (np.sqrt(np.linspace(0.0, 1.0, PARTS + 1)) * len(own)).astype(int).tolist()
         parts = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
-        n_values = len(kernels) * len(used) * (len(used) + 1) // 2
+        n_values = len(kernels) * len(own) * (len(own) + 1) // 2
         done = self._run(lambda rows: kernel_forms(chosen, own, of_used, rows), parts, n_values)
         return self._finite(sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels)
 
@@ -120,14 +119,13 @@ class PointProducts:
         mkldist.errors.GramError
             If the sum has values that are not finite.
         """
-        used = np.flatnonzero(vectors.any(axis=1))
-        chosen, own, of_used = self.kernels.select(kernels), self.points[used], vectors[used]
+        chosen, own, of_used = self._used(kernels, vectors)
         found = np.empty((len(rows), vectors.shape[1]))
 
         def work(part: slice) -> None:
             found[part] = expansion_sums(chosen, own, weights, of_used, self.points[rows[part]])
 
-        self._run(work, _cut(len(rows)), len(kernels) * len(rows) * len(used))
+        self._run(work, _cut(len(rows)), len(kernels) * len(rows) * len(own))
         if not np.isfinite(found).all():
             self.products(kernels, vectors)  # raises the error of a kernel
         return found
@@ -154,6 +152,11 @@ class PointProducts:
 
         self._run(work, _cut(q), len(kernels) * q * q // 2)
         return found
+
+    def _used(self, kernels: Ints, vectors: Floats) -> tuple[KernelList, Floats, Floats]:
+        """Return some kernels, and the points and rows of vectors that are not zero."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        return self.kernels.select(kernels), self.points[used], vectors[used]
 
     def _run(
         self, work: Callable[[slice], Part], parts: Iterable[slice], n_values: int
