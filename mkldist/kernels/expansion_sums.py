@@ -74,38 +74,6 @@ def expansion_sums(
 
 
 @compiled
-def take_values(
-    columns: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    subset: npt.NDArray[np.int32],
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    m: int,
-    i: int,
-    left: int,
-    width: int,
-    scratch: Floats,
-    bits: npt.NDArray[np.int64],
-) -> None:
-    """Write the values of kernel m at point i and some points; kernels of a subset in order."""
-    if m == 0 or subset[m] != subset[m - 1]:
-        needed, last = 0, m
-        while last < len(function) and subset[last] == subset[m]:
-            needed |= 1 << BASE_OF[function[last]]
-            last += 1
-        features = indices[indptr[subset[m]] : indptr[subset[m] + 1]]
-        add_features(columns, features, needed, i, left, width, scratch)
-    base, p = BASE_OF[function[m]], parameter[m]
-    if base == INNER:
-        powers(offset[m], int(p), width, scratch)
-    else:
-        factor = -0.5 / (p * p) if base == SQUARED else -1.0 / p
-        exponentials(base, factor, width, scratch, bits)
-
-
-@compiled
 def _sum(
     columns: Floats,
     function: npt.NDArray[np.uint8],
@@ -127,10 +95,20 @@ def _sum(
         for j in range(width):
             scratch[TOTAL, j] = 0.0
         for m in range(len(function)):
-            take_values(
-                columns, function, parameter, offset, subset, indptr, indices,
-                m, width + i, 0, width, scratch, bits,
-            )  # fmt: skip
+            base = BASE_OF[function[m]]
+            if m == 0 or subset[m] != subset[m - 1]:
+                needed, last = 0, m
+                while last < len(function) and subset[last] == subset[m]:
+                    needed |= 1 << BASE_OF[function[last]]
+                    last += 1
+                features = indices[indptr[subset[m]] : indptr[subset[m] + 1]]
+                add_features(columns, features, needed, width + i, 0, width, scratch)
+            if base == INNER:
+                powers(offset[m], int(parameter[m]), width, scratch)
+            else:
+                p = parameter[m]
+                factor = -0.5 / (p * p) if base == SQUARED else -1.0 / p
+                exponentials(base, factor, width, scratch, bits)
             if shared:
                 for j in range(width):
                     scratch[TOTAL, j] += weights[m] * scratch[VALUES, j]

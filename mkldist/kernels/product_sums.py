@@ -12,8 +12,17 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.compiled import compiled
-from mkldist.kernels.expansion_sums import EXPONENTS, TOTAL, take_values
-from mkldist.kernels.gram_tiles import VALUES, aligned_rows
+from mkldist.kernels.expansion_sums import EXPONENTS, TOTAL
+from mkldist.kernels.gram_tiles import (
+    BASE_OF,
+    INNER,
+    SQUARED,
+    VALUES,
+    add_features,
+    aligned_rows,
+    exponentials,
+    powers,
+)
 from mkldist.kernels.kernel_list import KernelList
 
 WIDTH = 512  # values of a row that are computed at once
@@ -87,6 +96,38 @@ def _prepared(points: Floats, x: Floats) -> tuple[Floats, Floats]:
     return columns, aligned_rows(TOTAL + 1, min(WIDTH, max(len(points), 1)))
 
 
+@compiled
+def _take_values(
+    columns: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    subset: npt.NDArray[np.int32],
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    m: int,
+    i: int,
+    left: int,
+    width: int,
+    scratch: Floats,
+    bits: npt.NDArray[np.int64],
+) -> None:
+    """Write the values of kernel m at point i and some points; kernels of a subset in order."""
+    if m == 0 or subset[m] != subset[m - 1]:
+        needed, last = 0, m
+        while last < len(function) and subset[last] == subset[m]:
+            needed |= 1 << BASE_OF[function[last]]
+            last += 1
+        features = indices[indptr[subset[m]] : indptr[subset[m] + 1]]
+        add_features(columns, features, needed, i, left, width, scratch)
+    base, p = BASE_OF[function[m]], parameter[m]
+    if base == INNER:
+        powers(offset[m], int(p), width, scratch)
+    else:
+        factor = -0.5 / (p * p) if base == SQUARED else -1.0 / p
+        exponentials(base, factor, width, scratch, bits)
+
+
 @compiled(fastmath={"contract", "reassoc"})
 def _product(values: Floats, vector: Floats, left: int, width: int) -> float:
     """Return the product of values with a part of a vector."""
@@ -116,7 +157,7 @@ def _products(
         for left in range(0, n_columns, WIDTH):
             width = min(WIDTH, n_columns - left)
             for m in range(len(function)):
-                take_values(
+                _take_values(
                     columns, function, parameter, offset, subset, indptr, indices,
                     m, n_columns + i, left, width, scratch, bits,
                 )  # fmt: skip
@@ -145,7 +186,7 @@ def _forms(
         for left in range(0, i + 1, WIDTH):
             width = min(WIDTH, i + 1 - left)
             for m in range(len(function)):
-                take_values(
+                _take_values(
                     columns, function, parameter, offset, subset, indptr, indices,
                     m, i, left, width, scratch, bits,
                 )  # fmt: skip
@@ -176,7 +217,7 @@ def _totals(
         for left in range(0, n_columns, WIDTH):
             width = min(WIDTH, n_columns - left)
             for m in range(len(function)):
-                take_values(
+                _take_values(
                     columns, function, parameter, offset, subset, indptr, indices,
                     m, n_columns + i, left, width, scratch, bits,
                 )  # fmt: skip
