@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,3 +21,16 @@ Bools = npt.NDArray[np.bool_]
 
 Array = npt.NDArray[Any]
 """An array of any type."""
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return a view of an array that cannot be written to.
+
+    Compiled code depends on whether an array may be written to.  A function that reads entries of
+    banks takes such a view, so that it is compiled once for mapped banks and those in memory.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view

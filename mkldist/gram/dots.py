@@ -32,7 +32,7 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
         values = np.ascontiguousarray(values)
     step = values.strides[0] // size
     shape = ((len(values) - 1) * step + values.shape[1],)
-    memory = as_strided(values, shape, (size,), writeable=values.flags.writeable)
+    memory = as_strided(values, shape, (size,), writeable=False)
     _add(memory, step, lines, columns, sums)
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import read_only
 from mkldist.compiled import compiled
 
 LAYOUT_VERSION = 1
@@ -123,7 +124,8 @@ class TileLayout:
         """Return one (T·b²) vector as an (n, n) symmetric matrix, written to `out` if given."""
         n = self.n_points
         matrix = np.empty((n, n), dtype=packed.dtype) if out is None else out
-        _unpack(packed.reshape(self.n_tiles, self.tile, self.tile), self.side, matrix)
+        tiles = read_only(packed.reshape(self.n_tiles, self.tile, self.tile))
+        _unpack(tiles, self.side, matrix)
         return matrix
 
     def submatrix(
@@ -131,7 +133,7 @@ class TileLayout:
     ) -> npt.NDArray[np.float64]:
         """Return rows and columns `points` (m,) of one (T·b²) vector's matrix, (m, m) float64."""
         matrix = np.empty((len(points), len(points)))
-        tiles = packed.reshape(self.n_tiles, self.tile, self.tile)
+        tiles = read_only(packed.reshape(self.n_tiles, self.tile, self.tile))
         _cut(tiles, self.side, *np.divmod(points, self.tile), matrix)
         return matrix
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats, Ints
+from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 from mkldist.gram.bank import slabs
 from mkldist.gram.dots import add_dots
@@ -45,7 +45,7 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
         return products
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
-    tiles = values.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
+    tiles = read_only(values.reshape(-1, layout.n_tiles, layout.tile, layout.tile))
     shape = (len(padded), layout.side, layout.tile)
     _add_products(tiles, lines, padded.reshape(shape), sums.reshape(len(lines), *shape))
     answer: Floats = sums[:, :, : layout.n_points].transpose(0, 2, 1)
@@ -160,7 +160,6 @@ def _add_transposed(tile: Floating, left: Floats, total: Floats) -> None:
             total[j] += tile[i, j] * left[i]
 
 
-@compiled
 def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
     """Add ``sum_s weights[s] values[lines[s]]`` to `total`, (E,), in the order of s.
 
@@ -175,6 +174,12 @@ def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> N
     total : (E,) float64
         Overwritten.
     """
+    _add_rows(read_only(values), lines, weights, total)
+
+
+@compiled
+def _add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
+    """Add rows, four at a time: a stretch of `total` is read and written once for each four."""
     whole = len(lines) - len(lines) % 4
     for start in range(0, len(total), STRETCH):
         here = slice(start, start + STRETCH)

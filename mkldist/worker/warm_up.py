@@ -20,7 +20,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.blas_threads import single_threaded
-from mkldist.gram.bank import ArrayBank, Bank, MemoryBank
+from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import default_directory
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
@@ -58,8 +58,6 @@ class Specimen:
         Its parameters that are no real numbers.
     dtype : str
         Type of the bank's entries.
-    read_only : bool
-        True for a bank that is mapped from a file.
     normalisations : tuple of str
         Normalisations of the bank.
     several_classes : bool
@@ -71,7 +69,6 @@ class Specimen:
     method: str
     choices: tuple[tuple[str, str], ...]
     dtype: str
-    read_only: bool
     normalisations: tuple[str, ...]
     several_classes: bool
     scored_on_bank: bool
@@ -83,7 +80,6 @@ class Specimen:
             run.method,
             tuple(sorted((k, repr(v)) for k, v in run.params.items() if not isinstance(v, float))),
             bank.dtype,
-            bank.backend == "mmap",
             tuple(name for name in bank.spec.normalisations if name != "cosine"),
             run.shared_weights,
             run.graph is not None or run.selection is not None,
@@ -223,12 +219,7 @@ def _bank(specimen: Specimen) -> Bank:
     squared = (_points()[:, None] - _points()) ** 2
     distances = [squared.sum(axis=2), *np.moveaxis(squared, 2, 0)]
     grams = [np.exp(-d / width) for d in distances for width in WIDTHS]
-    memory = MemoryBank.from_grams(grams, specimen.dtype)
-    if not specimen.read_only:
-        return memory
-    [rows] = memory.rows(np.arange(memory.n_kernels))
-    rows.values.flags.writeable = False
-    return ArrayBank(rows.values, memory.layout)
+    return MemoryBank.from_grams(grams, specimen.dtype)
 
 
 def _problem(method: Method, view: BankView, specimen: Specimen) -> Problem:

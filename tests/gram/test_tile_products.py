@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mkldist.compiled import CompiledFunction
+from mkldist.gram import dots, tile_products
+from mkldist.gram import layout as layouts
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.tile_products import MANY, add_rows, multiply, quadratic_forms
 from tests.gram.bank_suite import random_grams
@@ -61,3 +64,27 @@ def test_products_of_a_matrix_do_not_depend_on_those_beside_it():
         alone = np.array([line])
         np.testing.assert_array_equal(multiply(layout, values, alone, vectors)[0], together[s])
         np.testing.assert_array_equal(quadratic_forms(layout, values, alone, vectors)[0], forms[s])
+
+
+def test_one_function_reads_banks_in_memory_and_mapped_ones():
+    layout = LAYOUTS[1]
+    _, values = packed(layout, np.float64)
+    vector = np.random.default_rng(1).normal(size=layout.n_points)
+    total, weights = np.zeros(layout.n_entries), np.ones(len(LINES))
+    found = []
+    for writeable in (True, False):
+        values.flags.writeable = writeable
+        multiply(layout, values, LINES, vector)
+        quadratic_forms(layout, values, LINES, vector)
+        add_rows(values, LINES, weights, total)
+        layout.unpack(values[0])
+        layout.submatrix(values[0], LINES)
+        found.append(
+            [
+                len(function.signatures)
+                for module in (dots, layouts, tile_products)
+                for function in vars(module).values()
+                if isinstance(function, CompiledFunction)
+            ]
+        )
+    assert found[0] == found[1]

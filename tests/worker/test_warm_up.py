@@ -141,7 +141,7 @@ def test_nothing_is_compiled_while_clocks_go_whatever_the_method(tmp_path):
     assert compiled_in_clocks(tmp_path, *methods) == expected(*methods)
 
 
-SPECIMEN = Specimen("uniform", (), "float64", False, ("trace",), False, False)
+SPECIMEN = Specimen("uniform", (), "float64", ("trace",), False, False)
 
 
 TWO_METHODS = """
