@@ -10,12 +10,12 @@ Both work in place on a feasible point and its gradient.
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
+from mkldist.optim.free_system import FreeSystem
 
-FEW_ROWS = 32  # systems of up to so many rows are solved by loops
+SPARSE = 3  # times as many variables as free ones, from which on rows of K are multiplied alone
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -88,9 +88,8 @@ def newton_steps(
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
-    A step solves ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  A tiny ridge
-    keeps the system solvable for dependent columns; the exact line search makes every step an
-    ascent in spite of it.
+    A step solves a Newton system on the free set (:mod:`.free_system`); the exact line search makes
+    it an ascent whatever the ridge of the system.
 
     Parameters
     ----------
@@ -99,14 +98,15 @@ def newton_steps(
     limit : int
         Limit on steps.
     """
+    system = FreeSystem(K)
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))
         if len(free) < 2:
             return step
-        direction = _newton_direction(K, free, slack[free])
-        if direction is None:
+        found = _ascent(system, free, slack[free])
+        if found is None:
             return step
-        f_change = direction @ K[free]  # K is symmetric
+        direction, f_change = found
         slope = float(slack[free] @ direction)
         curvature = float(direction @ f_change[free])
         if slope <= 0.0:
@@ -117,6 +117,24 @@ def newton_steps(
         if not blocked:
             return step + 1
     return limit
+
+
+def _ascent(system: FreeSystem, free: Ints, residual: Floats) -> tuple[Floats, Floats] | None:
+    """Return a Newton direction d on the free variables, and the product K d; None without one."""
+    while (direction := system.direction(free, residual)) is not None:
+        change = _product(system.K, free, direction)
+        if not system.renew(direction, change[free], residual):
+            return direction, change
+    return None
+
+
+def _product(K: Floats, free: Ints, direction: Floats) -> Floats:
+    """Return the product (n,) of a symmetric matrix with a direction on some variables."""
+    if SPARSE * len(free) <= len(K):
+        return np.asarray(direction @ K[free])
+    whole = np.zeros(len(K))
+    whole[free] = direction
+    return np.asarray(K @ whole)
 
 
 def _move(
@@ -140,85 +158,3 @@ def _move(
     if blocked:
         beta[free[first]] = ends[first]
     return length, blocked
-
-
-def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
-    """Return the Newton direction on the free variables, summing to zero, or None.
-
-    Parameters
-    ----------
-    K : (n, n) float64
-        Symmetric positive semi-definite matrix.
-    free : (s,) intp
-        Indices of the free variables, at least two.
-    residual : (s,) float64
-        Gradient on them.
-
-    Returns
-    -------
-    (s,) float64 or None
-        None when the matrix is not positive definite on them up to rounding.
-    """
-    block = K[free[:, None], free]
-    block.flat[:: len(free) + 1] += max(_CURVATURE_FLOOR * float(block.trace()) / len(free), _TINY)
-    solved = _solved(block, np.stack([residual, np.ones(len(free))], axis=1))
-    if solved is None:
-        return None
-    with np.errstate(all="ignore"):
-        direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
-        centred: Floats = direction - direction.mean()
-    return centred if np.isfinite(centred).all() else None
-
-
-def _solved(matrix: Floats, rights: Floats) -> Floats | None:
-    """Return the solutions (s, k) of a symmetric system; None if it is not positive definite.
-
-    Small systems are left to loops: they are as fast, and the import of LAPACK's wrappers takes a
-    fifth of a second.
-
-    Parameters
-    ----------
-    matrix : (s, s) float64
-        The matrix, which is overwritten.
-    rights : (s, k) float64
-        The right sides.
-    """
-    if len(matrix) > FEW_ROWS:
-        _, solutions, info = scipy.linalg.lapack.dposv(matrix.T, rights, overwrite_a=True)
-        return None if info else solutions
-    system = np.concatenate([matrix, rights], axis=1)
-    return system[:, len(matrix) :] if solve_by_loops(system) else None
-
-
-@compiled
-def solve_by_loops(system: Floats) -> bool:
-    """Solve a symmetric positive definite system by Cholesky's factorisation ``R'R``, in place.
-
-    Parameters
-    ----------
-    system : (s, s + k) float64
-        The matrix, whose upper triangle is overwritten by R, and right sides, which are
-        overwritten by the solutions.
-
-    Returns
-    -------
-    bool
-        False if a pivot is not positive: the matrix is not positive definite up to rounding.
-    """
-    s, width = system.shape
-    for k in range(s):
-        if not system[k, k] > 0.0:
-            return False
-        pivot = np.sqrt(system[k, k])
-        for j in range(k, width):
-            system[k, j] /= pivot
-        for i in range(k + 1, s):
-            factor = system[k, i]
-            for j in range(i, width):
-                system[i, j] -= factor * system[k, j]
-    for k in range(s - 1, -1, -1):
-        for r in range(s, width):
-            for j in range(k + 1, s):
-                system[k, r] -= system[k, j] * system[j, r]
-            system[k, r] /= system[k, k]
-    return True

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.optim import box_qp
 from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.optim.free_system import MANY_ROWS, FreeSystem
 
 
 def program(seed: int, n: int, rank: int) -> tuple[np.ndarray, ...]:
@@ -37,6 +37,35 @@ def test_pair_updates_and_newton_steps_reach_the_optimum(seed, rank):
     assert linear @ beta - 0.5 * beta @ K @ beta >= problem.value - 1e-7
 
 
+@pytest.mark.parametrize("rank", [5, 400])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_steps_of_many_variables_reach_the_optimum(monkeypatch, rank, copies):
+    factorised = []
+    own = FreeSystem._factorised
+    monkeypatch.setattr(
+        FreeSystem, "_factorised", lambda s, free: factorised.append(free) or own(s, free)
+    )
+    n = MANY_ROWS + 40
+    K, linear, lower, upper, beta = (np.repeat(part, copies, 0) for part in program(1, n, rank))
+    K = np.repeat(K, copies, axis=1)
+    total, slack = beta.sum(), linear - K @ beta
+    steps = updates = 1
+    while updates:
+        steps += newton_steps(K, beta, slack, lower, upper)
+        updates = pair_updates(K, np.diagonal(K).copy(), beta, slack, lower, upper, 1e-7, 400)
+    np.testing.assert_allclose(slack, linear - K @ beta, atol=1e-7)
+    assert beta.sum() == pytest.approx(total, abs=1e-8)
+    assert 0 < len(factorised) < steps / 4
+    x = cp.Variable(n * copies)
+    root = np.linalg.svd(K[::copies, ::copies])[0]
+    scale = np.sqrt(np.linalg.svd(K[::copies, ::copies])[1])
+    half = np.repeat(root * scale, copies, axis=0)[:, :rank]
+    value = linear @ x - 0.5 * cp.sum_squares(half.T @ x)
+    problem = cp.Problem(cp.Maximize(value), [x >= lower, x <= upper, cp.sum(x) == total])
+    problem.solve(solver=cp.CLARABEL)
+    assert linear @ beta - 0.5 * beta @ K @ beta >= problem.value - 1e-5 * abs(problem.value)
+
+
 def test_newton_steps_solve_a_program_without_active_bounds_at_once():
     K, linear, _, _, beta = program(0, 8, 20)
     none, total = np.full(8, np.inf), beta.sum()
@@ -59,19 +88,3 @@ def test_the_limit_on_updates_holds():
     K, linear, lower, upper, beta = program(5, 20, 40)
     slack = linear - K @ beta
     assert pair_updates(K, np.diagonal(K).copy(), beta, slack, lower, upper, 1e-12, 3) == 3
-
-
-@pytest.mark.parametrize("size", [2, 7, box_qp.FEW_ROWS, box_qp.FEW_ROWS + 1, 60])
-def test_systems_are_solved_by_loops_and_by_lapack(size):
-    rng = np.random.default_rng(size)
-    half, rights = rng.normal(size=(size, size)), rng.normal(size=(size, 2))
-    matrix = half @ half.T + 0.1 * np.eye(size)
-    solved = box_qp._solved(matrix.copy(), rights)
-    np.testing.assert_allclose(solved, np.linalg.solve(matrix, rights), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize("size", [box_qp.FEW_ROWS, box_qp.FEW_ROWS + 1])
-def test_systems_that_are_not_positive_definite_have_no_solution(size):
-    matrix = np.eye(size)
-    matrix[-1, -1] = -1e-9
-    assert box_qp._solved(matrix, np.ones((size, 2))) is None
