@@ -31,7 +31,7 @@ def has_cholesky_factor(matrix: Floats, shift: float) -> bool:
     factor = np.array(matrix, dtype=np.float64, order="C")
     factor.flat[:: len(factor) + 1] += shift
     if len(factor) > FEW_ROWS:
-        return _factorise(factor)
+        return factorise(factor)
     try:
         np.linalg.cholesky(factor)
     except np.linalg.LinAlgError:
@@ -39,7 +39,7 @@ def has_cholesky_factor(matrix: Floats, shift: float) -> bool:
     return True
 
 
-def _factorise(matrix: Floats) -> bool:
+def factorise(matrix: Floats) -> bool:
     """Overwrite the upper triangle of a matrix by its Cholesky factor; return False without one.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -23,8 +24,10 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.in_memory.side_by_side import side_by_side
+from mkldist.in_memory.sound_grams import can_be_read, pack_sound
 
 Check = Literal["full", "active", "none"]
+MANY_ENTRIES = 2**20  # of a stack, from which on compiled code pays
 
 
 def gram_stack(given: Any, where: str = "grams") -> Array:
@@ -136,7 +139,7 @@ def packed_bank(
     values: Floating = np.empty((len(stack), layout.n_entries), dtype=dtype)
 
     def work(kernels: slice) -> None:
-        for m in range(kernels.start, kernels.stop):
+        for m in _to_inspect(stack, kernels, inspection, layout, values):
             matrix = np.asarray(stack[m], dtype=np.float64)
             if values.dtype == np.float32:
                 check_finite(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
@@ -144,6 +147,21 @@ def packed_bank(
 
     side_by_side(work, len(stack), stack.shape[1] ** 2)
     return MemoryBank(values, layout)
+
+
+def _to_inspect(
+    stack: npt.NDArray[Any],
+    kernels: slice,
+    inspection: Inspection,
+    layout: TileLayout,
+    values: Array,
+) -> Iterable[int]:
+    """Pack those of some matrices that compiled code knows to pass; return the others."""
+    if stack.size < MANY_ENTRIES or not can_be_read(stack, values):
+        return range(kernels.start, kernels.stop)
+    full = inspection.check == "full"
+    others = pack_sound(stack[kernels], layout, values[kernels], factorised=full)
+    return [kernels.start + m for m in others]
 
 
 def inspected_stack(stack: npt.NDArray[Any], inspection: Inspection) -> npt.NDArray[Any]:

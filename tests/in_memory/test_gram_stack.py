@@ -7,10 +7,19 @@ import pytest
 
 from mkldist.data import gram_checks
 from mkldist.errors import GramError, SpecError
-from mkldist.in_memory import side_by_side
+from mkldist.in_memory import gram_stack as gram_stack_module
+from mkldist.in_memory import side_by_side, sound_grams
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
 
 RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, params=["numpy", "compiled"])
+def path(request, monkeypatch):
+    """Check matrices one by one, or several by compiled code."""
+    few = 2**60 if request.param == "numpy" else 0
+    monkeypatch.setattr(gram_stack_module, "MANY_ENTRIES", few)
+    return request.param
 
 
 def grams(m=5, n=30, rank=4):
@@ -25,10 +34,12 @@ def unpacked(bank):
 @pytest.fixture
 def factorisations(monkeypatch):
     """Count the factorisations of matrices."""
-    calls, original = [], gram_checks.has_cholesky_factor
-    monkeypatch.setattr(
-        gram_checks, "has_cholesky_factor", lambda *given: calls.append(1) or original(*given)
-    )
+    calls = []
+    for module, name in ((gram_checks, "has_cholesky_factor"), (sound_grams, "factorise")):
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, own=original: calls.append(1) or own(*given)
+        )
     return calls
 
 

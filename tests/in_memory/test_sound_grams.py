@@ -1,0 +1,84 @@
+"""Packing by compiled code: entries as the layout packs them, and matrices that do not pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.gram.layout import TileLayout
+from mkldist.in_memory import sound_grams
+from mkldist.in_memory.sound_grams import can_be_read, pack_sound
+from mkldist.lapack import has_cholesky_factor
+
+LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]
+every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+
+
+def grams(n: int, m: int = 6) -> np.ndarray:
+    half = np.random.default_rng(n).normal(size=(m, n, n + 2))
+    return half @ half.swapaxes(1, 2) + 1e-3 * np.eye(n)
+
+
+def packed_by(stack: np.ndarray, layout: TileLayout, factorised: bool) -> tuple[np.ndarray, list]:
+    packed = np.full((len(stack), layout.n_entries), np.nan)
+    return packed, pack_sound(stack, layout, packed, factorised=factorised)
+
+
+@every_layout
+@pytest.mark.parametrize("factorised", [False, True])
+@pytest.mark.parametrize("at_once", [1, 500, 10**6])
+def test_entries_are_those_of_the_layout(monkeypatch, layout, factorised, at_once):
+    monkeypatch.setattr(sound_grams, "AT_ONCE", at_once)
+    stack = grams(layout.n_points)
+    packed, others = packed_by(stack, layout, factorised)
+    assert others == []
+    np.testing.assert_array_equal(packed, layout.pack(stack))
+
+
+WRONG = {
+    "nan": lambda a: a.__setitem__((2, 0), np.nan),
+    "infinite": lambda a: a.__setitem__(([2, 0], [0, 2]), np.inf),
+    "both signs": lambda a: a.__setitem__(
+        ([2, 0, 4, 1], [0, 2, 1, 4]), [np.inf] * 2 + [-np.inf] * 2
+    ),
+    "asymmetric": lambda a: a.__setitem__((0, 4), np.nextafter(a[0, 4], 9.0)),
+    "too large": lambda a: a.__setitem__((3, 3), 1e101),
+    "negative": lambda a: a.__setitem__((3, 3), -1e-9),
+}
+
+
+@pytest.mark.parametrize("factorised", [False, True])
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("kernel", [0, 4])
+def test_matrices_that_do_not_pass_are_named(factorised, what, kernel):
+    layout = TileLayout(13, 5)
+    stack = grams(13)
+    WRONG[what](stack[kernel])
+    assert packed_by(stack, layout, factorised)[1] == [kernel]
+
+
+@pytest.mark.parametrize("below", [1e-3, 1e-13, 1e-15, 0.0])
+def test_matrices_without_a_factor_are_those_of_numpy(below):
+    layout, draw = TileLayout(60, 16), np.random.default_rng(0)
+    half = draw.normal(size=(20, 60, 30))
+    stack = half @ half.swapaxes(1, 2)
+    stack = (stack + stack.swapaxes(1, 2)) / 2
+    stack -= below * np.trace(stack[0]) * np.eye(60)
+    ridge = 60 * np.finfo(float).eps
+    expected = [
+        m for m, one in enumerate(stack) if not has_cholesky_factor(one, ridge * one.trace())
+    ]
+    assert packed_by(stack, layout, factorised=True)[1] == expected
+    assert packed_by(stack, layout, factorised=False)[1] == []
+
+
+def test_zeros_have_no_factor():
+    assert packed_by(np.zeros((2, 7, 7)), TileLayout(7, 7), factorised=True)[1] == [0, 1]
+
+
+def test_only_contiguous_numbers_in_double_precision_are_read():
+    stack = grams(7)
+    assert can_be_read(stack, np.zeros(1))
+    assert not can_be_read(stack, np.zeros(1, np.float32))
+    assert not can_be_read(stack.astype(np.float32), np.zeros(1))
+    assert not can_be_read(stack[:, ::-1], np.zeros(1))
