@@ -50,6 +50,10 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
             if not all(is_missing(row.get(name)) for row in summary)
         ),
     ]
+    sampled = sum(row.get("sampled", 0) for row in summary)
+    if sampled:
+        told = f"A sample of the points tells the exact gaps of {counted(sampled, 'run')}"
+        lines.append(f"{told}, which are statistical.")
     lines += _edges(summary)
     early = sum(row["early"] for row in summary)
     if early:

@@ -13,7 +13,7 @@ from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
-from mkldist.solvers.base import STATIONARITY, StopReason
+from mkldist.solvers.base import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             the largest certified relative duality gap; NaN where no run has one;
         ``exact_gap_max``
             the largest gap to the kernels themselves, of runs on a bank of factors;
+        ``sampled``
+            number of runs of which a sample of the points told that gap;
         ``stationarity_max``
             the largest stationarity, of methods whose problem is not convex;
         ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
@@ -168,7 +170,8 @@ ERRORS = ("validation_error", "test_error", "unlabelled_error")
 _IDENTITY = ("dataset", "bank", "method")
 _SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
 INPUTS = (
-    "state", "stop_reason", *_SCORES, "active_kernels", "gap", "exact_gap", STATIONARITY, "seconds"
+    "state", "stop_reason", *_SCORES, "active_kernels", "gap", "exact_gap", SAMPLED,
+    STATIONARITY, "seconds",
 )  # fmt: skip
 """Variables that :func:`summary_rows` needs."""
 
@@ -258,6 +261,7 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
         "seconds_sd": taken[1],
         "gap_max": np.fmax.reduce(of_complete("gap"), axis=0),
         "exact_gap_max": np.fmax.reduce(of_complete("exact_gap"), axis=0),
+        "sampled": (~np.isnan(of_complete(SAMPLED))).sum(axis=0),
         "stationarity_max": np.fmax.reduce(of_complete(STATIONARITY), axis=0),
     }
 

@@ -59,7 +59,7 @@ def factor_lines(plan: Plan) -> list[str]:
     return [
         f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first, built by "
         f"{counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
-        f"           a pass over the kernels for each certificate computes "
+        f"           a pass over the kernels for each certificate computes at most "
         f"{readable_bytes(round(certified))}, in about "
         f"{of_byte * certified:.2g} s",
     ]

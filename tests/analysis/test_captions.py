@@ -65,6 +65,12 @@ def test_an_exact_gap_is_explained_where_a_row_has_one():
     assert not any(line.startswith("Exact gap:") for line in lines(row()))
 
 
+def test_exact_gaps_by_a_sample_are_called_statistical():
+    said = "A sample of the points tells the exact gaps of 3 runs, which are statistical."
+    assert said in lines(row(exact_gap_max=1e-3, sampled=1), row(exact_gap_max=2e-3, sampled=2))
+    assert not any("sample" in line for line in lines(row(exact_gap_max=1e-3)))
+
+
 def test_what_did_not_end_well_is_told():
     first = row(early=2, early_max_iter=2, waiting=1)
     second = row(early=3, early_max_iter=1, early_stalled=1, early_memory_limit=1)

@@ -197,6 +197,16 @@ def test_the_largest_exact_gap_of_runs_on_factors_is_told(tmp_path):
     ]
     table = summary(tree_of(tmp_path, made))
     np.testing.assert_allclose(table["exact_gap_max"], 3e-3)
+    assert (table["sampled"] == 0).all()
+
+
+def test_exact_gaps_by_a_sample_are_counted(tmp_path):
+    both = [{"exact_gap": 1e-3}, {"exact_gap": 2e-3, "sampled_points": 100.0}]
+    made = [
+        dataclasses.replace(made_up_record(run), extra=both[run.split > 0]) for run in PLAN.runs
+    ]
+    table = summary(tree_of(tmp_path, made))
+    assert (table["sampled"] == table["complete"] - 1).all()
 
 
 def test_other_runs_have_no_exact_gap(table):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.planning.costs import WORKER_BASE_BYTES
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
 from tests.run.sweeps import run_here, sweep_text
@@ -44,3 +45,20 @@ def test_a_worker_takes_the_memory_that_its_plan_predicts(
     predicted = outcome.plan.memory_per_worker
     assert outcome.plan.bank_bytes > 0.4 * predicted
     assert 0.65 * predicted < peak < 1.1 * predicted
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.slow
+def test_factors_that_grow_keep_to_the_memory_that_their_plan_predicts(tmp_path, monkeypatch):
+    """The matrices would take 3.1 GB, which no worker has."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    text = sweep_text({"level": [300.0, 3000.0]}, repeats=1, backend="factors")
+    text = text.replace("n = 80", "n = 8000").replace("[0.1, 0.3, 1.0, 3.0]", str(WIDTHS[:8]))
+    text = text.replace('name = "small"', 'name = "small"\nmemory = "1GiB"')
+    with ConnectOptions(n_workers=1).connect() as client:
+        outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
+        [peak] = client.run(peak_resident_bytes).values()
+    assert outcome.counts[RunState.COMPLETE] == 2
+    predicted = outcome.plan.memory_per_worker
+    assert predicted <= 2**30 + WORKER_BASE_BYTES
+    assert peak < 1.1 * predicted

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -310,19 +312,68 @@ def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, accelerat
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01 * tol)
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
-def test_bounds_by_points_hold_on_drawn_problems(many, seed):
+def drawn_points(seed):
+    """Return points, labels, Gaussians of any width and a generator."""
     _, y, rng = instance(seed)
     points = rng.normal(size=(len(y), 3))
-    listed = gaussians(10.0 ** rng.uniform(-2, 1, 4), [[0, 1, 2], [1], [0, 2]])
+    return points, y, gaussians(10.0 ** rng.uniform(-2, 1, 4), [[0, 1, 2], [1], [0, 2]]), rng
+
+
+def assert_true_by_points(seed, name="level"):
+    """Solve a drawn problem from its points, and hold the bounds to the conic optimum."""
+    points, y, listed, rng = drawn_points(seed)
     C, scale = 10.0 ** rng.uniform(-3, 2), 10.0 ** rng.uniform(-2, 2, len(listed))
     kernels = begin_factors(FeatureSource(points, listed), FactorLimits(), seed=seed, threads=2)
-    solution, _ = solved(replace(kernels, scale=scale), y=y, C=C, tol=1e-3)
+    solution, _ = solved(replace(kernels, scale=scale), name, y=y, C=C, tol=1e-3)
     grams = scale[:, None, None] * evaluate(listed, points, points)
     optimum = conic_optimum(grams, y, C)
     assert solution.exact_gap <= 1e-3
     assert solution.exact_dual_objective <= optimum * (1 + 1e-6) + 1e-8 * C
     assert optimum * (1 - 1e-6) - 1e-8 * C <= solution.objective
+
+
+@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
+def test_bounds_by_points_hold_on_drawn_problems(many, seed):
+    assert_true_by_points(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["level", "silp", "simplemkl"])
+@pytest.mark.parametrize("first", range(2000, 2300, 50))
+def test_bounds_by_points_and_diagonals_hold_on_hundreds(many, name, first):
+    compared = 0
+    for seed in range(first, first + 50):
+        with suppress(cp.SolverError):  # the conic solver misses its own tolerance on a few
+            assert_true_by_points(seed, name)
+            compared += 1
+    assert compared >= 45
+
+
+BLOCK_NORMS = [
+    ("spicymkl", "logistic", "block1"),
+    ("spicymkl", "hinge", "block1"),
+    ("elastmkl", "hinge", "elastic-net"),
+    ("elastmkl", "squared", "elastic-net"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "loss", "regularizer"), BLOCK_NORMS)
+@pytest.mark.parametrize("first", range(3000, 3150, 50))
+def test_bounds_of_block_norms_hold_on_hundreds(name, loss, regularizer, first):
+    compared = 0
+    for seed in range(first, first + 50):
+        points, y, listed, rng = drawn_points(seed)
+        grams, C = evaluate(listed, points, points), 10.0 ** rng.uniform(-2, 1)
+        params = {"C": C, "loss": loss, "regularizer": regularizer, "mix": block_norm.MIX}
+        solution, _ = solved(kernels_of(grams), name, y, tol=1e-3, **params)
+        with suppress(cp.SolverError):
+            optimum = block_norm.optimum(Instance("", grams, y, C), y, params)
+            assert solution.exact_gap <= 1e-3
+            assert solution.exact_dual_objective <= optimum * (1 + 1e-5) + 1e-8
+            assert optimum * (1 - 1e-5) - 1e-8 <= solution.objective
+            compared += 1
+    assert compared >= 45
 
 
 def test_the_value_by_points_is_that_of_the_expansion(many):
