@@ -159,8 +159,13 @@ def _to_inspect(
     """Pack those of some matrices that compiled code knows to pass; return the others."""
     if stack.size < MANY_ENTRIES or not can_be_read(stack, values):
         return range(kernels.start, kernels.stop)
-    full = inspection.check == "full"
-    others = pack_sound(stack[kernels], layout, values[kernels], factorised=full)
+    others = pack_sound(
+        stack[kernels],
+        layout,
+        values[kernels],
+        symmetric=inspection.check != "none",
+        factorised=inspection.check == "full",
+    )
     return [kernels.start + m for m in others]
 
 

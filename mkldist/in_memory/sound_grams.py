@@ -29,12 +29,16 @@ def can_be_read(stack: npt.NDArray[Any], packed: npt.NDArray[Any]) -> bool:
 
 
 def pack_sound(
-    stack: npt.NDArray[Any], layout: TileLayout, packed: Floats, *, factorised: bool
+    stack: npt.NDArray[Any],
+    layout: TileLayout,
+    packed: Floats,
+    *,
+    symmetric: bool,
+    factorised: bool,
 ) -> list[int]:
     """Pack matrices, and return the indices of those that do not pass.
 
-    A matrix passes that is finite, without entries too large, equal to its transpose, and without
-    negative entries on its diagonal.
+    A matrix passes that is finite, and has no entry on its diagonal that is negative or too large.
 
     Parameters
     ----------
@@ -44,6 +48,8 @@ def pack_sound(
         Of n points.
     packed : (k, E) float64
         Overwritten by their kept entries.
+    symmetric : bool
+        True to require equality with the transpose, too.
     factorised : bool
         True to require a Cholesky factor of ``K + n u trace(K) I`` too, with u the machine epsilon.
     """
@@ -54,7 +60,7 @@ def pack_sound(
     for start in range(0, len(grams), step):
         part = grams[start : start + step]
         passed = np.zeros(len(part), dtype=bool)
-        _pack(part, layout.side, edge, packed[start : start + step], triangles, passed)
+        _pack(part, layout.side, edge, packed[start : start + step], symmetric, triangles, passed)
         if factorised:
             pairs = zip(passed, triangles[: len(part)], strict=True)
             passed &= [bool(sound) and factorise(one) for sound, one in pairs]
@@ -64,27 +70,41 @@ def pack_sound(
 
 @compiled
 def _pack(
-    grams: Floats, side: int, edge: int, packed: Floats, triangles: Floats, passed: Bools
+    grams: Floats,
+    side: int,
+    edge: int,
+    packed: Floats,
+    symmetric: bool,
+    triangles: Floats,
+    passed: Bools,
 ) -> None:
     """Pack matrices, and write which pass; where triangles are wanted, copy each with its ridge."""
     for k in range(len(grams)):
-        passed[k] = _pack_tiles(grams[k], side, edge, packed[k]) and _is_usable(grams[k])
-        if len(triangles):
+        sound = _pack_tiles(grams[k], side, edge, packed[k], symmetric)
+        passed[k] = sound and _is_usable(grams[k])
+        if passed[k] and len(triangles):
             _copy_triangle(grams[k], triangles[k])
 
 
 @compiled
-def _pack_tiles(matrix: Floats, side: int, edge: int, packed: Floats) -> bool:
-    """Pack a matrix by rows of its upper tiles; return True if it is finite and symmetric."""
-    n, place, total, unequal = len(matrix), 0, 0.0, 0
+def _pack_tiles(matrix: Floats, side: int, edge: int, packed: Floats, symmetric: bool) -> bool:
+    """Pack a matrix by rows of its upper tiles; return True if it is finite, and symmetric.
+
+    Where it must be symmetric, a row of tiles that is not ends the packing.
+    """
+    n, place, unequal = len(matrix), 0, 0
+    above = below = 0.0
     for row in range(side):
+        if symmetric and unequal > 0:
+            return False
         for col in range(row, side):
             left, width = col * edge, min(edge, n - col * edge)
             height = min(edge, n - row * edge)
             for i in range(row * edge, row * edge + height):
                 for j in range(width):
                     packed[place + j] = matrix[i, left + j]
-                    total += matrix[i, left + j]
+                    above += matrix[i, left + j]
+                    below += matrix[left + j, i]
                     unequal += matrix[i, left + j] != matrix[left + j, i]
                 for j in range(width, edge):
                     packed[place + j] = 0.0
@@ -92,7 +112,7 @@ def _pack_tiles(matrix: Floats, side: int, edge: int, packed: Floats) -> bool:
             for _ in range((edge - height) * edge):
                 packed[place] = 0.0
                 place += 1
-    return unequal == 0 and np.isfinite(total)
+    return np.isfinite(above + below) and not (symmetric and unequal > 0)
 
 
 @compiled

@@ -27,6 +27,7 @@ ACCURATE = (
     1e-4  # error of a direction after updates, relative to the residual, that does not matter
 )
 WORSE = 10.0  # times the error without updates, that does not matter either
+MOST_REFUSED = 2  # updates in a row, after which each set is factorised
 FLOOR = 1e-12  # ridge, relative to the mean of the diagonal
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -59,6 +60,7 @@ class FreeSystem:
     K: Floats
     _factor: _Factor | None = None
     _error: float = 0.0
+    _refused: int = 0  # updates in a row that were not accurate
 
     def direction(self, free: Ints, residual: Floats) -> Floats | None:
         """Return the direction (s,) on some variables, which sums to zero.
@@ -74,7 +76,8 @@ class FreeSystem:
         """
         if len(free) < MANY_ROWS:
             return self._by_one_system(free, residual)
-        if self._factor is None or len(free) < (1.0 - MOST_LEFT) * len(self._factor.free):
+        few = self._factor is not None and len(free) < (1.0 - MOST_LEFT) * len(self._factor.free)
+        if self._factor is None or few or self._refused == MOST_REFUSED:
             self._factor = self._factorised(free)
         return None if self._factor is None else self._updated(self._factor, free, residual)
 
@@ -99,10 +102,12 @@ class FreeSystem:
         error = float(np.ptp(rest)) / max(float(np.ptp(residual)), TINY)
         if not len(self._factor.left):
             self._error = error
-        elif error > max(ACCURATE, WORSE * self._error):
+            return False
+        accurate = error <= max(ACCURATE, WORSE * self._error)
+        self._refused = 0 if accurate else self._refused + 1
+        if not accurate:
             self._factor = None
-            return True
-        return False
+        return not accurate
 
     def _with_ridge(self, free: Ints) -> tuple[Floats, float]:
         """Return K on the free variables with a ridge, (s, s), and the ridge."""

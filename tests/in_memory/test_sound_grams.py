@@ -19,9 +19,11 @@ def grams(n: int, m: int = 6) -> np.ndarray:
     return half @ half.swapaxes(1, 2) + 1e-3 * np.eye(n)
 
 
-def packed_by(stack: np.ndarray, layout: TileLayout, factorised: bool) -> tuple[np.ndarray, list]:
+def packed_by(
+    stack: np.ndarray, layout: TileLayout, factorised: bool = False, symmetric: bool = True
+) -> tuple[np.ndarray, list]:
     packed = np.full((len(stack), layout.n_entries), np.nan)
-    return packed, pack_sound(stack, layout, packed, factorised=factorised)
+    return packed, pack_sound(stack, layout, packed, symmetric=symmetric, factorised=factorised)
 
 
 @every_layout
@@ -55,6 +57,16 @@ def test_matrices_that_do_not_pass_are_named(factorised, what, kernel):
     stack = grams(13)
     WRONG[what](stack[kernel])
     assert packed_by(stack, layout, factorised)[1] == [kernel]
+
+
+def test_matrices_need_not_be_symmetric_where_nothing_asks():
+    layout, stack = TileLayout(13, 5), grams(13)
+    stack[2, 9, 1] += 0.5
+    packed, others = packed_by(stack, layout, symmetric=False)
+    assert others == []
+    np.testing.assert_array_equal(packed, layout.pack(stack))
+    stack[3, 9, 1] = np.inf
+    assert packed_by(stack, layout, symmetric=False)[1] == [3]
 
 
 @pytest.mark.parametrize("below", [1e-3, 1e-13, 1e-15, 0.0])
