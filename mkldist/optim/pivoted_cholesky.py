@@ -17,6 +17,10 @@ The columns are made in pieces, each drawn with a seed of its own.  A piece ther
 matrix, the seed and the pieces before it alone.  Whoever makes it, in one go or after a stop, makes
 the same, so that pieces can be stored and shared.  The bits are equal on one machine; the linear
 algebra library of another one may round differently.
+
+Every kernel has pivots of its own, beside another width of the same features too.  100 columns of
+3,000 points in two dimensions lacked 2.1 % of the trace of a Gaussian of width 0.5 with its own
+pivots, 4.8 to 5.8 % with those of the widths 1, 2 and 4.
 """
 
 from __future__ import annotations

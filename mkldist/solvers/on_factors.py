@@ -160,8 +160,7 @@ class _Growing:
     def goes_on_by_points(self, solution: Solution) -> bool:
         """Return True if products of the kernels take a solution to the optimum with them."""
         active = int(np.count_nonzero(solution.kernel_weights))
-        used = int(np.count_nonzero(solution.coefficients))
-        n_values = POINT_ROUNDS * active * used * self.kernels.source.n_points
+        n_values = POINT_ROUNDS * active * _used(solution) * self.kernels.source.n_points
         return self._by_points and solution.converged and n_values <= self._limit
 
     def solved_by_points(self) -> Solution:
@@ -212,7 +211,7 @@ class _Growing:
 
     def needs_by_sample(self, solution: Solution) -> dict[int, int]:
         """Return the ranks that kernels seem to need, by a sample that costs little of a pass."""
-        pays = SAMPLE_PAYS * sampled_values(DRAWN) <= self.kernels.source.n_points**2 / 2
+        pays = SAMPLE_PAYS * sampled_values(DRAWN) <= _used(solution) ** 2 / 2
         if not (solution.converged and pays):
             return {}
         sample = Sample(DRAWN, 0.0, active_exactly=False, seed=self.kernels.seed)
@@ -221,7 +220,7 @@ class _Growing:
     def certified(self, solution: Solution) -> tuple[Solution, ExactForms]:
         """Certify the solution for the kernels, by a sample where a pass is too dear."""
         sample, source = None, self.kernels.source
-        if source.n_kernels * source.n_points**2 / 2 > self._limit:
+        if source.n_kernels * _used(solution) ** 2 / 2 > self._limit:
             sample = Sample(DRAWN, MARGIN, active_exactly=True, seed=self.kernels.seed + 1)
         found, forms = self._certified(solution, sample)
         if sample is not None:
@@ -383,6 +382,12 @@ class _Growing:
             pass_cpu_seconds=time.thread_time() - cpu + spent.threads_cpu_seconds,
             pass_bytes=spent.value_bytes,
         )
+
+
+def _used(solution: Solution) -> int:
+    """Return the number of points whose coefficients are not zero, which passes are made of."""
+    coefficients = solution.coefficients.reshape(len(solution.coefficients), -1)
+    return int(np.count_nonzero(coefficients.any(axis=1)))
 
 
 def _unit(solution: Solution) -> float:
