@@ -23,10 +23,8 @@ from mkldist.compiled import compiled
 FEW_ROWS = 32  # systems of up to so many rows are solved by loops
 MANY_ROWS = 200  # from so many rows on a factorisation costs more than its update
 MOST_LEFT = 0.2  # share of the variables that leave before the others are factorised again
-ACCURATE = (
-    1e-4  # error of a direction after updates, relative to the residual, that does not matter
-)
-WORSE = 10.0  # times the error without updates, that does not matter either
+ACCURATE = 1e-4  # error of a direction, relative to the residual, that an update may have
+WORSE = 10.0  # times the error without updates, that it may have where rounding permits no less
 MOST_REFUSED = 2  # updates in a row, after which each set is factorised
 FLOOR = 1e-12  # ridge, relative to the mean of the diagonal
 TINY = float(np.finfo(np.float64).tiny)
@@ -75,6 +73,7 @@ class FreeSystem:
             Gradient on them.
         """
         if len(free) < MANY_ROWS:
+            self._factor = None
             return self._by_one_system(free, residual)
         few = self._factor is not None and len(free) < (1.0 - MOST_LEFT) * len(self._factor.free)
         if self._factor is None or few or self._refused == MOST_REFUSED:

@@ -45,6 +45,17 @@ def test_one_factorisation_serves_while_few_have_left(monkeypatch):
     assert counts == [len(K), 207]
 
 
+def test_few_variables_have_systems_of_their_own():
+    K, draw = matrix_of(MANY_ROWS + 2), np.random.default_rng(0)
+    system = FreeSystem(K)
+    for n_free in (MANY_ROWS + 2, MANY_ROWS + 1, MANY_ROWS - 1):
+        free, residual = np.arange(n_free), draw.normal(size=n_free)
+        found = system.direction(free, residual)
+        np.testing.assert_allclose(found, by_numpy(K, free, residual), rtol=1e-7, atol=1e-8)
+    wrong = 2.0 * found  # as no factor has given it, none is to blame
+    assert not system.renew(wrong, K[np.ix_(free, free)] @ wrong, residual)
+
+
 def test_a_direction_that_is_not_accurate_is_made_anew():
     size = MANY_ROWS + 20
     K = matrix_of(size, size // 2)
