@@ -66,9 +66,11 @@ def within(cells: Iterable[Cell], *, published: bool) -> tuple[int, int]:
         Published numbers with ours.
     published : bool
         True for the published ±, of the numbers that have one; False for our own standard deviation
-        over the splits, of the others.
+        over the splits, of the others.  Of these, a number of one split, which has none, counts if
+        it is the published one.
     """
     own = [cell for cell in cells if (cell.published.sd > 0.0) == published]
+    own = [cell for cell in own if published or cell.n_splits > 1 or is_within(cell)]
     return sum(is_within(cell) for cell in own), len(own)
 
 

@@ -63,7 +63,7 @@ def reproduced(
         "## Experiments", "",
         "A number is within ± if our mean over the splits lies within one published standard",
         "deviation of the published mean; where none above 0 is published, within our own over the",
-        "splits.  Only complete runs count.", "",
+        "splits, of which two are needed.  Only complete runs count.", "",
         *_experiment_rows(found), "",
         *_parts(found),
         "## Shares", "",
