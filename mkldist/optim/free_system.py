@@ -75,10 +75,11 @@ class FreeSystem:
         if len(free) < MANY_ROWS:
             self._factor = None
             return self._by_one_system(free, residual)
-        few = self._factor is not None and len(free) < (1.0 - MOST_LEFT) * len(self._factor.free)
-        if self._factor is None or few or self._refused == MOST_REFUSED:
-            self._factor = self._factorised(free)
-        return None if self._factor is None else self._updated(self._factor, free, residual)
+        known = self._factor
+        many_left = known is not None and len(free) < (1.0 - MOST_LEFT) * len(known.free)
+        if known is None or many_left or self._refused == MOST_REFUSED:
+            known = self._factor = self._factorised(free)
+        return None if known is None else self._updated(known, free, residual)
 
     def renew(self, direction: Floats, change: Floats, residual: Floats) -> bool:
         """Return True if the last direction is not accurate, and forget the factor it came from.
@@ -148,7 +149,7 @@ class FreeSystem:
             multipliers = _solved(of_left[left], pair[left])
             if multipliers is None:  # the update is not accurate at all
                 self._factor = self._factorised(free)
-                return None if self._factor is None else self.direction(free, residual)
+                return None if self._factor is None else self._updated(self._factor, free, residual)
             pair -= of_left @ multipliers
         return _sum_zero(pair[stay, 0], pair[stay, 1])
 

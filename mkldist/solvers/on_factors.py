@@ -386,8 +386,7 @@ class _Growing:
 
 def _used(solution: Solution) -> int:
     """Return the number of points whose coefficients are not zero, which passes are made of."""
-    coefficients = solution.coefficients.reshape(len(solution.coefficients), -1)
-    return int(np.count_nonzero(coefficients.any(axis=1)))
+    return int(np.atleast_2d(solution.coefficients.T).any(axis=0).sum())
 
 
 def _unit(solution: Solution) -> float:

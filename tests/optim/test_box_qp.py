@@ -57,9 +57,8 @@ def test_steps_of_many_variables_reach_the_optimum(monkeypatch, rank, copies):
     assert beta.sum() == pytest.approx(total, abs=1e-8)
     assert 0 < len(factorised) < steps / 4
     x = cp.Variable(n * copies)
-    root = np.linalg.svd(K[::copies, ::copies])[0]
-    scale = np.sqrt(np.linalg.svd(K[::copies, ::copies])[1])
-    half = np.repeat(root * scale, copies, axis=0)[:, :rank]
+    root, values, _ = np.linalg.svd(K[::copies, ::copies])
+    half = np.repeat(root * np.sqrt(values), copies, axis=0)[:, :rank]
     value = linear @ x - 0.5 * cp.sum_squares(half.T @ x)
     problem = cp.Problem(cp.Maximize(value), [x >= lower, x <= upper, cp.sum(x) == total])
     problem.solve(solver=cp.CLARABEL)
