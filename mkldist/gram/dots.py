@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.compiled import compiled
 
-ENTRIES, COLUMNS = 2048, 16  # of so many columns stay in the processor's second cache
+ENTRIES, COLUMNS = 512, 64  # of so many columns stay in the processor's second cache
 
 
 def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:

@@ -212,33 +212,34 @@ def _solve_basis(
     (q, k + 1) float64
         Solutions; NaN if the system is singular.
     """
-    scaled, factors = np.empty((2, rights.shape[1], rights.shape[1]))
-    sizes, residual = np.empty((2, rights.shape[1]))
-    order = np.empty(rights.shape[1], np.intp)
-    _write_system(payoff, active, support, transposed, scaled, factors, sizes)
-    if not _factorise(factors, order):
-        return np.full_like(rights, np.nan)
+    n = rights.shape[1]
+    matrices, columns, order = np.empty((2, n, n)), np.empty((2, n)), np.empty(n, np.intp)
     solutions = np.zeros_like(rights)
-    _refine(scaled, factors, order, rights, sizes, residual, solutions)
-    _refine(scaled, factors, order, rights, sizes, residual, solutions)
+    transposed_in = payoff, active, support, transposed
+    if not _solve_by_loops(*transposed_in, rights, matrices, columns, order, solutions):
+        solutions.fill(np.nan)
     return solutions
 
 
 @compiled
-def _write_system(
+def _solve_by_loops(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
     payoff: Floats,
     active: Ints,
     support: Ints,
     transposed: bool,
-    scaled: Floats,
-    copy: Floats,
-    sizes: Floats,
-) -> None:
-    """Write the system of a basis twice, each row divided by its largest absolute entry.
+    rights: Floats,
+    matrices: Floats,
+    columns: Floats,
+    order: Ints,
+    solutions: Floats,
+) -> bool:
+    """Add solutions, (q, n), of the system of a basis to zeros; return False if it is singular.
 
-    `sizes` become these entries, which may differ by more than the range of digits.
+    Each row is divided by its largest absolute entry: these may differ by more than the range of
+    digits.  `matrices` (2, n, n), `columns` (2, n) and `order` (n,) are scratch.
     """
-    k = len(active)
+    scaled, factors, sizes, rest = matrices[0], matrices[1], columns[0], columns[1]
+    k, n = len(active), len(order)
     for a in range(k):
         scaled[a, k], scaled[k, a] = -1.0, 1.0
         for s in range(k):
@@ -247,67 +248,45 @@ def _write_system(
             else:
                 scaled[a, s] = payoff[active[a], support[s]]
     scaled[k, k] = 0.0
-    for a in range(k + 1):
+    for a in range(n):
         sizes[a] = 1.0
         for s in range(k):
             sizes[a] = max(sizes[a], abs(scaled[a, s]))
-        for s in range(k + 1):
+        for s in range(n):
             scaled[a, s] /= sizes[a]
-            copy[a, s] = scaled[a, s]
-
-
-@compiled
-def _factorise(matrix: Floats, order: Ints) -> bool:
-    """Overwrite a matrix by its LU factors; return False if it is singular.
-
-    `order` becomes the row that was exchanged with each, by partial pivoting.
-    """
-    n = len(order)
-    for c in range(n):
+            factors[a, s] = scaled[a, s]
+    for c in range(n):  # LU factors by partial pivoting, rows exchanged in place
         largest = c
         for a in range(c + 1, n):
-            if abs(matrix[a, c]) > abs(matrix[largest, c]):
+            if abs(factors[a, c]) > abs(factors[largest, c]):
                 largest = a
         order[c] = largest
-        if not abs(matrix[largest, c]) > 0.0:
+        if not abs(factors[largest, c]) > 0.0:
             return False
         for s in range(n):
-            matrix[c, s], matrix[largest, s] = matrix[largest, s], matrix[c, s]
+            factors[c, s], factors[largest, s] = factors[largest, s], factors[c, s]
         for a in range(c + 1, n):
-            matrix[a, c] /= matrix[c, c]
+            factors[a, c] /= factors[c, c]
             for s in range(c + 1, n):
-                matrix[a, s] -= matrix[a, c] * matrix[c, s]
-    return True
-
-
-@compiled
-def _refine(
-    scaled: Floats,
-    factors: Floats,
-    order: Ints,
-    rights: Floats,
-    sizes: Floats,
-    residual: Floats,
-    solutions: Floats,
-) -> None:
-    """Add to each solution that of its residual, which is overwritten."""
-    n = len(order)
-    for right in range(len(rights)):
+                factors[a, s] -= factors[a, c] * factors[c, s]
+    for turn in range(2 * len(rights)):  # the solution of each right side, then its refinement
+        right = turn // 2
         for a in range(n):
-            residual[a] = rights[right, a] / sizes[a]
+            rest[a] = rights[right, a] / sizes[a]
             for s in range(n):
-                residual[a] -= scaled[a, s] * solutions[right, s]
+                rest[a] -= scaled[a, s] * solutions[right, s]
         for a in range(n):
-            residual[a], residual[order[a]] = residual[order[a]], residual[a]
+            rest[a], rest[order[a]] = rest[order[a]], rest[a]
         for a in range(n):
             for s in range(a):
-                residual[a] -= factors[a, s] * residual[s]
+                rest[a] -= factors[a, s] * rest[s]
         for a in range(n - 1, -1, -1):
             for s in range(a + 1, n):
-                residual[a] -= factors[a, s] * residual[s]
-            residual[a] /= factors[a, a]
+                rest[a] -= factors[a, s] * rest[s]
+            rest[a] /= factors[a, a]
         for a in range(n):
-            solutions[right, a] += residual[a]
+            solutions[right, a] += rest[a]
+    return True
 
 
 @compiled
