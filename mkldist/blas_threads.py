@@ -24,6 +24,11 @@ def single_threaded() -> Iterator[None]:
         _LIMIT.leave()
 
 
+def limit_new_libraries() -> None:
+    """Limit libraries too that were loaded after the limit was set; without a limit do nothing."""
+    _LIMIT.renew()
+
+
 class _SharedLimit:
     """Limit on the threads of linear algebra that several tasks of a process share."""
 
@@ -32,21 +37,31 @@ class _SharedLimit:
         self._holders = 0
         self._libraries: Any = None
         self._modules = 0
-        self._limits: Any = None
+        self._limits: list[Any] = []
 
     def enter(self) -> None:
         """Set the limit, unless another task has set it."""
         with self._lock:
-            if not self._holders:
-                self._limits = self._loaded_libraries().limit(limits=1)
             self._holders += 1
+            self._set()
+
+    def renew(self) -> None:
+        """Set the limit on libraries that were loaded since, if a task holds it."""
+        with self._lock:
+            if self._holders:
+                self._set()
 
     def leave(self) -> None:
         """Restore the former number of threads, unless another task still needs the limit."""
         with self._lock:
             self._holders -= 1
-            if not self._holders:
-                self._limits.restore_original_limits()
+            while self._limits and not self._holders:
+                self._limits.pop().restore_original_limits()
+
+    def _set(self) -> None:
+        """Limit the libraries of this process, unless that was done since the last import."""
+        if not self._limits or self._modules != len(sys.modules):
+            self._limits.append(self._loaded_libraries().limit(limits=1))
 
     def _loaded_libraries(self) -> Any:
         """Return the libraries of linear algebra of this process.

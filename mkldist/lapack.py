@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.blas_threads import limit_new_libraries
 
 FEW_ROWS = 100  # up to so many, numpy is as fast
 
@@ -39,6 +40,12 @@ def has_cholesky_factor(matrix: Floats, shift: float) -> bool:
     return True
 
 
+def load_for(n_rows: int) -> None:
+    """Load what factorises matrices of so many rows, before threads work side by side."""
+    if n_rows > FEW_ROWS:
+        _dpotrf()
+
+
 def factorise(matrix: Floats) -> bool:
     """Overwrite the upper triangle of a matrix by its Cholesky factor; return False without one.
 
@@ -58,6 +65,7 @@ def _dpotrf() -> Any:
     import scipy.linalg.cython_lapack
     from numba.extending import get_cython_function_address
 
+    limit_new_libraries()  # the import has loaded one
     integer = ctypes.POINTER(ctypes.c_int)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, integer, ctypes.c_void_p, integer, integer)
     return kind(get_cython_function_address(scipy.linalg.cython_lapack.__name__, "dpotrf"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np  # noqa: F401  # loads the library whose threads are counted
 import pytest
@@ -11,7 +11,7 @@ import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mkldist import blas_threads
-from mkldist.blas_threads import single_threaded
+from mkldist.blas_threads import limit_new_libraries, single_threaded
 
 
 def threads() -> set[int]:
@@ -63,3 +63,27 @@ def test_libraries_are_searched_once_and_again_after_imports(monkeypatch):
     with single_threaded():
         pass
     assert len(searches) == 2
+
+
+def test_libraries_that_are_loaded_under_the_limit_have_it_and_lose_it_with_the_others(monkeypatch):
+    threads = {"of numpy": 4}
+
+    class Controller:
+        def limit(self, limits):
+            before = dict(threads)
+            threads.update(dict.fromkeys(threads, limits))
+            return SimpleNamespace(restore_original_limits=lambda: threads.update(before))
+
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Controller)
+    monkeypatch.setattr(blas_threads, "_LIMIT", blas_threads._SharedLimit())
+    for again in (False, True):
+        with single_threaded():
+            if not again:
+                threads["of scipy"] = 2
+                monkeypatch.setitem(sys.modules, "a_module_with_a_library", ModuleType("a_module"))
+                assert threads == {"of numpy": 1, "of scipy": 2}
+                limit_new_libraries()
+            assert threads == {"of numpy": 1, "of scipy": 1}
+        assert threads == {"of numpy": 4, "of scipy": 2}
+    limit_new_libraries()
+    assert threads == {"of numpy": 4, "of scipy": 2}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -40,3 +42,21 @@ def test_other_threads_run_meanwhile():
         turns += 1
     thread.join()
     assert turns > 100
+
+
+FIRST = """
+import numpy
+from mkldist.blas_threads import single_threaded
+from mkldist.lapack import has_cholesky_factor
+from threadpoolctl import threadpool_info
+with single_threaded():
+    assert has_cholesky_factor(numpy.eye(200), 0.0)
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+print(*(pool["num_threads"] for pool in pools))
+"""
+
+
+def test_the_library_that_the_first_factorisation_loads_has_the_limit_of_the_others():
+    """On one processor it has one thread in any case."""
+    run = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) == {"1"}

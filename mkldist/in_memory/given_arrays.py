@@ -21,6 +21,7 @@ SYMMETRY = 1e-8  # asymmetry, relative to the largest entry, that rounding expla
 
 def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
     """Return an array-like as float64; refuse anything but real numbers in rows of one length."""
+    refuse_masked(given, where)
     try:
         array = np.asarray(given)
         if array.dtype.kind in "fiubO":
@@ -29,6 +30,19 @@ def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
     except (TypeError, ValueError) as error:
         raise GramError(where, f"{_described(given)} ({error})", expected, hint) from None
     raise GramError(where, found or f"an array of {array.dtype}", expected, hint)
+
+
+def refuse_masked(given: Any, where: str) -> None:
+    """Refuse an array of numpy with masked entries, which others would read as numbers.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If any entry is masked.
+    """
+    if isinstance(given, np.ndarray) and np.any(getattr(given, "mask", False)):
+        hint = "Fill them, as by array.filled(numpy.nan), or leave these points out"
+        raise GramError(where, "masked entries", "a number everywhere", hint)
 
 
 def _described(given: Any) -> str:

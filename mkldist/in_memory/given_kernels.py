@@ -49,7 +49,8 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
     if isinstance(kernels, str):
         document["family"] = kernels
     elif isinstance(kernels, Mapping) or not isinstance(kernels, Sequence) or not len(kernels):
-        found = "an empty list" if kernels in ([], ()) else f"{kernels!r:.60}"
+        empty = isinstance(kernels, list | tuple) and not kernels
+        found = "an empty list" if empty else f"{kernels!r:.60}"
         raise SpecError(
             "kernels",
             found,
@@ -65,6 +66,19 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
         first = most_telling(error.errors())
         where = spelled_location(location_of(first), document) or "KernelBank"
         raise spec_error(first, "kernels" if where == "family" else where, BankSpec) from None
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number of at least 0.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For any other seed.
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or seed < 0:
+        raise SpecError("seed", f"{seed!r:.60}", "a whole number of at least 0")
 
 
 def kernels_on(

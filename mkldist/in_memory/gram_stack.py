@@ -22,9 +22,10 @@ from mkldist.data.gram_checks import (
 from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
-from mkldist.in_memory.given_arrays import real_array
+from mkldist.in_memory.given_arrays import real_array, refuse_masked
 from mkldist.in_memory.side_by_side import side_by_side
 from mkldist.in_memory.sound_grams import can_be_read, pack_sound
+from mkldist.lapack import load_for
 
 Check = Literal["full", "active", "none"]
 MANY_ENTRIES = 2**20  # of a stack, from which on compiled code pays
@@ -38,6 +39,7 @@ def gram_stack(given: Any, where: str = "grams") -> Array:
     mkldist.errors.GramError
         For anything else.
     """
+    refuse_masked(given, where)
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiub":
         given = real_array(given, where, "(M, n, n) numbers: M Gram matrices of one size")
     check_stack(given, where)
@@ -78,6 +80,11 @@ class Inspection:
             if check == known:
                 return cls(known, tolerance_of(dtype))
         raise SpecError("check", f"{check!r}", "'full', 'active' or 'none'")
+
+    def prepare(self, n_points: int) -> None:
+        """Load what the checks of matrices over n points need, before threads make them."""
+        if self.check == "full":
+            load_for(n_points)
 
     def inspected(self, matrix: Floats, kernel: int) -> Floats:
         """Return a matrix that passes, changed where the check sets eigenvalues to zero.
@@ -145,6 +152,7 @@ def packed_bank(
                 check_finite(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
             layout.pack(inspection.inspected(matrix, m), out=values[m])
 
+    inspection.prepare(layout.n_points)
     side_by_side(work, len(stack), stack.shape[1] ** 2)
     return MemoryBank(values, layout)
 
@@ -186,6 +194,7 @@ def inspected_stack(stack: npt.NDArray[Any], inspection: Inspection) -> npt.NDAr
             if passed is not matrix:
                 changed[m] = passed
 
+    inspection.prepare(stack.shape[1])
     side_by_side(work, len(stack), stack.shape[1] ** 2)
     if not changed:
         return stack

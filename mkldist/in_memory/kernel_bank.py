@@ -120,6 +120,7 @@ class KernelBank:
     """
 
     _content: BankContent
+    __iter__ = None  # a bank is no sequence of kernels: bank[0] is refused
 
     def __init__(
         self,
@@ -140,12 +141,13 @@ class KernelBank:
         device: str = "cpu",
     ) -> None:
         from mkldist.in_memory.given_features import Features
-        from mkldist.in_memory.given_kernels import bank_spec
+        from mkldist.in_memory.given_kernels import bank_spec, check_seed
         from mkldist.in_memory.given_texts import text_names
         from mkldist.in_memory.given_views import given_views
 
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
+        check_seed(seed)
         features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
         settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
         spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance, device=device)

@@ -222,6 +222,8 @@ def given_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
     """
     if names is None:
         return default_names(n_kernels)
+    if isinstance(names, str) or not hasattr(names, "__len__"):
+        raise GramError("names", f"{names!r:.60}", "a list of names, one a matrix")
     if len(names) != n_kernels:
         raise GramError(
             "names",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mkldist.blas_threads import single_threaded
 from mkldist.processors import n_processors
 
 FEW_ENTRIES = 2**20  # entries of matrices that one thread has done before others have started
@@ -14,8 +15,7 @@ MOST_THREADS = 8
 def side_by_side(work: Callable[[slice], None], n_kernels: int, entries: int) -> None:
     """Call ``work(kernels)`` for parts of all kernels, in a few threads.
 
-    Linear algebra is to be limited to one thread meanwhile: see
-    :func:`mkldist.blas_threads.single_threaded`.
+    Beside other threads, each has one thread of linear algebra.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def side_by_side(work: Callable[[slice], None], n_kernels: int, entries: int) ->
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="mkldist-grams") as pool:
+    with single_threaded(), ThreadPoolExecutor(threads, "mkldist-grams") as pool:
         futures = [pool.submit(work, part) for part in parts]
         try:
             for future in futures:

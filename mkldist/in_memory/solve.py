@@ -172,9 +172,9 @@ def known_method(name: str) -> Method:
     mkldist.errors.SpecError
         For another name.
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         known = ", ".join(METHODS)
-        raise SpecError("method", f"{name!r}", f"one of {known}", nearest(name, METHODS))
+        raise SpecError("method", f"{name!r:.60}", f"one of {known}", nearest(str(name), METHODS))
     return METHODS[name]
 
 

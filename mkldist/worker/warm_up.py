@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.blas_threads import single_threaded
+from mkldist.blas_threads import limit_new_libraries, single_threaded
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import default_directory
 from mkldist.gram.kept_rows import MemoryBudget
@@ -114,6 +114,7 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
             ):  # the run will report the same error
                 solve_specimen(specimen, params)
             _warm.add(specimen)
+    limit_new_libraries()  # which the solvers have imported
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def test_entries_are_those_of_a_sweep_file():
         ([], {}, "kernels: found an empty list; expected the name of a family"),
         (GAUSSIAN, {}, "kernels: found {'function'"),
         (None, {}, "kernels: found None"),
+        (np.array([GAUSSIAN]), {}, "kernels: found array"),
         (["gaussian"], {}, r'kernels\[0\]: found "gaussian"; expected a table'),
         (
             [GAUSSIAN | {"width": 1}],

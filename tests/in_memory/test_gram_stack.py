@@ -79,6 +79,21 @@ def test_a_matrix_takes_one_factorisation_at_most(factorisations, check, expecte
     assert len(factorisations) == expected
 
 
+@pytest.mark.parametrize(
+    ("check", "order"),
+    [("full", [30, "threads"]), ("active", ["threads"]), ("none", ["threads"])],
+)
+def test_what_factorises_is_loaded_before_threads_begin(monkeypatch, check, order):
+    """A library that one of several threads loads does not always take the limit of threads."""
+    told = []
+    monkeypatch.setattr(gram_stack_module, "load_for", told.append)
+    monkeypatch.setattr(gram_stack_module, "side_by_side", lambda *given: told.append("threads"))
+    for function in (packed_bank, inspected_stack):
+        told.clear()
+        function(grams(), Inspection.of(check, np.dtype(float)))
+        assert told == order
+
+
 def test_a_full_check_sets_slightly_negative_eigenvalues_to_zero():
     matrix, nearest = slightly_negative()
     stack = np.stack([np.eye(30), matrix])

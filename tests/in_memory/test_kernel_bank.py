@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 import mkldist
 from mkldist import KernelBank
 from mkldist.data import gram_checks
-from mkldist.errors import GramError, SpecError
+from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram import cross_values
 from mkldist.gram.bank import MemoryBank
 from mkldist.in_memory import opened_bank
@@ -136,6 +136,13 @@ def test_a_part_takes_no_memory():
 def test_kernels_that_a_bank_has_not_are_refused(chosen):
     with pytest.raises(IndexError):
         KernelBank.from_grams(np.eye(4)[None])[chosen]
+
+
+def test_a_bank_is_no_sequence_that_looks_empty():
+    bank = KernelBank.from_grams(np.eye(4)[None])
+    for look in (list, lambda b: 0 in b):
+        with pytest.raises(TypeError, match="not iterable"):
+            look(bank)
 
 
 def test_columns_are_features_by_name():
@@ -327,6 +334,16 @@ def test_a_bank_shows_what_it_is():
          "The workers of a sweep divide such a bank"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 "
          "names"),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=1), GramError, "names: found 1; "
+         "expected a list of names"),
+        (lambda b: KernelBank(X, ENTRIES, seed=-1), SpecError, "seed: found -1; expected a whole"),
+        (lambda b: KernelBank(X, ENTRIES, seed="a"), SpecError, "seed: found 'a'; expected"),
+        (lambda b: KernelBank(np.ma.masked_less(X, 0.0), ENTRIES), DataError, "X: found masked "
+         "entries; expected a number everywhere"),
+        (lambda b: KernelBank.from_grams(np.ma.masked_less(np.eye(3)[None], 1)), GramError,
+         "grams: found masked entries"),
+        (lambda b: mkldist.solve("level", b, np.ma.masked_less(Y[TRAIN], 0.0)), GramError,
+         "y: found masked entries"),
     ],
 )  # fmt: skip
 def test_mistakes_have_one_message(make, error, said):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np  # noqa: F401  # loads the library whose threads are counted
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mkldist.in_memory import side_by_side as module
 from mkldist.in_memory.side_by_side import side_by_side
@@ -42,3 +44,16 @@ def test_the_first_error_in_the_order_of_the_kernels_is_raised(monkeypatch, avai
 
     with pytest.raises(ValueError, match=r"kernel 0$"):
         side_by_side(work, 8, 2**20)
+
+
+def test_beside_other_threads_each_has_one_thread_of_linear_algebra(monkeypatch):
+    monkeypatch.setattr(module, "n_processors", lambda: 2)
+    seen = []
+
+    def work(_):
+        pools = threadpool_info()
+        seen.append({pool["num_threads"] for pool in pools if pool["user_api"] == "blas"})
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        side_by_side(work, 3, 2**20)
+    assert seen == [{1}] * 3

@@ -107,6 +107,8 @@ def test_unusable_labels_are_refused(labels, instance):
     ("method", "params", "said"),
     [
         ("levle", {}, "Did you mean 'level'"),
+        (None, {}, "method: found None; expected one of"),
+        (["level"], {}, r"method: found \['level'\]; expected one of"),
         ("level", {"c": 1.0}, "C"),
         ("level", {"C": -1.0}, "C"),
         ("level", {"C": "much"}, "C"),
