@@ -74,7 +74,12 @@ class CompiledFunction:
             if self._dispatcher is None:
                 import numba
 
-                decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
+                decorator = numba.njit(
+                    cache=True,
+                    nogil=True,
+                    fastmath=self._fastmath,
+                    no_cfunc_wrapper=True,  # nothing calls these functions by a pointer
+                )
                 self._dispatcher = _load_lightly(decorator(self._function))
             return self._dispatcher
 

@@ -215,8 +215,8 @@ def _solve_basis(
     n = rights.shape[1]
     matrices, columns, order = np.empty((2, n, n)), np.empty((2, n)), np.empty(n, np.intp)
     solutions = np.zeros_like(rights)
-    transposed_in = payoff, active, support, transposed
-    if not _solve_by_loops(*transposed_in, rights, matrices, columns, order, solutions):
+    system = payoff, active, support, transposed
+    if not _solve_by_loops(*system, rights, matrices, columns, order, solutions):
         solutions.fill(np.nan)
     return solutions
 

@@ -22,12 +22,14 @@ from mkldist.arrays import Floats
 from mkldist.blas_threads import limit_new_libraries, single_threaded
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import default_directory
+from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, FeatureSource
 from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.methods.registry import METHODS, is_own
+from mkldist.optim.pivoted_cholesky import PivotedFactor, pivoted_cholesky
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.lockstep import Job, solve_alone
@@ -64,6 +66,8 @@ class Specimen:
         True if classes share kernel weights.
     scored_on_bank : bool
         True if decision values are computed at points of the bank, too.
+    on_factors : bool
+        True on a bank of factors.
     """
 
     method: str
@@ -72,6 +76,7 @@ class Specimen:
     normalisations: tuple[str, ...]
     several_classes: bool
     scored_on_bank: bool
+    on_factors: bool = False
 
     @classmethod
     def of(cls, run: RunPlan, bank: BankPlan) -> Specimen:
@@ -83,6 +88,7 @@ class Specimen:
             tuple(name for name in bank.spec.normalisations if name != "cosine"),
             run.shared_weights,
             run.graph is not None or run.selection is not None,
+            bank.is_factored,
         )
 
 
@@ -220,7 +226,20 @@ def _bank(specimen: Specimen) -> Bank:
     squared = (_points()[:, None] - _points()) ** 2
     distances = [squared.sum(axis=2), *np.moveaxis(squared, 2, 0)]
     grams = [np.exp(-d / width) for d in distances for width in WIDTHS]
+    if specimen.on_factors:
+        return FactorBank([_factor(gram) for gram in grams])
     return MemoryBank.from_grams(grams, specimen.dtype)
+
+
+def _factor(gram: Floats) -> PivotedFactor:
+    """Return a factor of half of the columns of a Gram matrix."""
+    return pivoted_cholesky(
+        gram.diagonal().copy(),
+        lambda rows, columns: gram[rows][:, columns],
+        rank=N_POINTS // 2,
+        tolerance=0.0,
+        seed=(0,),
+    )
 
 
 def _problem(method: Method, view: BankView, specimen: Specimen) -> Problem:

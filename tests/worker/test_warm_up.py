@@ -60,6 +60,8 @@ BANKS = [  # the first has many more kernels than a working set
     ("train", '"trace"', "memory", "float64", 60),
     ("all", '["centre", "variance"]', "mmap", "float32", 4),
     ("train", '"none"', "recompute", "auto", 4),
+    ("train", '"none"', "stream", "float32", 4),
+    ("train", '"none"', "factors", "auto", 4),
 ]
 
 
@@ -95,6 +97,8 @@ lockstep.answer_views = watched(lockstep.answer_views)
 folder = Path(sys.argv[1])
 for number, bank in enumerate(BANKS):
     for method in sys.argv[2:]:
+        if bank[2] == "factors" and METHODS[method].exact_bound is None:
+            continue
         extra = ON_GRAPH if METHODS[method].needs_laplacian else ""
         text = TEXT % bank + extra + f'[[methods]]\\nname = "{method}"'
         spec = SweepSpec.model_validate(tomllib.loads(text))
@@ -126,8 +130,10 @@ def compiled_in_clocks(folder: Path, *methods: str) -> list[list[str]]:
 
 
 def expected(*methods: str) -> list[list[str]]:
-    backends = ("memory", "mmap", "recompute")
-    return [[m, backend, "True", "0"] for backend in backends for m in methods]
+    backends = ("memory", "mmap", "recompute", "stream")
+    on_all = [[m, backend, "True", "0"] for backend in backends for m in methods]
+    on_factors = [m for m in methods if METHODS[m].exact_bound is not None]
+    return on_all + [[m, "factors", "True", "0"] for m in on_factors]
 
 
 @pytest.mark.slow
