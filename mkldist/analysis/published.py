@@ -19,6 +19,7 @@ from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import check_file
 from mkldist.errors import DataError, nearest
 from mkldist.results.rows import hyperparameters, place_of
+from mkldist.spec.toml_texts import TooLongError, parsed_toml
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -275,7 +276,9 @@ def _parsed(setting: str, place: str) -> dict[str, Any]:
         if not equals or not name:
             raise DataError(f"{place}, column 'setting'", repr(setting), "C=100 or C=100, p=2")
         try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
+            found[name] = parsed_toml(f"value = {value}")["value"]
+        except TooLongError as error:
+            raise DataError(f"{place}, column 'setting'", error.found, error.expected) from None
         except tomllib.TOMLDecodeError:
             found[name] = value
     return found

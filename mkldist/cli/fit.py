@@ -91,12 +91,15 @@ def command(
 def _setting(text: str) -> tuple[str, Any]:
     """Return the name and the value of ``NAME=VALUE``; a value that is not TOML is a text."""
     from mkldist.errors import InputError
+    from mkldist.spec.toml_texts import TooLongError, parsed_toml
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise InputError(f"--set {text}", "no name and value", "NAME=VALUE, such as C=10")
     try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+        return name.strip(), parsed_toml(f"value = {value}")["value"]
+    except TooLongError as error:
+        raise InputError(f"--set {name.strip()}", error.found, error.expected) from None
     except tomllib.TOMLDecodeError:
         return name.strip(), value.strip()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError, ending_words
+from mkldist.spec.toml_texts import parsed_toml
 
 SHOWN = 5
 EXAMPLES = "such as NAME<tab>description<tab>feature<tab>feature in a .gmt file"
@@ -156,8 +156,8 @@ def _read_csv(text: str, where: str) -> NamedGroups:
 
 def _read_table(text: str, where: str) -> NamedGroups:
     try:
-        table: Any = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except ValueError as error:
+        table: Any = json.loads(text) if text.lstrip().startswith("{") else parsed_toml(text)
+    except (ValueError, RecursionError) as error:
         raise DataError(
             where, f"text that cannot be parsed ({error})", "a table of lists", REWRITE
         ) from error

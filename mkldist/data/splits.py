@@ -11,7 +11,10 @@ from mkldist.data.nested import cut_splits
 from mkldist.data.random_splits import holdouts, repeated_folds
 from mkldist.data.semi_supervised import draw_splits
 from mkldist.errors import DataError
+from mkldist.spec.sizes import check_fits
 from mkldist.spec.splits import SplitsSpec
+
+ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
 
 SHOWN = 10
 
@@ -49,6 +52,9 @@ def make_splits(
         training point, neither test nor unlabelled points, or no training point of some class.
     """
     where = f"splits of data set {(name or dataset.name)!r}"
+    if spec.kind not in ("predefined", "time"):
+        n_splits = spec.repeats * (spec.folds if spec.kind == "kfold" else 1)
+        check_fits(n_splits, ROW_BYTES * dataset.n_points, where, "splits", "Lower repeats")
     if spec.kind == "predefined":
         splits = dataset.predefined
         if not splits:

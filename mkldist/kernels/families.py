@@ -19,6 +19,9 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.templates import Templates, check_entry, templates
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
+from mkldist.spec.sizes import check_fits
+
+KERNEL_BYTES = 100  # of a kernel in a list, while it is made
 
 
 def _gaussian(widths: Sequence[float], features: tuple[str, ...]) -> KernelSpec:
@@ -121,7 +124,8 @@ def kernel_list(
     ------
     SpecError
         For parameters that the function does not take, an unknown feature group, a random subset
-        of more features than there are, or a bank that needs features where there are none.
+        of more features than there are, more kernels than memory holds, or a bank that needs
+        features where there are none.
     """
     where = f"banks.{spec.series}"
     if n_features < 1:
@@ -149,6 +153,10 @@ def kernel_list(
             subsets = words.resolve(feature_set, place)
             part = parts.setdefault((subsets.rank, subsets.key), _Part(subsets, []))
             part.templates.append(templates(entry, subsets, place, (seed, i), custom))
+    n_kernels = sum(
+        len(p.subsets) * sum(len(t.second) for t in p.templates) for p in parts.values()
+    )
+    check_fits(n_kernels, KERNEL_BYTES, where, "kernels", "List fewer")
     return _assembled([parts[key] for key in sorted(parts, key=lambda k: k[0])], custom)
 
 

@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from mkldist.errors import SpecError, nearest
 from mkldist.spec.kernel_entries import Features, KernelSpec, RandomSubsets
+from mkldist.spec.sizes import check_fits
 
 # Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger
 # number of random subsets begins with the same ones.
 SIZE_STREAM, COLUMN_STREAM, WIDTH_STREAM = 0, 1, 2
 COLUMN_DRAWS_AT_ONCE = 4_000_000  # of 8 bytes each
+COLUMN_BYTES = 8  # of a column of a subset: once while it is drawn, once in the list of all
+SUBSET_BYTES = 32  # of a subset besides
 SHOWN = 8
 
 
@@ -118,7 +121,8 @@ class SubsetWords:
         Raises
         ------
         SpecError
-            For an unknown word, an empty group, or random subsets of more than d features.
+            For an unknown word, an empty group, random subsets of more than d features, or more of
+            them than memory holds.
         """
         d = self.n_features
         if isinstance(features, RandomSubsets):
@@ -155,6 +159,9 @@ class SubsetWords:
         d, count = self.n_features, wanted.count
         if wanted.size is not None and wanted.size > d:
             raise SpecError(f"{place}.features.size", f"{wanted.size}", f"at most {d} features")
+        n_columns = (d + 1) / 2 if wanted.size is None else wanted.size
+        n_bytes = SUBSET_BYTES + COLUMN_BYTES * n_columns
+        check_fits(count, n_bytes, f"{place}.features.count", "subsets", "Draw fewer")
         sizes = np.random.default_rng([self.seed, SIZE_STREAM]).integers(1, d + 1, count)
         if wanted.size is not None:
             sizes[:] = wanted.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from mkldist.kernel_functions.definition import KernelFunction, Parameter, kerne
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets
 from mkldist.spec.kernel_entries import KernelSpec, Range
+from mkldist.spec.sizes import check_fits
+
+PAIR_BYTES = 160  # of two numbers of Python in a tuple, and of an array of both
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,8 @@ def templates(
     Raises
     ------
     mkldist.errors.SpecError
-        For parameters out of range, and for a function of the user that cannot be called.
+        For parameters out of range, more of them than memory holds, and for a function of the user
+        that cannot be called.
     """
     if not isinstance(entry.function, str) or entry.function not in FUNCTIONS:
         return _of_user(entry, place, custom)
@@ -101,7 +106,10 @@ def templates(
             key = function.parameters[1].key
             raise SpecError(f"{place}.{key}", f"{len(seconds)} with widths = 'chi2'", "one")
         return Templates(function.code, widths, seconds)
-    pairs = list(itertools.product(*_grids(function, entry, place)))
+    grids = _grids(function, entry, place)
+    n_pairs = math.prod(map(len, grids))
+    check_fits(n_pairs, PAIR_BYTES, place, "pairs of parameters", "Give fewer values")
+    pairs = list(itertools.product(*grids))
     first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
     return Templates(function.code, first, second)
 

@@ -39,6 +39,7 @@ from mkldist.resolve.method_check import (
 )
 from mkldist.resolve.method_grids import resolve_methods
 from mkldist.resolve.presence_check import check_presence
+from mkldist.resolve.run_count import check_number_of_runs
 from mkldist.resolve.search_check import (
     check_search,
     n_asked,
@@ -156,6 +157,7 @@ def resolve(
                 if of_texts is not None and dataset.texts is not None:
                     check_custom(of_texts, dataset.texts.values[splits[0].known])
                 banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
+    check_number_of_runs(spec, facts, grids)
     check_kernel_numbers(spec, grids, banks)
     banks = with_backends(spec, grids, banks, facts)
     check_factors(spec, grids, banks, datasets)

@@ -21,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
-from mkldist.run.encryption import ADVICE_FILE, check_encrypted
+from mkldist.run.encryption import ADVICE_FILE, check_encrypted, with_home
 from mkldist.run.interrupts import own_handlers
 
 CLUSTER_FILE_KEYS = ("class", "options", "workers", "tls", "allow_unencrypted")
 SILENCE, SECURITY = "silence_logs", "security"
 CLOSE_SECONDS = 10
 SAID_LENGTH = 300  # characters of what a class says
+_NO_VALUE = (ValueError, KeyError, AttributeError, TypeError, ArithmeticError)
+"""Errors of PyYAML at values that there are not, such as the 45th of a month."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def read_cluster_file(path: Path) -> ClusterFile:
     ):
         if not right:
             raise SpecError(f"{where}: {key}", repr(content.get(key)), expected)
-    folder = None if tls is None else path.parent / Path(tls).expanduser()
+    folder = None if tls is None else path.parent / with_home(Path(tls))
     return ClusterFile(where, content["class"], workers, options, folder, unencrypted)
 
 
@@ -107,6 +109,9 @@ def _mapping_in(path: Path) -> dict[Any, Any]:
     except RecursionError as error:
         found = "lists or mappings in each other too deep to read"
         raise SpecError(where, found, "a cluster file") from error
+    except _NO_VALUE as error:
+        found = f"a date, number or the like that there is not ({error})"
+        raise SpecError(where, found, "a cluster file", "Write text in quotes") from error
     if not isinstance(content, dict):
         raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
     return content

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -89,7 +90,7 @@ def tls_settings(folder: Path) -> dict[str, Any]:
     mkldist.errors.SpecError
         If one of them is missing or cannot be read.
     """
-    folder = folder.expanduser().absolute()
+    folder = with_home(folder).absolute()
     for name in (CA_FILE, CERTIFICATE, KEY):
         _check_readable(folder / name)
     pair = {"cert": str(folder / CERTIFICATE), "key": str(folder / KEY)}
@@ -104,6 +105,13 @@ def tls_settings(folder: Path) -> dict[str, Any]:
         "distributed.comm.tls.ca-file": str(folder / CA_FILE),
         **roles,
     }
+
+
+def with_home(path: Path) -> Path:
+    """Return a path whose ``~`` is replaced; as it is, if no user has the name after that."""
+    with suppress(RuntimeError):
+        return path.expanduser()
+    return path
 
 
 def check_certificates(address: str) -> None:
@@ -135,10 +143,10 @@ def check_certificates(address: str) -> None:
 def _check_readable(path: Path) -> None:
     try:
         path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter of a path that no system has
         raise SpecError(
             str(path),
-            f"a file that cannot be read ({error.strerror or error})",
+            f"a file that cannot be read ({getattr(error, 'strerror', None) or error})",
             f"the files {CA_FILE}, {CERTIFICATE} and {KEY} in the folder of certificates",
             "Make them with cluster/tls/make_certificates.sh FOLDER",
         ) from error

@@ -23,7 +23,7 @@ def parse_wall_time(text: str | None) -> float:
 
     try:
         seconds = float(parse_timedelta(text, default=False))
-    except (ValueError, KeyError, IndexError):
+    except (ValueError, KeyError, IndexError, OverflowError):
         seconds = math.nan
     if not 0.0 < seconds < math.inf:
         raise SpecError("wall_time", f"{text!r}", "a time such as '90m' or '2h'")

@@ -7,7 +7,8 @@ the run's plain settings (:mod:`.settings`), because these, and not objects, are
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -24,9 +25,11 @@ from mkldist.spec.kernel_entries import Range
 from mkldist.spec.mistakes import spec_error
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.search import Distribution, is_distribution
+from mkldist.spec.sizes import check_fits
 from mkldist.spec.source import GIVEN, SOURCE_PREFIX
 from mkldist.spec.values import spelled
 
+POINT_BYTES = 2000  # of the parameters of a method at a point of a grid
 ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
 """Keys of an entry of ``[[methods]]`` besides the parameters of its method."""
 
@@ -86,6 +89,11 @@ class MethodGrid:
         return plain_settings(params)
 
 
+def _check_number(series: Collection[Sequence[Any]], where: str) -> None:
+    """Refuse more points of a grid than memory holds."""
+    check_fits(math.prod(map(len, series)), POINT_BYTES, where, "settings", "Give fewer values")
+
+
 TableT = TypeVar("TableT", bound=BaseModel)
 
 
@@ -127,6 +135,7 @@ def expand(
     series = _varying(where, given)
     names = [name for name in method.hyperparameters if name in series]
     names += [name for name in series if name not in names]
+    _check_number(series.values(), where)
     points = tuple(
         validate(method.params, where, given | dict(zip(names, values, strict=True)))
         for values in itertools.product(*(series[name] for name in names))
@@ -181,6 +190,7 @@ def searched(
             raise SpecError(f"{where}.{name}", spelled(values), "every value once")
     fixed = {name: value for name, value in rest.items() if name not in choices}
     ends = {**{name: span.ends for name, span in spans.items()}, **choices}
+    _check_number(ends.values(), where)
     points = tuple(
         validate(method.params, where, {**fixed, **dict(zip(ends, values, strict=True))})
         for values in itertools.product(*ends.values())

@@ -18,6 +18,7 @@ from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import Location, apply_override, item_at, spelled_location
 from mkldist.spec.shipped import shipped_sweeps
+from mkldist.spec.toml_texts import TooLongError, parsed_toml
 
 PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
 
@@ -31,10 +32,6 @@ _OTHER_FILES = {
     ".html": "It is called as pages of results are; name the sweep file of which it tells",
     ".zarr": "It is called as results are: mkldist status shows them",
 }
-
-
-MOST_PARTS = 100  # of a key; the time that TOML's parser takes grows with their square
-_LONG_KEY = re.compile(rf"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){{{MOST_PARTS}}}""")
 
 
 @dataclass(frozen=True)
@@ -185,18 +182,12 @@ def document_of(path: Path) -> dict[str, Any]:
         raise SpecError(
             str(path), "bytes that are not UTF-8 text", "a sweep file in TOML", _for_data(path)
         ) from None
-    if _LONG_KEY.search(text):
-        raise SpecError(str(path), f"a key of over {MOST_PARTS} parts", "keys such as splits.folds")
     try:
-        return tomllib.loads(text)
+        return parsed_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, str(error)) from None
-    except RecursionError:
-        raise SpecError(str(path), "lists or tables in each other too deep to read") from None
-    except ValueError:  # Python bounds the digits of whole numbers
-        raise SpecError(
-            str(path), "a whole number of more than 4000 digits", "a number that a computer holds"
-        ) from None
+    except TooLongError as error:
+        raise SpecError(str(path), error.found, error.expected) from None
 
 
 def _not_toml(path: Path, text: str, message: str) -> SpecError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -80,16 +81,26 @@ class MethodSpec(BaseModel):
         return self.banks is None or bool({bank.label, bank.series} & {*self.banks})
 
 
+def _path(text: str) -> str:
+    """Refuse a text that no system takes for a path."""
+    if "\0" in text:
+        raise ValueError("found a text with the character NUL; expected a path")
+    return text
+
+
+PathText = Annotated[str, AfterValidator(_path)]
+
+
 class OutputsSpec(Model):
     """``[outputs]``: folders of the results, and what they hold.
 
     Relative paths start at the folder in which the command runs.
     """
 
-    path: str | None = Field(
+    path: PathText | None = Field(
         None, description="Folder of the results. By default `results/NAME`, of the sweep's name."
     )
-    banks: str | None = Field(
+    banks: PathText | None = Field(
         None,
         description="Folder or URL of stored Gram matrices. By default `banks` beside the folder "
         "of the results, where sweeps share it; inside that folder if banks are not kept.",

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.values import spelled
+from mkldist.spec.toml_texts import TooLongError, parsed_toml
+from mkldist.spec.values import LONGEST, spelled
 
 Location = tuple[int | str, ...]
 """Keys and indices on the way from a document to one of its values."""
@@ -45,7 +46,9 @@ def apply_override(document: dict[str, Any], override: str) -> Location:
     if not equals:
         raise SpecError(where, "no '='", "path.to.key=value")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        value = parsed_toml(f"value = {text}")["value"]
+    except TooLongError as error:
+        raise SpecError(f"--set {key[:LONGEST]}", error.found, error.expected) from None
     except tomllib.TOMLDecodeError:
         value = text.strip()
         if value.startswith(("[", "{")):
@@ -73,7 +76,9 @@ def apply_override(document: dict[str, Any], override: str) -> Location:
 def _parts(key: str, where: str) -> list[str]:
     """Split a path as TOML splits a dotted key; ``[0]`` means ``.0``."""
     try:
-        node: Any = tomllib.loads(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
+        node: Any = parsed_toml(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
+    except TooLongError as error:
+        raise SpecError(f"--set {key[:LONGEST]}...", error.found, error.expected) from None
     except tomllib.TOMLDecodeError:
         raise SpecError(
             where, f"the path {key!r}", "keys with dots between them, as in splits.repeats=5"

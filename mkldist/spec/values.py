@@ -31,7 +31,10 @@ def _spelled(value: Any) -> str:
         return "[" + ", ".join(map(_spelled, value)) + "]"
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False)
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # Python bounds the digits of a whole number in base 10
+        return f"a whole number of {value.bit_length()} bits"
 
 
 def toml_text(document: Mapping[str, Any]) -> str:

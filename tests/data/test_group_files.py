@@ -36,6 +36,21 @@ def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
         ("g.json", '{"A": "B"}', "t: A: found 'B'; expected a list of names of features. Write "),
         ("g.json", '{"A": ', "t: found text that cannot be parsed (Expecting value"),
         ("g.toml", "A = 1", "t: A: found 1; expected a list"),
+        (
+            "g.json",
+            '{"A": ' + 100_000 * "[",
+            "t: found text that cannot be parsed (maximum recursion",
+        ),
+        (
+            "g.toml",
+            "A = " + 4000 * "[",
+            "t: found text that cannot be parsed (lists or tables in each",
+        ),
+        (
+            "g.toml",
+            50_000 * "A." + "A = 1",
+            "t: found text that cannot be parsed (a key of over 100",
+        ),
         ("g.json", "{}", "t: found no groups"),
     ],
 )

@@ -18,7 +18,8 @@ from sklearn.model_selection import (
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import make_splits
-from mkldist.errors import DataError
+from mkldist.errors import DataError, SpecError
+from mkldist.spec import sizes
 from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
@@ -276,3 +277,13 @@ def test_points_that_cannot_be_divided_in_time() -> None:
         made(dataset(3, 3), kind="time", folds=6)
     with mistake("split 0 of 2", "no point of class 'yes'", "Set fewer folds"):
         made(dataset(4, 2), kind="time", folds=2)
+
+
+@pytest.mark.parametrize("kind", ["holdout", "kfold", "semi-supervised"])
+def test_splits_that_memory_does_not_hold_are_refused_before_they_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    labelled = {"labelled_per_class": 2} if kind == "semi-supervised" else {}
+    monkeypatch.setattr(sizes, "physical_memory", lambda: 10**6)
+    with pytest.raises(SpecError, match=r"splits of data set 't': found \d+,000 splits.* repeats"):
+        made(dataset(10, 10), kind=kind, repeats=10_000, **labelled)

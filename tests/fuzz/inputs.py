@@ -61,7 +61,11 @@ C = [1, 10]
 """
 CLUSTERS: tuple[dict[str, Any], ...] = (
     {"class": "distributed.LocalCluster", "workers": 2, "options": {"n_workers": 2, "env": {}}},
-    {"class": "dask_jobqueue.SLURMCluster", "options": {"cores": 8, "memory": "4GiB", "x": [1]}},
+    {
+        "class": "dask_jobqueue.SLURMCluster",
+        "options": {"cores": 8, "memory": "4GiB", "x": [1]},
+        "tls": "~/certificates",
+    },
 )
 
 

@@ -27,7 +27,8 @@ TOKENS = (
     b"", b"\x00", b"\n", b"\r\n", b"\r", b",", b",,", b'"', b"'", b";", b"\t", b" ", b"=", b"[",
     b"]", b"[[", b"{", b"}", b":", b"-", b"#", b"nan", b"inf", b"-inf", b"1e999", b"1e-999", b"NaN",
     b"999999999999999999999999", b"0x1F", b"1_000", b"\xff\xfe", b"\xef\xbb\xbf", b"\x80", b"\xc3(",
-    b"&a *a", b"<<:", b"!!python/object:os.system", b"%", b"2020-01-01", b"true", b"null", b"~",
+    b"&a *a", b"<<:", b"!!python/object:os.system", b"%", b"2020-01-01", b"2020-13-45",
+    b"!!timestamp x", b"1:00:00.0", b"true", b"null", b"~",
     b"x" * 300, b"[" * 300, b"{a:" * 100, b"1:" * 50, b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY",
 )  # fmt: skip
 Path = tuple[str | int, ...]

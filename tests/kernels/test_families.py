@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mkldist.errors import SpecError
 from mkldist.kernel_functions import polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
+from mkldist.spec import sizes
 from mkldist.spec.banks import BankSpec, Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
@@ -165,3 +166,23 @@ def test_empty_groups_are_refused():
     spec = BankSpec(kernels=[{"function": "linear", "features": ["none"]}])
     with pytest.raises(SpecError, match="no features"):
         kernel_list(spec, 5, NAMES, {"none": ()}, 0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"function": "gaussian", "widths": 1, "features": {"count": 10**9}}, "1,000,000,000 subs"),
+        (
+            {"function": "periodic", "widths": [*range(1, 101)], "period": [*range(1, 91)]},
+            "9,000 pairs of parameters",
+        ),
+        (
+            {"function": "gaussian", "widths": [*range(1, 3000)], "features": ["each"]},
+            "14,995 kern",
+        ),
+    ],
+)
+def test_what_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, entry, found):
+    monkeypatch.setattr(sizes, "physical_memory", lambda: 2 * 10**6)
+    with pytest.raises(SpecError, match=rf"banks\.bank.*: found {found}.* half of this machine's"):
+        kernels_of(entry)

@@ -85,6 +85,12 @@ def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name
     [
         ("class: [", "text that is not YAML"),
         (f"class: {'[' * 3000}{']' * 3000}", "too deep to read"),
+        ("class: a.B\noptions: {a: 2020-13-45}", "that there is not .month must be in 1"),
+        ("class: a.B\nworkers: 2020-01-01 99:99:99", "that there is not .hour must be in 0"),
+        (f"class: a.B\nworkers: {'1' * 5000}", "that there is not .Exceeds the limit"),
+        (f"class: a.B\noptions: {{a: 1{':00' * 400}.0}}", "that there is not .int too large"),
+        ("class: a.B\noptions: {a: !!timestamp x}", "that there is not"),
+        ("class: a.B\noptions: {a: !!bool x}", "that there is not"),
         ("class: ..x", "which cannot be imported"),
         ("- a", "no mapping"),
         ("clas: x", "Did you mean 'class'"),

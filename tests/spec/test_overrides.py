@@ -69,6 +69,21 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("override", "where", "found"),
+    [
+        ("seed=" + 5000 * "1", "--set seed: ", "a whole number of more than 4000 digits"),
+        ("seed=" + 5000 * "[", "--set seed: ", "lists or tables in each other too deep"),
+        (50_000 * "a." + "a=1", "--set a.a.a", "a key of over 100 parts"),
+    ],
+)
+def test_an_override_beyond_all_use_is_told_in_one_short_message(override, where, found):
+    with pytest.raises(SpecError, match=f"found {found}") as caught:
+        apply_override({}, override)
+    assert str(caught.value).startswith(where)
+    assert len(str(caught.value)) < 200
+
+
 @pytest.mark.parametrize(("override", "message"), MISTAKES, ids=[m[0] for m in MISTAKES])
 def test_a_mistaken_override_is_named(tmp_path, override, message):
     file = tmp_path / "s.toml"

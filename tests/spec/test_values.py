@@ -44,3 +44,7 @@ TABLE = st.dictionaries(WORDS, NESTED | st.lists(st.dictionaries(WORDS, NESTED, 
 @given(st.dictionaries(WORDS, NESTED | TABLE | st.lists(TABLE, max_size=2), max_size=4))
 def test_toml_reads_a_document_that_is_written(document):
     assert tomllib.loads(toml_text(document)) == document
+
+
+def test_a_number_of_more_digits_than_python_writes_is_told_by_its_bits():
+    assert spelled([1 << 20_000]) == "[a whole number of 20001 bits]"
