@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from tests.benchmarks import (
     commands,
     many_points,
+    many_runs,
     predicting,
     python_call,
     reach,
@@ -25,12 +26,16 @@ ROWS = (
     reach.ROWS
     | reach_sizes.ROWS
     | many_points.ROWS
+    | many_runs.ROWS
     | commands.ROWS
     | python_call.ROWS
     | predicting.ROWS
     | starting.ROWS
 )
-SLOW = ("million", "larger-than-memory", *(row for row in many_points.ROWS if row != "many-points"))
+SLOW = (
+    *("million", "larger-than-memory", *many_runs.ROWS),
+    *(row for row in many_points.ROWS if row != "many-points"),
+)
 
 
 @click.command(epilog=f"Rows: {', '.join(ROWS)}.")

@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import mkldist
 from mkldist.in_memory import side_by_side
@@ -71,12 +72,13 @@ def _called(work: str, function: Callable[[], Any], reach: str) -> Measured:
 
 
 def _threads() -> Measured:
-    """Return the call on few matrices on two threads against one."""
+    """Return the call on few matrices on two threads, and linear algebra on two, against one."""
     points = problems.ring(FEW)
     grams, y = problems.dense(problems.built(points)), points.y
 
     def seconds(threads: int) -> float:
-        with patch.object(side_by_side, "n_processors", lambda: threads):
+        alone = patch.object(side_by_side, "n_processors", lambda: threads)
+        with alone, threadpool_limits(limits=threads):
             return _cpu(lambda: mkldist.solve("level", grams, y, C=10.0), 9)
 
     one = seconds(1)

@@ -1,0 +1,85 @@
+"""A sweep of very many short runs: memory of its coordinator, and commands while and after it runs.
+
+The coordinator has Dask's scheduler in its process, so that its memory is that of both.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from tests.benchmarks.measuring import Measured, named
+from tests.benchmarks.starting import spent
+
+RUNS = """
+name = "short"
+[[datasets]]
+name = "two_moons"
+options = { n = 40 }
+[splits]
+repeats = 300
+[[banks]]
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.3, 1.0]
+[[methods]]
+name = "uniform"
+C = { start = 0.01, stop = 100.0, num = 100, scale = "log" }
+"""
+N_RUNS = 300 * 100
+SETTLED = 0.25  # share of the runs after which memory is to stay as it is
+PAUSE = 5.0  # seconds between two looks
+OPEN = "import sys, mkldist; mkldist.open_results(sys.argv[1]).load()"
+
+
+def thirty_thousand_runs(_: Path | None) -> Iterator[Measured]:
+    """Run 30,000 runs with two workers; look at memory and at ``mkldist status`` meanwhile."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, file = Path(name), Path(name) / "short.toml"
+        file.write_text(RUNS)
+        command = ("-m", "mkldist", "sweep", str(file), "--quiet", "--output", f"{folder}/results")
+        started = time.perf_counter()
+        sweep = subprocess.Popen(
+            [sys.executable, *command, "--workers", "2"], stdout=subprocess.DEVNULL
+        )
+        looks = list(_looks(sweep, folder))
+        wall = time.perf_counter() - started
+        if sweep.returncode:
+            raise RuntimeError(f"the sweep ended with exit code {sweep.returncode}")
+        early = next(memory for share, memory, _ in looks if share >= SETTLED)
+        last, slowest = looks[-1][1], max(seconds for _, _, seconds in looks)
+        work = f"{N_RUNS} short runs"
+        yield Measured(work, wall, "", note=f"2 workers, {N_RUNS / wall:.0f} runs a second")
+        note = f"MiB; {early:.0f} after a quarter of the runs"
+        yield Measured(f"{work}: coordinator and scheduler", last, "", unit="MiB", note=note)
+        note = f"the slowest of {len(looks)}"
+        yield Measured(f"{work}: status meanwhile", slowest, "1 s", note=note)
+        finished = spent(folder, *command)
+        yield Measured(f"{work}: sweep, finished", finished.wall, "1 s")
+        opened = spent(folder, "-c", OPEN, f"{folder}/results")
+        yield Measured(f"{work}: open_results and load", opened.wall, "2 s")
+
+
+def _looks(sweep: subprocess.Popen[bytes], folder: Path) -> Iterator[tuple[float, float, float]]:
+    """Yield, until the sweep ends, share of runs recorded, MiB, and seconds of ``status``."""
+    records = folder / "results" / "records"
+    while sweep.poll() is None:
+        time.sleep(PAUSE)
+        if not records.exists():
+            continue
+        seconds = spent(folder, "-m", "mkldist", "status", f"{folder}/results").wall
+        done = sum(1 for _ in records.glob("*/*.npz")) / N_RUNS
+        try:
+            memory = psutil.Process(sweep.pid).memory_info().rss / 2**20
+        except psutil.Error:
+            return
+        yield done, memory, seconds
+
+
+ROWS = named(thirty_thousand_runs)
