@@ -13,9 +13,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar, cast, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+FIRST_CALL: ContextVar[Callable[[CompiledFunction, tuple[Any, ...]], Callable[..., Any]] | None] = (
+    ContextVar("FIRST_CALL", default=None)
+)
+"""Chooses what this thread calls for a function that this process has not called before."""
 _MAKING = threading.RLock()
 
 
@@ -59,13 +64,19 @@ class CompiledFunction:
 
     def __init__(self, function: Callable[..., Any], fastmath: bool | set[str]) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
+        self.in_python = function
         self._fastmath = fastmath
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        return (self._dispatcher or self.dispatcher)(*arguments)
+        return (self._dispatcher or self._first_form(arguments))(*arguments)
+
+    def _first_form(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return what the first call calls."""
+        choose = FIRST_CALL.get()
+        form: Callable[..., Any] = self.dispatcher if choose is None else choose(self, arguments)
+        return form
 
     @property
     def dispatcher(self) -> Any:
@@ -74,13 +85,8 @@ class CompiledFunction:
             if self._dispatcher is None:
                 import numba
 
-                decorator = numba.njit(
-                    cache=True,
-                    nogil=True,
-                    fastmath=self._fastmath,
-                    no_cfunc_wrapper=True,  # nothing calls these functions by a pointer
-                )
-                self._dispatcher = _load_lightly(decorator(self._function))
+                decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
+                self._dispatcher = _load_lightly(decorator(self.in_python))
             return self._dispatcher
 
     @property

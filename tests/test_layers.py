@@ -18,7 +18,7 @@ LAYERS = (
     "arrays blas_threads compiled counted counters errors machine_memory memory natural_order "
     "npy_header processors target",
     "identity",
-    "devices durable kernel_functions lapack methods.names row_places sealed",
+    "compiling devices durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",
     "spec",
     "data kernels optim scores",

@@ -38,7 +38,7 @@ from mkldist.worker.kept_shards import SHARDS
 from mkldist.worker.on_factors import factors_of
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
-from mkldist.worker.warm_up import specimens, warm_up, warm_up_source
+from mkldist.worker.warm_up import compiling, specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
 
@@ -173,14 +173,11 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded(), task.ref.in_use():
         try:
-            if task.builds or task.ref.plan.needs_source:
-                begin(Stage.COMPILING)
-                _source(task.ref)  # the functions that compute kernels
+            begin(Stage.COMPILING)
+            _compile(task)
             builds = task.builds or task.ref.plan.sharded
             begin(Stage.BUILDING if builds else Stage.READING)
             with _opened(task, limit) as (bank, builder, factored):
-                begin(Stage.COMPILING)
-                warm_up(specimens(task.runs, task.ref.plan))
                 if builder is not None and settings.execution == "isolated":
                     builder.wait()  # no bank is built while the clock of a run goes
                 begin(Stage.SOLVING)
@@ -195,6 +192,16 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         passes=bank.counter.passes,
         built=builder.receipt if builder else BuildReceipt(),
     )
+
+
+def _compile(task: BatchTask) -> None:
+    """Compile what computes kernels and what the runs call, or load it."""
+    needs_source = task.builds or task.ref.plan.needs_source
+    source = bank_inputs(task.ref).source() if needs_source else None
+    with compiling():
+        if source is not None:
+            warm_up_source(source, task.ref.plan.dtype)
+        warm_up(specimens(task.runs, task.ref.plan))
 
 
 def kernel_threads(task: BatchTask) -> int:

@@ -5,14 +5,13 @@ cached on disk yet, and some milliseconds where it is.  Each method therefore so
 few points first, which calls what its runs will call; otherwise its first run would be charged for
 the compilation.
 
-The processes of a machine take turns.  The first one compiles and writes to the cache on disk, and
-the others read what it wrote instead of compiling the same.
+The processes of a machine share the compilation: see :mod:`mkldist.compiling`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.blas_threads import limit_new_libraries, single_threaded
+from mkldist.compiling import compiling_together
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_bank import FactorBank
@@ -39,7 +39,6 @@ WIDTHS = (0.1, 0.5, 2.0, 8.0)
 N_SOURCE_KERNELS = 4
 TOLERANCE = 1e-6  # small, so that a solver takes several steps and enters all of its branches
 COPIES_BYTES = 2**20
-LOCK_SECONDS = 300.0  # after which a process compiles for itself rather than wait for another
 
 _warm: set[Specimen] = set()
 _warm_sources: set[str] = set()
@@ -104,6 +103,11 @@ def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[st
     return found
 
 
+def compiling() -> AbstractContextManager[None]:
+    """Return a context in which the processes of this machine share what they compile."""
+    return compiling_together(default_directory() / "compiling")
+
+
 def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
     """Solve specimens that this process has not solved yet.
 
@@ -114,32 +118,10 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
     """
     for specimen, params in wanted.items():
         if specimen not in _warm:
-            with (
-                _taking_turns("solvers"),
-                suppress(Exception),
-            ):  # the run will report the same error
+            with suppress(Exception), compiling():  # the run will report the same error
                 solve_specimen(specimen, params)
             _warm.add(specimen)
     limit_new_libraries()  # which the solvers have imported
-
-
-@contextmanager
-def _taking_turns(what: str) -> Iterator[None]:
-    """Hold the lock that one process of this machine has at a time while it compiles something.
-
-    A lock that cannot be had, for instance on a file system without locks, only costs time.
-    """
-    from filelock import FileLock
-
-    folder = default_directory()
-    lock = FileLock(folder / f"compiling-{what}.lock", timeout=LOCK_SECONDS)
-    with suppress(OSError, NotImplementedError):  # filelock's Timeout is an OSError
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def compile_ahead(wanted: dict[Specimen, dict[str, Any]]) -> None:
@@ -164,10 +146,7 @@ def warm_up_source(source: BankSource, dtype: str) -> None:
     small = FeatureSource(source.points[:N_POINTS], source.kernels.select(few), source.cosine)
     layout = TileLayout.for_points(small.n_points)
     shape = (small.n_kernels, layout.n_tiles, layout.tile, layout.tile)
-    with (
-        _taking_turns("kernels"),
-        suppress(Exception),
-    ):  # the bank itself will report the same error
+    with suppress(Exception), compiling():  # the bank itself will report the same error
         small.fill(few, slice(0, layout.n_tiles), layout, np.empty(shape, dtype))
         small.diagonals(few)
     _warm_sources.add(dtype)

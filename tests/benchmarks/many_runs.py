@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 from tests.benchmarks.measuring import Measured, named
-from tests.benchmarks.starting import spent
+from tests.benchmarks.starting import Spent, spent
 
 RUNS = """
 name = "short"
@@ -52,34 +53,49 @@ def thirty_thousand_runs(_: Path | None) -> Iterator[Measured]:
         wall = time.perf_counter() - started
         if sweep.returncode:
             raise RuntimeError(f"the sweep ended with exit code {sweep.returncode}")
-        early = next(memory for share, memory, _ in looks if share >= SETTLED)
-        last, slowest = looks[-1][1], max(seconds for _, _, seconds in looks)
+        early = next(look.memory for look in looks if look.done >= SETTLED)
+        last, slowest = looks[-1].memory, max((look.status for look in looks), key=_wall)
         work = f"{N_RUNS} short runs"
         yield Measured(work, wall, "", note=f"2 workers, {N_RUNS / wall:.0f} runs a second")
         note = f"MiB; {early:.0f} after a quarter of the runs"
         yield Measured(f"{work}: coordinator and scheduler", last, "", unit="MiB", note=note)
-        note = f"the slowest of {len(looks)}"
-        yield Measured(f"{work}: status meanwhile", slowest, "1 s", note=note)
+        note = f"CPU {slowest.cpu:.2f} s, the slowest of {len(looks)}"
+        yield Measured(f"{work}: status meanwhile", slowest.wall, "1 s", note=note)
         finished = spent(folder, *command)
-        yield Measured(f"{work}: sweep, finished", finished.wall, "1 s")
+        yield Measured(f"{work}: sweep, finished", finished.wall, "1 s", note=_cpu(finished))
         opened = spent(folder, "-c", OPEN, f"{folder}/results")
-        yield Measured(f"{work}: open_results and load", opened.wall, "2 s")
+        yield Measured(f"{work}: open_results and load", opened.wall, "2 s", note=_cpu(opened))
 
 
-def _looks(sweep: subprocess.Popen[bytes], folder: Path) -> Iterator[tuple[float, float, float]]:
-    """Yield, until the sweep ends, share of runs recorded, MiB, and seconds of ``status``."""
-    records = folder / "results" / "records"
+def _wall(spent: Spent) -> float:
+    return spent.wall
+
+
+def _cpu(spent: Spent) -> str:
+    return f"CPU {spent.cpu:.2f} s"
+
+
+class _Look(NamedTuple):
+    """The share of the runs that is recorded, MiB of the coordinator, and the time of `status`."""
+
+    done: float
+    memory: float
+    status: Spent
+
+
+def _looks(sweep: subprocess.Popen[bytes], folder: Path) -> Iterator[_Look]:
+    """Look at a sweep now and then until it ends."""
+    records, coordinator = folder / "results" / "records", psutil.Process(sweep.pid)
     while sweep.poll() is None:
         time.sleep(PAUSE)
-        if not records.exists():
-            continue
-        seconds = spent(folder, "-m", "mkldist", "status", f"{folder}/results").wall
         done = sum(1 for _ in records.glob("*/*.npz")) / N_RUNS
         try:
-            memory = psutil.Process(sweep.pid).memory_info().rss / 2**20
+            memory = coordinator.memory_info().rss / 2**20
         except psutil.Error:
             return
-        yield done, memory, seconds
+        if memory and done:  # a process that has ended has no memory
+            status = spent(folder, "-m", "mkldist", "status", f"{folder}/results")
+            yield _Look(done, memory, status)
 
 
 ROWS = named(thirty_thousand_runs)

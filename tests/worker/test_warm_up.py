@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -204,41 +203,6 @@ def test_a_specimen_is_solved_once_and_its_error_is_left_to_the_run(tmp_path, mo
     warm_up({SPECIMEN: {}})
     warm_up({SPECIMEN: {}})
     assert solved == [SPECIMEN]
-
-
-def note_when_solved(folder: Path, name: str, log: multiprocessing.SimpleQueue) -> None:
-    """Warm up in a process of its own, and log when the specimen begins and ends."""
-    os.environ["MKLDIST_CACHE"] = str(folder)
-
-    def noting(specimen, params):
-        log.put(f"{name} begins")
-        if name == "killed":
-            signal.pause()
-        log.put(f"{name} ends")
-
-    module.solve_specimen = noting
-    warm_up({SPECIMEN: {}})
-
-
-def test_processes_take_turns_and_one_that_is_killed_leaves_its_turn(tmp_path):
-    context = multiprocessing.get_context("fork")
-    log = context.SimpleQueue()
-    first = context.Process(target=note_when_solved, args=(tmp_path, "killed", log))
-    first.start()
-    assert log.get() == "killed begins"
-    others = [context.Process(target=note_when_solved, args=(tmp_path, name, log)) for name in "ab"]
-    for process in others:
-        process.start()
-    others[0].join(0.5)
-    assert log.empty()
-    first.kill()
-    said = [log.get() for _ in range(4)]
-    assert said in (
-        ["a begins", "a ends", "b begins", "b ends"],
-        ["b begins", "b ends", "a begins", "a ends"],
-    )
-    for process in others:
-        process.join()
 
 
 def test_a_folder_that_cannot_be_made_only_costs_time(tmp_path, monkeypatch):
