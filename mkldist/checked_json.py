@@ -62,12 +62,26 @@ def parsed(text: bytes) -> tuple[dict[str, Any], bool]:
         If the text is no JSON object, or its checksum does not fit.
     """
     checked = is_checked(text)
-    document = json.loads(text)
+    document = json_value(text)
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     if checked:
         document.pop(CHECKSUM, None)
     return document, checked
+
+
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or its lists and objects are nested deeper than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists or objects nested too deep") from None
 
 
 def write_checked(target: Path, document: Mapping[str, Any]) -> None:

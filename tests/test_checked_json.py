@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.checked_json import BLANK, CHECKSUM, checked_json, filled, is_checked, parsed
+from mkldist.checked_json import (
+    BLANK,
+    CHECKSUM,
+    checked_json,
+    filled,
+    is_checked,
+    json_value,
+    parsed,
+)
 
 DOCUMENT = {"name": "größe", "n": 3, "of": {"checksum": "crc32c:12345678"}, "list": [1.5, None]}
 VALUES = st.none() | st.integers() | st.text(max_size=9) | st.lists(st.booleans(), max_size=3)
@@ -47,10 +55,20 @@ def test_every_flipped_bit_is_found():
         assert not checked
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
+DEEP = (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 100_000 + b"]" * 100_000)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff", *DEEP])
 def test_what_is_no_document_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         parsed(text)
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_a_text_that_is_nested_too_deep_is_no_document(text):
+    with pytest.raises(ValueError, match="nested too deep"):
+        json_value(text)
+    assert json_value(b"[[3]]") == [[3]]
 
 
 def test_a_text_without_an_entry_is_not_filled():

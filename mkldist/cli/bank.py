@@ -150,12 +150,13 @@ def _verified(folder: str, bank: str) -> dict[str, Any]:
         store = open_store(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    missing, bad = len(store.missing()), store.drop_damaged()
+    absent = {block.index for block in store.missing()}
+    bad = store.drop_damaged()
     return {
         "id": bank,
         "damaged": "",
         "blocks": len(store.blocks),
-        "missing_blocks": missing,
+        "missing_blocks": len(absent - {*bad}),
         "damaged_blocks": bad,
     }
 

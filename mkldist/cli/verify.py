@@ -36,9 +36,9 @@ def command(
     """Read all files of the results PATH and check them: one line for each kind.
 
     PATH is the folder of a sweep's results, its file or its name.  --repair makes manifest,
-    results, snapshots and descriptions of banks anew, and removes damaged records and Gram
-    matrices, which the sweep's command makes again.  The exit code is 2 if damage is found that is
-    not repaired.
+    results, snapshots and descriptions of banks anew, and removes damaged records, Gram matrices
+    and graph Laplacians, which the sweep's command makes again.  The exit code is 2 if damage is
+    found that is not repaired.
     """
     from mkldist.run.places import results_of
     from mkldist.run.verify import verify

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.data.raw import RawData, numbered_features
 from mkldist.errors import DataError, nearest
+from mkldist.spec.sizes import check_fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +183,10 @@ class Limits(NamedTuple):
     attained: bool = True
 
 
+MOST_POINTS = 10**6  # one Gram matrix of so many takes 3.6 TiB
+MOST_FEATURES = 21  # of generators without an option d
 LIMITS = {
-    "n": Limits(4, 10**6),  # one Gram matrix of 10^6 points takes 3.6 TiB
+    "n": Limits(4, MOST_POINTS),
     "d": Limits(1, 10**6),
     "noise": Limits(0),
     "factor": Limits(0, 1, attained=False),
@@ -220,6 +223,7 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
         for p in inspect.signature(generator).parameters.values()
         if p.default is not inspect.Parameter.empty
     } | {"seed": seed}
+    _check_size(options, defaults, f"{where}: options")
     for option, value in options.items():
         _check_option(option, value, defaults, f"{where}: options")
     chosen = {k: type(v)(options.get(k, v)) for k, v in defaults.items()}
@@ -232,7 +236,6 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
         )
     if name == "friedman1" and chosen["d"] < 5:
         raise DataError(f"{where}: options.d", f"{chosen['d']}", "at least 5", "Raise d")
-    check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points")
     rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])
     draw = generator(rng, **chosen)
     given = ", ".join(f"{k}={v}" for k, v in chosen.items())
@@ -245,6 +248,15 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
         origin=f"synthetic {name}({given})",
         task="regression" if real else "classification",
     )
+
+
+def _check_size(options: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
+    """Refuse points that are too many by what their features would need."""
+    d = options.get("d", defaults["d"]) if "d" in defaults else MOST_FEATURES
+    n = options.get("n", defaults["n"])
+    if isinstance(n, int) and isinstance(d, int):
+        place = f"{where}.{'n' if 'n' in options else 'd'}"
+        check_fits(n, 8 * max(d, 1), place, "points", "Draw fewer", most=MOST_POINTS)
 
 
 def _check_option(option: str, value: object, defaults: Mapping[str, Any], where: str) -> None:

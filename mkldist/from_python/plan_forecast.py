@@ -34,6 +34,7 @@ UNKNOWN = (
 ABANDONED = "Runs that fail because their workers die: {counts}."
 ALL_RECORDED = "Nothing is foretold: all runs are recorded."
 SHOWN = 3
+WIDTH = 80  # of the table
 
 
 def forecast_here(
@@ -107,27 +108,45 @@ def forecast_of(
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
-    """Return a forecast as a table for a terminal; ``memory`` is that of each worker."""
+    """Return a forecast as a table for a terminal.
+
+    ``memory`` is that of each worker, ``held h`` the hours of all threads from the beginning to the
+    end, and ``load`` the share of the time in which coordinator and scheduler are busy.  ``CPU h``
+    is left out where a line would be too long for a narrow terminal.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    columns = {
+        "workers": [str(one.workers) for one in rows],
+        "time": [duration(one.seconds) for one in rows],
+        "efficiency": [f"{one.efficiency:.0%}" for one in rows],
+        "CPU h": [_hours(one.processor_hours) for one in rows],
+        "held h": [_hours(one.held_hours) for one in rows],
+        "moved": [_bytes(one.bytes) for one in rows],
+        "memory": [_bytes(one.memory_per_worker) for one in rows],
+        "load": [_share(one.scheduler_load) for one in rows],
+        "limit": [one.limit for one in rows],
+    }
+    if sum(max(map(len, (head, *cells))) + 2 for head, cells in columns.items()) - 2 > WIDTH:
+        del columns["CPU h"]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in (
-        "workers", "time", "efficiency", "CPU h", "moved", "memory", "tasks/s", "limit",
-    ):  # fmt: skip
+    for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in rows:
-        table.add_row(
-            str(one.workers),
-            duration(one.seconds),
-            f"{one.efficiency:.0%}",
-            _hours(one.processor_hours),
-            readable_bytes(round(one.bytes)),
-            readable_bytes(one.memory_per_worker),
-            f"{one.tasks_per_second:.2g}",
-            one.limit,
-        )
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
     return table
+
+
+def _bytes(n_bytes: float) -> str:
+    """Return bytes with three digits and a unit."""
+    number, unit = readable_bytes(round(n_bytes)).split()
+    return f"{number[:4].removesuffix('.')} {unit}"
+
+
+def _share(share: float) -> str:
+    """Return a share as a percentage, with a digit after the point if it is small."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
 
 
 def _hours(hours: float) -> str:

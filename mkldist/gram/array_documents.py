@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from mkldist.checked_json import json_value
 from mkldist.errors import StoreError
 from mkldist.gram.blobs import Blobs
 
@@ -67,7 +68,7 @@ def decoded(location: str, name: str, content: bytes | None) -> dict[str, Any]:
     if content is None:
         raise DamagedDescriptionError(where, "no such file", "the description of a bank", hint)
     try:
-        document = json.loads(content)
+        document = json_value(content)
     except ValueError as error:
         raise DamagedDescriptionError(
             where, f"{len(content)} bytes that are no JSON ({error})", "a whole document", hint

@@ -18,7 +18,6 @@ the same bank write the same bytes.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from mkldist.checked_json import json_value
 from mkldist.errors import StoreError
 from mkldist.gram.array_documents import (
     CHECKED_CODECS,
@@ -186,7 +186,7 @@ def is_mostly(content: Mapping[str, bytes | None], shape: BankShape) -> bool:
     wanted = documents(shape, {})
     agreeing = sum(content[name] == wanted[name] for name in (GRAM, COMPLETE))
     try:
-        described = json.loads(content[GROUP] or b"")["attributes"]["bank"]
+        described = json_value(content[GROUP] or b"")["attributes"]["bank"]
         agreeing += _shape("", described) == shape
     except (ValueError, KeyError, TypeError, AttributeError, StoreError):
         pass

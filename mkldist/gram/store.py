@@ -169,11 +169,7 @@ class GramStore:
 
     def missing(self) -> list[Block]:
         """Return the blocks that are not marked complete, as the medium has them now."""
-        self._marked.clear()
-        by_name = {mark_name(block, self.shape): block for block in self.blocks}
-        for name in self.blobs.names("complete"):
-            if name in by_name and self.blobs.get(name) == MARK:
-                self._marked.add(by_name[name].index)
+        self._look_at_marks()
         return [block for block in self.blocks if block.index not in self._marked]
 
     def holds(self, block: Block) -> bool:
@@ -252,18 +248,20 @@ class GramStore:
         return out
 
     def verify(self) -> list[Block]:
-        """Read every block that is marked complete, and return the damaged ones."""
+        """Read every block that is marked complete, and return the damaged ones.
+
+        A block whose mark is there and does not fit is one of them.
+        """
         buffer = np.empty(self.blocks[0].shape, dtype=self.dtype)
-        absent = {block.index for block in self.missing()}
-        bad = []
+        bad = self._look_at_marks()
         for block in self.blocks:
-            if block.index in absent:
+            if block.index not in self._marked:
                 continue
             try:
                 self.read(block, out=buffer[: block.shape[0]])
             except StoreError:
                 bad.append(block)
-        return bad
+        return sorted(bad, key=lambda block: block.index)
 
     def damaged_times(self) -> list[str]:
         """Return the names of damaged files of build times; missing ones count as none."""
@@ -308,6 +306,24 @@ class GramStore:
         """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
         self._marked.clear()
         self.blobs.clear()
+
+    def _look_at_marks(self) -> list[Block]:
+        """Note which blocks the medium has marked now; return those with a mark that does not fit.
+
+        A mark that has vanished meanwhile counts as none.
+        """
+        self._marked.clear()
+        by_name = {mark_name(block, self.shape): block for block in self.blocks}
+        unfit = []
+        for name in self.blobs.names("complete"):
+            if name not in by_name:
+                continue
+            content = self.blobs.get(name)
+            if content == MARK:
+                self._marked.add(by_name[name].index)
+            elif content is not None:
+                unfit.append(by_name[name])
+        return unfit
 
     def _read_into(self, block: Block, body: Floating) -> str:
         """Read a block into a contiguous array, and return its damage in words, or ``""``."""

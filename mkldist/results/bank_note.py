@@ -18,13 +18,13 @@ def note_banks(path: Path, root: str, banks: Collection[str]) -> None:
     path : Path
         The output folder, which this process has claimed.
     root : str
-        Folder or URL of the banks.
+        Folder or URL of the banks; it is noted without any too, as graph Laplacians lie there.
     banks : collection of str
         Their ids.
     """
     noted = noted_banks(path)
     ids = sorted({*noted.get(root, ()), *banks})
-    if ids != noted.get(root, []):
+    if ids != noted.get(root):
         write_checked(path / NOTE, {**noted, root: ids})
 
 

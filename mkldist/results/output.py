@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from mkldist.checked_json import json_value
 from mkldist.durable import (
     is_alive,
     is_temporary,
@@ -112,7 +112,7 @@ def claim_on(path: Path) -> Claim | None:
         The folder.
     """
     with suppress(OSError, ValueError, KeyError, TypeError):
-        note = json.loads((path / OWNER).read_text())
+        note = json_value((path / OWNER).read_text())
         return Claim(int(note["pid"]), str(note["host"]), str(note.get("machine", "")))
     return None
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mkldist.checked_json import json_value
 from mkldist.durable import write_file
 
 NOTE = ".work.json"
@@ -66,7 +67,7 @@ def read_work_note(folder: Path) -> list[AtWork]:
         The output folder.
     """
     with suppress(OSError, ValueError, TypeError, KeyError):
-        note = json.loads((folder / NOTE).read_bytes())
+        note = json_value((folder / NOTE).read_bytes())
         return put_together(AtWork(**{**one, "splits": tuple(one["splits"])}) for one in note)
     return []
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mkldist.checked_json import BLANK, CHECKSUM, filled, is_checked
+from mkldist.checked_json import BLANK, CHECKSUM, filled, is_checked, json_value
 from mkldist.durable import write_file, write_json
 
 DOCUMENT = "zarr.json"
@@ -171,7 +171,7 @@ def read_root(root: Path) -> Document:
     # Only a tree of a version without checksums has none; its arrays name no codec for them.
     if not is_checked(text) and b'"crc32c"' in text:
         raise ValueError("its checksum is missing")
-    document = json.loads(text)
+    document = json_value(text)
     try:
         nodes = document["consolidated_metadata"]["metadata"]
     except (KeyError, TypeError) as error:
@@ -185,7 +185,7 @@ def read_root(root: Path) -> Document:
 def parsed_document(folder: Path) -> Document | None:
     """Return the document of a node as its own file has it, None if that is damaged."""
     try:
-        document = json.loads((folder / DOCUMENT).read_bytes())
+        document = json_value((folder / DOCUMENT).read_bytes())
     except (ValueError, OSError):
         return None
     return document if isinstance(document, dict) else None

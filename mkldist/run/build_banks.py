@@ -88,7 +88,8 @@ def build_banks(
         settings = batch_settings(spec, folder)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
         stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
-        note_banks(path, root, {ref.plan.id for ref in stored})
+        if stored:
+            note_banks(path, root, {ref.plan.id for ref in stored})
         n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:

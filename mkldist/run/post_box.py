@@ -57,6 +57,8 @@ class PostBox:
     def publish(self, snapshot: Path, banks: str) -> None:
         """Let workers fetch a snapshot.
 
+        A file that the store has already is read back, and put anew if it is damaged.
+
         Parameters
         ----------
         snapshot : Path
@@ -74,16 +76,17 @@ class PostBox:
         files = sorted({HEADER, *snapshot_header(snapshot)["files"].values()})
         in_store = "://" in banks
         blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot.name}") if in_store else None
-        there = set(blobs.names("")) if blobs else self._published
         for file in files:
             name = published_name(self.name, snapshot.name, file)
-            if blobs is None and name not in there:
+            if blobs is None and name not in self._published:
                 content = (snapshot / file).read_bytes()
                 with _reaching():
                     self._client.publish_dataset(content, name=name, override=True)
                 self._published.add(name)
-            elif blobs is not None and (file == HEADER or file not in there):
-                blobs.put(file, [(snapshot / file).read_bytes()])
+            elif blobs is not None:
+                content = (snapshot / file).read_bytes()
+                if blobs.get(file) != content:
+                    blobs.put(file, [content])
 
     def take(self) -> Iterator[RunRecord]:
         """Yield the records that have come since the last call, without damaged ones.

@@ -12,7 +12,7 @@ from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
-from mkldist.results.bank_note import NOTE, note_banks, whole_note
+from mkldist.results.bank_note import NOTE, note_banks, noted_banks, whole_note
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -28,6 +28,7 @@ from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.bank_inputs import BankRef
+from mkldist.worker.laplacian_cache import remove_damaged_laplacians
 from mkldist.worker.telemetry import environment
 
 _RENEWED = {
@@ -73,6 +74,9 @@ def repair(
         no_note = "banks" in damaged and whole_note(path) is None
         if "banks" in damaged and not no_note:
             said.append(_mend_banks(folder, data_dirs, allow_code=allow_code))
+        if "laplacians" in damaged:
+            n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))
+            said.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")
     if no_note or {"results", "snapshots"} & {*damaged}:
         said += _renew(folder, damaged, data_dirs, allow_code=allow_code)
     said += [words for kind, words in _RENEWED.items() if kind in damaged]

@@ -31,6 +31,7 @@ from mkldist.worker.telemetry import environment
 
 ENDING = "-rerun"
 SHOWN = 5
+COMMIT_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Rerun:
 
     @property
     def versions(self) -> str:
-        """The versions that differ from those of the results, in words."""
+        """The versions, commit included, that differ from those of the results, in words."""
         before, now = json.loads(self.attributes["provenance"]), environment()
         changed = list(_changes(before, now))
         return f"changed: {', '.join(changed)}" if changed else "the same versions"
@@ -208,7 +209,9 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 
 def _named(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return what of an environment may change results, by name."""
+    commit, *changed = environment.get("commit", "").split("-")
     return {
+        "commit": "-".join([commit[:COMMIT_DIGITS], *changed]) or "none",
         "python": environment.get("python", "unknown"),
         **environment.get("versions", {}),
         "blas": " ".join(environment.get("blas", ())),

@@ -239,9 +239,12 @@ class _Sweep:
         return found.recorded
 
     def noted_root(self) -> str | None:
-        """Note which banks are stored; return their folder or URL, None if none are."""
+        """Note which banks are stored; return their folder or URL, None if nothing is.
+
+        Graph Laplacians lie in this folder too.
+        """
         stored = {bank.id for bank in self.plan.banks if bank.stored}
-        if not stored:
+        if not stored and all(run.graph is None for run in self.plan.runs):
             return None
         root = banks_root(self.spec, self.folder.path)
         with writing(self.folder.path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from mkldist.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.gram.array_documents import DamagedDescriptionError
-from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
 from mkldist.models.file import read_sealed
 from mkldist.results.bank_note import NOTE, noted_banks, whole_note
@@ -20,6 +21,7 @@ from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.tree_check import differing_runs, tree_files, unrecorded_runs
 from mkldist.run.sealed_words import is_sealed
+from mkldist.worker.laplacian_cache import checked_laplacians
 
 MODELS = "*.model"
 CHANGED = "damaged or changed by hand: without its first line it is not checked"
@@ -33,7 +35,7 @@ class Checked:
     ----------
     kind : str
         ``"manifest"``, ``"records"``, ``"results"``, ``"snapshots"``, ``"data"``, ``"words"``,
-        ``"banks"`` or ``"models"``.
+        ``"banks"``, ``"laplacians"`` or ``"models"``.
     files : int
         Number of files that were checked; blocks and descriptions for banks.
     damaged : tuple of str
@@ -76,6 +78,7 @@ def verify(path: Path) -> tuple[Checked, ...]:
         _data(folder),
         _words(folder),
         _banks(folder),
+        _laplacians(folder),
         _models(folder),
     )
     return tuple(one for one in checked if one.files or one.damaged or one.note)
@@ -177,7 +180,20 @@ def _banks(folder: OutputFolder) -> Checked:
         n_files += len(store.blocks) - len(store.missing())
         damaged += [f"{store.location}, block {block.index}" for block in store.verify()]
         damaged += [f"{store.location}/{name}, a build time" for name in store.damaged_times()]
-    return Checked("banks", n_files, tuple(damaged))
+    return Checked("banks", n_files, tuple(damaged), _places(folder.path))
+
+
+def _places(path: Path) -> str:
+    """Return words on the folders of banks that a sweep noted.
+
+    The note has whole paths: that of results that were copied names the banks of the original.
+    """
+    there = Counter(root for root, _ in _noted(path))
+    words = [
+        f"in {root}" if there[root] or not banks else f"none of {len(banks)} left in {root}"
+        for root, banks in noted_banks(path).items()
+    ]
+    return "; ".join(words)
 
 
 def _noted(path: Path) -> Iterator[tuple[str, str]]:
@@ -187,6 +203,18 @@ def _noted(path: Path) -> Iterator[tuple[str, str]]:
             with suppress(MkldistError):
                 if open_blobs(root, bank).names("") or "://" in root:
                     yield root, bank
+
+
+def _laplacians(folder: OutputFolder) -> Checked:
+    """Check the graph Laplacians beside the banks, those of other sweeps included."""
+    n_files, damaged = 0, []
+    for root in noted_banks(folder.path):
+        with suppress(MkldistError):  # an object store that does not answer
+            found = checked_laplacians(root)
+            n_files += len(found)
+            place = open_blobs(root, LAPLACIANS).location
+            damaged += [f"{place}/{name}" for name, sound in found.items() if not sound]
+    return Checked("laplacians", n_files, tuple(damaged))
 
 
 def _models(folder: OutputFolder) -> Checked:

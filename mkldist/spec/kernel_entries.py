@@ -14,10 +14,12 @@ from pydantic import (
     PlainSerializer,
     Tag,
     create_model,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticKnownError
 
+from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CustomFunction, entry_points
 from mkldist.kernel_functions.definition import Kind, Parameter
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
@@ -34,6 +36,7 @@ from mkldist.spec.kinds import (
     either,
     series_shape,
 )
+from mkldist.spec.sizes import check_fits
 
 PRECOMPUTED = "precomputed"
 """The function of entries that name the Gram matrices of a view."""
@@ -43,6 +46,7 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 
 
 MOST_VALUES = 1_000_000  # of a series
+VALUE_BYTES = 40  # of a number of Python in a tuple, and in the array that it is taken from
 LEAST_EXPONENT = math.log2(1e-150)  # of powers of two; squares of the powers stay in float64
 
 
@@ -59,6 +63,16 @@ class Range(Model):
     exponents: Annotated[list[Finite], Field(min_length=1)] | None = Field(
         None, description="Exponents of `base`."
     )
+
+    @field_validator("num", mode="before")
+    @classmethod
+    def _fits(cls, num: object) -> object:
+        if isinstance(num, int):
+            try:
+                check_fits(num, VALUE_BYTES, "num", "numbers", most=MOST_VALUES)
+            except SpecError as error:
+                raise ValueError(f"found {error.found}; expected {error.expected}") from None
+        return num
 
     @model_validator(mode="after")
     def _complete(self) -> Range:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from mkldist.errors import SpecError
 from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
 
+COUNTABLE = 10**15
+"""Numbers above it are not written out: they may have thousands of digits."""
 
-def check_fits(number: int, bytes_each: float, where: str, noun: str, hint: str = "") -> None:
+
+def check_fits(
+    number: int,
+    bytes_each: float,
+    where: str,
+    noun: str,
+    hint: str = "",
+    *,
+    most: int | None = None,
+) -> None:
     """Raise unless so many things fit into half of this machine's memory.
 
     Parameters
@@ -21,6 +32,8 @@ def check_fits(number: int, bytes_each: float, where: str, noun: str, hint: str 
         What they are, in the plural.
     hint : str
         What to do about it.
+    most : int, optional
+        As many as there may be on any machine.
 
     Raises
     ------
@@ -28,10 +41,12 @@ def check_fits(number: int, bytes_each: float, where: str, noun: str, hint: str 
         With the number, and the memory that they need.
     """
     limit = SHARE_OF_MEMORY * physical_memory()
-    if number * bytes_each > limit:
-        raise SpecError(
-            where,
-            f"{number:,} {noun}, which need {number * bytes_each / GIB:,.1f} GiB of memory",
-            f"at most {limit / GIB:.1f} GiB, half of this machine's memory",
-            hint,
-        )
+    too_many = most is not None and number > most
+    if not too_many and number <= limit / bytes_each:
+        return
+    if number > COUNTABLE:
+        found = f"more than {COUNTABLE:,} {noun}"
+    else:
+        found = f"{number:,} {noun}, which need {number * bytes_each / GIB:,.1f} GiB of memory"
+    expected = f"at most {limit / GIB:.1f} GiB, half of this machine's memory"
+    raise SpecError(where, found, f"at most {most:,}" if too_many else expected, hint)

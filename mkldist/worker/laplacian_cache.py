@@ -91,6 +91,36 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
     return found
 
 
+def checked_laplacians(folder: str | Path) -> dict[str, bool]:
+    """Return the Laplacians in `folder` by their names; True for those that fit their checksum.
+
+    Parameters
+    ----------
+    folder : str or Path
+        As for :func:`cached_laplacian`.
+
+    Raises
+    ------
+    mkldist.errors.UnreadableError
+        If the medium does not answer.
+    """
+    blobs = open_blobs(folder, LAPLACIANS)
+    names = sorted(name.rpartition("/")[2] for name in blobs.names(""))
+    content = {name: blobs.get(name) for name in names if name.endswith(SUFFIX)}
+    return {name: FOOTER.body(one) is not None for name, one in content.items() if one is not None}
+
+
+def remove_damaged_laplacians(folder: str | Path) -> int:
+    """Remove the damaged Laplacians in `folder`, and return their number.
+
+    Whoever needs one of them computes it again.
+    """
+    damaged = [name for name, sound in checked_laplacians(folder).items() if not sound]
+    for name in damaged:
+        open_blobs(folder, LAPLACIANS).remove(name)
+    return len(damaged)
+
+
 @contextmanager
 def _alone(blobs: Blobs, name: str) -> Iterator[None]:
     """Exclude other processes if files have locks; else all compute and write the same file."""

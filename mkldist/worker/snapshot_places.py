@@ -34,7 +34,7 @@ def fetched_snapshot(name: str, banks: str, post: str) -> Path:
     Raises
     ------
     mkldist.errors.StoreError
-        If it is nowhere.
+        If it is nowhere, or arrives damaged.
     mkldist.errors.OutputError
         If the cache of this machine cannot be written.
     """
@@ -45,6 +45,7 @@ def fetched_snapshot(name: str, banks: str, post: str) -> Path:
         try:
             n_bytes = _fetch(folder, _from_store(banks, name) or _from_coordinator(way, name))
             way.send({FETCHED: n_bytes})
+            _check_arrived(folder, banks if "://" in banks else "the scheduler")
         finally:
             way.close()
         FETCHED_DATA.make_room(0, keep=name)
@@ -61,6 +62,18 @@ def _fetch(folder: Path, file: Callable[[str], bytes]) -> int:
                 write_file(path, [content], durable=False)  # a checksum tells damage
             n_bytes += len(content)
     return n_bytes
+
+
+def _check_arrived(folder: Path, origin: str) -> None:
+    """Raise unless all files of a snapshot are sound after they were fetched."""
+    left = damaged_files(folder)
+    if left:
+        raise StoreError(
+            f"{origin}: snapshot {folder.name}",
+            f"{left[0].name}, which arrives damaged",
+            "the file that the sweep put there",
+            "Repeat the sweep's command, which puts it there anew",
+        )
 
 
 def _from_store(banks: str, name: str) -> Callable[[str], bytes] | None:

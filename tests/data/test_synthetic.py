@@ -7,9 +7,10 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_friedman1, make_moons
 
-from mkldist.data import raw
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
+from mkldist.errors import SpecError
+from mkldist.spec import sizes
 from tests.data.mistakes import mistake
 
 MANY = 40_000
@@ -125,7 +126,6 @@ def test_only_the_support_bears_on_the_class() -> None:
         ("two_moons", {"d": 3}, ("options.d", "one of n, noise, seed")),
         ("two_moons", {"n": 10.5}, ("options.n", "10.5", "a whole number")),
         ("two_moons", {"n": 3}, ("at least 4",)),
-        ("two_moons", {"n": 7 * 10**7}, ("at most 1e+06",)),
         ("two_moons", {"noise": "much"}, ("'much'", "a number")),
         ("two_moons", {"noise": -1}, ("at least 0",)),
         ("two_moons", {"noise": float("nan")}, ("nan",)),
@@ -139,10 +139,25 @@ def test_wrong_options(name: str, options: dict[str, Any], words: tuple[str, ...
         generate(name, options, 0, "data set 't'")
 
 
-def test_too_many_points_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw, "physical_memory", lambda: 10**6)
-    with mistake("half of this machine's memory", "fewer points"):
-        generate("ringnorm", {}, 0, "t")
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("two_moons", {"n": 7 * 10**7},
+         "t: options.n: found 70,000,000 points, which need 11.0 GiB of memory; "
+         "expected at most 1,000,000. Draw fewer."),
+        ("two_moons", {"n": 10**400}, "t: options.n: found more than 1,000,000,000,000,000 points"),
+        ("ringnorm", {"n": 7 * 10**7, "d": 1}, "which need 0.5 GiB of memory; expected at most 1,"),
+        ("ringnorm", {}, "t: options.d: found 7,400 points, which need 0.0 GiB"),
+        ("ringnorm", {"n": 10**4}, "t: options.n: found 10,000 points"),
+        ("twonorm", {"d": 10**5}, "t: options.d: found 7,400 points, which need 5.5 GiB of memory"),
+    ],
+)  # fmt: skip
+def test_too_many_points_are_refused_with_what_they_need(
+    monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any], words: str
+) -> None:
+    monkeypatch.setattr(sizes, "physical_memory", lambda: 10**6)
+    with mistake(words, error=SpecError):
+        generate(name, options, 0, "t")
 
 
 def test_friedman1_is_that_of_scikit_learn_but_for_the_noise() -> None:

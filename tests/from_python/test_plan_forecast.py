@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import mkldist
 from mkldist.cli import command
 from mkldist.errors import SpecError
 from mkldist.forecast import measuring
+from mkldist.forecast.curve import Forecast
 from mkldist.forecast.rates import Rates, store_rates
 from mkldist.from_python.plan_forecast import (
     ALL_RECORDED,
     FORECAST_COLUMNS,
     MEASURED_NOW,
     STORED,
+    forecast_table,
 )
 from tests.run.sweeps import run_here, sweep_text
 
@@ -59,6 +64,32 @@ def test_the_text_has_a_row_for_each_number_of_workers(tmp_path):
     assert f"{STORED}\nNo run of uniform is recorded: besides passes, a run counts" in said
     table = said.partition("efficiency")[2].splitlines()[2:-4]
     assert [int(line.split()[0]) for line in table] == [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+
+ROW = Forecast(1000, 8, 3.6e6, 1.0, 4e5, 8e6, 2.0**50, 99 * 2**30, 10, 123.0, 0.345, "longest task")
+SMALL = replace(ROW, workers=1, seconds=5.0, held_hours=0.011, bytes=75_000.0, scheduler_load=0.004)
+
+
+def lines_of(*rows):
+    console = Console(file=io.StringIO(), width=200)
+    console.print(forecast_table(rows))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_cost_and_load_are_in_the_table_which_fits_80_columns():
+    lines = lines_of(SMALL, ROW)
+    assert max(map(len, lines)) <= 80
+    assert [" ".join(lines[place].split()) for place in (0, 2, 3)] == [
+        "workers time efficiency held h moved memory load limit",
+        "1 00:05 100% 0.011 73.2 kiB 99.0 GiB 0.4% longest task",
+        "1000 1000:00:00 100% 8000000 1.00 PiB 99.0 GiB 34% longest task",
+    ]
+
+
+def test_processor_hours_are_there_where_they_fit():
+    heading, rule, _ = lines_of(replace(SMALL, processor_hours=0.01, limit="storage"))
+    assert "efficiency  CPU h  held h" in heading
+    assert len(rule) <= 80
 
 
 def test_other_storage_and_fates_change_what_is_foretold(tmp_path):

@@ -130,6 +130,12 @@ def _swap(content: bytes, place: int, draw: Draw) -> bytes:
     return content[:place] + second + first + content[place + 2 * length :]
 
 
+def _nest(content: bytes, place: int, draw: Draw) -> bytes:
+    """Return lists or objects that no reader ends, as a file made by hand may hold."""
+    opened = (b"[", b'{"a":', b"[[", b"- ")[int(draw.integers(4))]
+    return opened * int(draw.integers(1000, 20_000))
+
+
 _OF_BYTES: tuple[Callable[[bytes, int, Draw], bytes], ...] = (
-    _flip, _cut, _drop, _repeat, _put, _put, _replace, _replace, _swap,
+    _flip, _cut, _drop, _repeat, _put, _put, _replace, _replace, _swap, _nest,
 )  # fmt: skip

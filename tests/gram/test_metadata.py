@@ -72,6 +72,15 @@ def test_a_flipped_bit_in_a_description_is_mended_and_no_block_built_again(built
     assert GramStore.open(Path(built.location).parent, scripts.BANK).shape == built.shape
 
 
+@pytest.mark.parametrize("name", [GROUP, metadata.GRAM, metadata.COMPLETE])
+def test_a_description_that_is_nested_too_deep_is_mended(built, name):
+    (Path(built.location) / name).write_text('{"attributes": ' + "[" * 100_000)
+    with pytest.raises(StoreError, match="nested too deep"):
+        GramStore.open(Path(built.location).parent, scripts.BANK)
+    mended = scripts.create(Path(built.location).parent)
+    assert (mended.shape, mended.missing()) == (built.shape, [])
+
+
 def test_a_group_of_others_is_not_written_over(built):
     for name in (GROUP, metadata.GRAM):
         (Path(built.location) / name).write_text('{"zarr_format": 3, "node_type": "group"}')

@@ -126,6 +126,9 @@ def test_an_incomplete_block_is_never_returned(built):
 @pytest.mark.parametrize("mark", [b"", b"\0", b"\x03", b"\x01\x01"])
 def test_a_damaged_mark_means_incomplete(built, mark):
     (Path(built.location) / "complete" / "c" / "0" / "0").write_bytes(mark)
+    assert built.missing() == built.verify() == [built.blocks[0]]
+    assert built.drop_damaged() == [0]
+    assert built.verify() == []
     assert built.missing() == [built.blocks[0]]
 
 

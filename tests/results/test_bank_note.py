@@ -14,6 +14,11 @@ def test_banks_are_added_by_their_folder_and_none_twice(tmp_path):
     assert noted_banks(tmp_path) == {"/one": ["a", "b", "c"], "s3://two": ["a"]}
 
 
+def test_a_folder_without_banks_is_noted_too(tmp_path):
+    note_banks(tmp_path, "/one", [])
+    assert noted_banks(tmp_path) == {"/one": []}
+
+
 def test_a_note_that_says_nothing_new_is_not_written_again(tmp_path):
     note_banks(tmp_path, "/one", ["a", "b"])
     before = (tmp_path / NOTE).stat()

@@ -62,7 +62,14 @@ def test_without_a_tree_the_name_is_that_of_the_text_or_the_folder(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "sweep.toml").touch()
-    for text, name in (('{"sweep": "one", "fo', "one"), ("", "mine"), ('"sweep": "\\', "mine")):
+    deep = "[" * 100_000  # as a file made by hand may hold
+    for text, name in (
+        ('{"sweep": "one", "fo', "one"),
+        ("", "mine"),
+        ('"sweep": "\\', "mine"),
+        (deep, "mine"),
+        ('{"sweep": "one", "format": ' + deep, "one"),
+    ):
         (folder / "sweep.json").write_text(text)
         assert owner(folder) is None
         assert restored_manifest(folder) == Manifest(name, folder / "sweep.toml")

@@ -41,8 +41,7 @@ def kinds(output: Path) -> dict[str, list[Path]]:
         "records": files_below(output / "records"),
         "results": files_below(output / "results.zarr"),
         "snapshots": files_below(output / "snapshots"),
-        "banks": [output / "banks.json"]
-        + [file for file in banks if "/complete/c/" not in str(file) and file.name[0] != "."],
+        "banks": [output / "banks.json"] + [file for file in banks if file.name[0] != "."],
     }
 
 

@@ -6,6 +6,7 @@ Results then equal the undamaged ones, or are refused by name; they are never ot
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +18,13 @@ from mkldist.errors import InputError, StoreError
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
+from mkldist.run.cluster import ConnectOptions
 from mkldist.run.repair import repair
+from mkldist.run.sweep import run_sweep
 from mkldist.run.verify import verify
-from tests.run import damage
+from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_inputs import laplacian
+from tests.run import damage, few_labels
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +108,48 @@ def test_a_bank_whose_sweep_cannot_be_read_stays_and_it_is_said_why(made):
     path.write_bytes(whole)
     manifest.write_bytes(whole_manifest)
     assert damaged_kinds(made) == set()
+
+
+def test_a_damaged_mark_is_found_and_its_block_is_missing_after_a_repair(made):
+    [mark, *_] = [file for file in damage.kinds(made)["banks"] if "/complete/c/" in str(file)]
+    whole = damage.flip(mark, np.random.default_rng(0))
+    [found] = [one.damaged for one in verify(made) if one.damaged]
+    assert found == (f"{mark.parents[3]}, block 0",)
+    assert "1 block marked as missing" in repair(made, {"banks"})[0]
+    assert damaged_kinds(made) == set()
+    assert not mark.exists()
+    mark.write_bytes(whole)
+
+
+def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
+    """Its banks are in memory, so that the note of banks has nothing but their folder."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    lapsvm = '[[methods]]\nname = "lapsvm"\n'
+    output = tmp_path / "few"
+
+    def sweep(method: str) -> None:
+        spec = SweepSpec.model_validate(tomllib.loads(few_labels.text(lapsvm + method)))
+        outcome = run_sweep(
+            spec,
+            origin=tmp_path / "few.toml",
+            output=output,
+            connect_options=ConnectOptions(),
+        )
+        assert outcome.failed == 0
+
+    sweep("")
+    [first, *_] = files = sorted((tmp_path / "banks" / "laplacians").glob("*.npz"))
+    assert damaged_kinds(output) == set()
+    whole = damage.flip(first, np.random.default_rng(0))
+    assert damaged_kinds(output) == {"laplacians"}
+    [said] = repair(output, {"laplacians"})
+    assert said == "laplacians: 1 removed; a sweep that needs them computes them"
+    assert damaged_kinds(output) == set()
+    assert not first.exists()
+    laplacian.cache_clear()  # as in another process
+    sweep("gamma_i = 0.5\n")
+    assert first.read_bytes() == whole
+    assert all(file.exists() for file in files)
 
 
 def test_a_damaged_build_time_is_found_and_unknown_after_a_repair(made):

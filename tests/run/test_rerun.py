@@ -115,6 +115,25 @@ def test_versions_that_differ_are_named(results, tmp_path, monkeypatch):
     assert again.versions == f"changed: python {python} → 9.9, numpy {numpy} → 9.8"
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ("a" * 40, "b" * 40, "changed: commit aaaaaaaaaaaa → bbbbbbbbbbbb"),
+        ("a" * 40, f"{'a' * 40}-dirty", "changed: commit aaaaaaaaaaaa → aaaaaaaaaaaa-dirty"),
+        ("", "b" * 40, "changed: commit none → bbbbbbbbbbbb"),
+        (None, "", "the same versions"),
+        ("b" * 40, "b" * 40, "the same versions"),
+    ],
+)
+def test_another_commit_is_named(results, tmp_path, monkeypatch, before, now, said):
+    again = Rerun(results, tmp_path / "again")
+    told = json.loads(again.attributes["provenance"])
+    former = {k: v for k, v in (told | {"commit": before}).items() if v is not None}
+    again.attributes["provenance"] = json.dumps(former)
+    monkeypatch.setattr(rerun, "environment", lambda: told | {"commit": now})
+    assert again.versions == said
+
+
 def test_results_are_not_compared_with_themselves(results):
     with pytest.raises(OutputError, match="the results to compare with; expected another folder"):
         Rerun(results, Path("results/mine"))

@@ -8,10 +8,13 @@ import pytest
 from mkldist.counted import counted
 from mkldist.data.given_files import GivenData, is_sound
 from mkldist.errors import StoreError
+from mkldist.kernels.graph import GraphSpec
+from mkldist.results.bank_note import note_banks
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import prepare
 from mkldist.run.verify import verify
+from mkldist.worker.laplacian_cache import cached_laplacian
 from tests.models.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.run import damage
@@ -94,6 +97,27 @@ def test_models_in_the_folder_are_checked(output):
     assert damaged(output) == {}
     damage.flip(file, np.random.default_rng(0))
     assert damaged(output) == {"models": (str(file),)}
+
+
+def test_laplacians_beside_the_banks_are_checked(output):
+    root = output.parent / "banks"
+    note_banks(output, str(root), [])
+    cached_laplacian(np.arange(30.0).reshape(10, 3), GraphSpec(neighbours=3), root)
+    [file] = (root / "laplacians").glob("*.npz")
+    assert {one.kind: one.files for one in verify(output)}["laplacians"] == 1
+    assert damaged(output) == {}
+    damage.flip(file, np.random.default_rng(0))
+    assert damaged(output) == {"laplacians": (str(file),)}
+
+
+def test_the_folders_of_banks_are_named(output):
+    note_banks(output, "/of/the/original", ["one", "two"])
+    note_banks(output, "memory://of-another-sweep", ["three"])
+    note_banks(output, "/of/graphs", [])
+    [note] = [one.note for one in verify(output) if one.kind == "banks"]
+    assert note == (
+        "none of 2 left in /of/the/original; in memory://of-another-sweep; in /of/graphs"
+    )
 
 
 def test_a_folder_of_no_sweep_is_refused(tmp_path):

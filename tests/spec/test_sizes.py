@@ -18,3 +18,18 @@ def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):
         "here: found 1,048,577 things, which need 1.0 GiB of memory; expected at most 1.0 GiB, "
         "half of this machine's memory. Take fewer."
     )
+
+
+def test_more_than_there_may_be_are_refused_with_what_they_need(monkeypatch):
+    check_fits(1000, 1, "here", "things", most=1000)
+    for memory in (2**10, 2**60):
+        monkeypatch.setattr(sizes, "physical_memory", lambda memory=memory: memory)
+        with pytest.raises(SpecError, match=r"2,147,483,648 things, which need 2\.0 GiB of memory"):
+            check_fits(2**31, 1, "here", "things", most=1000)
+        with pytest.raises(SpecError, match=r"expected at most 1,000$"):
+            check_fits(2**31, 1, "here", "things", most=1000)
+
+
+def test_numbers_of_thousands_of_digits_are_not_written_out():
+    with pytest.raises(SpecError, match="found more than 1,000,000,000,000,000 things; expected"):
+        check_fits(10**5000, 100, "here", "things")

@@ -13,11 +13,16 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from mkldist.errors import DataError
-from mkldist.gram.blob_places import LAPLACIANS
+from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.store import list_banks
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.worker import laplacian_cache
-from mkldist.worker.laplacian_cache import cached_laplacian, laplacian_id
+from mkldist.worker.laplacian_cache import (
+    cached_laplacian,
+    checked_laplacians,
+    laplacian_id,
+    remove_damaged_laplacians,
+)
 
 SPEC = GraphSpec(neighbours=3, weights="heat")
 
@@ -122,6 +127,24 @@ def test_damaged_files_are_computed_again(
     same(cached_laplacian(x, SPEC, tmp_path), x)
     assert len(computed) == before + 1
     assert file.read_bytes() == sound
+
+
+@pytest.mark.parametrize("place", ["memory://laplacians-to-check", "here"])
+def test_damaged_files_are_named_and_removed(x: np.ndarray, tmp_path: Path, place: str) -> None:
+    folder = place if "://" in place else str(tmp_path / place)
+    assert checked_laplacians(folder) == {}
+    for points in (x, x[:20]):
+        cached_laplacian(points, SPEC, folder)
+    names = [f"{laplacian_id(points, SPEC)}.npz" for points in (x, x[:20])]
+    assert checked_laplacians(folder) == dict.fromkeys(names, True)
+    blobs = open_blobs(folder, LAPLACIANS)
+    content = blobs.get(names[0])
+    assert content is not None
+    blobs.put(names[0], [content[:100], bytes([content[100] ^ 1]), content[101:]])
+    assert checked_laplacians(folder) == {names[0]: False, names[1]: True}
+    assert remove_damaged_laplacians(folder) == 1
+    assert checked_laplacians(folder) == {names[1]: True}
+    assert remove_damaged_laplacians(folder) == 0
 
 
 def test_a_folder_that_cannot_be_written_costs_the_computation(

@@ -10,6 +10,7 @@ import pytest
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import ClusterError, StoreError
+from mkldist.gram.remote_blobs import RemoteBlobs
 from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import encode
 from mkldist.results.records import RecordStore
@@ -122,3 +123,44 @@ def test_a_snapshot_that_is_nowhere_is_told(scheduler, tmp_path, monkeypatch, ba
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     with pytest.raises(StoreError, match="no such file"):
         fetched_snapshot("name", banks, "post")
+
+
+@pytest.mark.parametrize("pattern", ["x-*.npy", "snapshot.json"])
+def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
+    box, snapshot, tmp_path, monkeypatch, pattern
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    banks = f"memory://flipped-{pattern[0]}"
+    store, [name] = RemoteBlobs(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
+    box.publish(snapshot, banks)
+    whole = store.get(name)
+    assert whole is not None
+    place = len(whole) - 5
+    store.put(name, [whole[:place], bytes([whole[place] ^ 4]), whole[place + 1 :]])
+    with pytest.raises(StoreError, match=rf"{banks}: snapshot name: found {name}, which arrives"):
+        fetched_snapshot("name", banks, box.name)
+    put: list[str] = []
+    real = RemoteBlobs.put
+
+    def noting(self, name, parts, *, durable=True):
+        put.append(name)
+        real(self, name, parts, durable=durable)
+
+    monkeypatch.setattr(RemoteBlobs, "put", noting)
+    box.publish(snapshot, banks)
+    assert (put, store.get(name)) == ([name], whole)
+    data, _ = load_snapshot(fetched_snapshot("name", banks, box.name))
+    np.testing.assert_array_equal(data.x, np.eye(4))
+    box.publish(snapshot, banks)
+    assert put == [name]
+
+
+def test_what_the_scheduler_hands_on_damaged_is_told(
+    box, snapshot, tmp_path, monkeypatch, scheduler
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    box.publish(snapshot, "")
+    [name] = [name for name in scheduler.files if "/x-" in name]
+    scheduler.files[name] = scheduler.files[name][:-1] + b"\xff"
+    with pytest.raises(StoreError, match=r"the scheduler: snapshot name: found x-.* damaged"):
+        fetched_snapshot("name", "", box.name)
