@@ -10,7 +10,7 @@ differing_runs` compares them with the records.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from mkldist.results.zarr_documents import COORDINATE_NAMES, Document
 _RECORDED = [state.value for state in RunState if state.is_recorded]
 
 
-def lost_chunks(root: Path, documents: Mapping[str, Document]) -> list[str]:
+def lost_chunks(
+    root: Path, documents: Mapping[str, Document], absent: Set[str] | None = None
+) -> list[str]:
     """Return the paths of the chunks that a tree must have and has not.
 
     Parameters
@@ -34,6 +36,9 @@ def lost_chunks(root: Path, documents: Mapping[str, Document]) -> list[str]:
         The tree.
     documents : mapping of str to dict
         Documents of its nodes and arrays, by path.
+    absent : set of str, optional
+        Paths of the chunks that were not there a moment ago, all of them; by default each is looked
+        for.
 
     Raises
     ------
@@ -49,16 +54,21 @@ def lost_chunks(root: Path, documents: Mapping[str, Document]) -> list[str]:
         if document["node_type"] != "array" or (group == CONVERGENCE and above in nodes):
             continue
         if node not in nodes or _is_coordinate(name, document, documents[node]):
-            lost += _absent(root / path, chunk_names(document))
+            lost += _absent(root / path, chunk_names(document), absent)
         elif name != STATE.name:
             by_node[node].append(path)
     for node, paths in by_node.items():
-        lost += _lost_of_node(root, node, {path: documents[path] for path in paths}, documents)
+        variables = {path: documents[path] for path in paths}
+        lost += _lost_of_node(root, node, variables, documents, absent)
     return lost
 
 
 def _lost_of_node(
-    root: Path, node: str, variables: Mapping[str, Document], documents: Mapping[str, Document]
+    root: Path,
+    node: str,
+    variables: Mapping[str, Document],
+    documents: Mapping[str, Document],
+    absent: Set[str] | None,
 ) -> Iterator[str]:
     """Yield the lost chunks of variables of a node, states last."""
     of_states = documents[f"{node}/{STATE.name}"]
@@ -70,12 +80,12 @@ def _lost_of_node(
         for name in chunk_names(document):
             index = tuple(map(int, name.split("/")[1:]))
             where = f"{root}/{path}/{name}"
-            if os.path.exists(where):  # noqa: PTH110, thousands of them
+            if _is_there(where, absent):
                 begun.add(index[0])
             elif demanded[index[: recorded.ndim]]:
                 yield where
     # A sweep may write while this reads: of a split that has begun, the states are there now.
-    for where in _absent(folder, chunk_names(of_states)):
+    for where in _absent(folder, chunk_names(of_states), absent):
         if int(where[len(f"{folder}/c/") :].partition("/")[0]) in begun:
             yield where
 
@@ -97,9 +107,15 @@ def _is_coordinate(name: str, document: Document, group: Mapping[str, Any]) -> b
     return name == RUN_ID.name or name in named.split() or document["dimension_names"] == [name]
 
 
-def _absent(folder: Path, names: Iterable[str]) -> Iterator[str]:
+def _absent(folder: Path, names: Iterable[str], absent: Set[str] | None) -> Iterator[str]:
     """Yield the paths of the files that are not there."""
     for name in names:
         path = f"{folder}/{name}"
-        if not os.path.exists(path):  # noqa: PTH110, thousands of them
+        if not _is_there(path, absent):
             yield path
+
+
+def _is_there(path: str, absent: Set[str] | None) -> bool:
+    """Return True if a file is there; one that was absent a moment ago may be there now."""
+    was_there = absent is not None and path not in absent
+    return was_there or os.path.exists(path)  # noqa: PTH110, thousands of them

@@ -32,7 +32,7 @@ from mkldist.results.schema import (
     RUN_ID,
 )
 from mkldist.results.state import RunState
-from mkldist.results.tree_check import NOTE, is_sound
+from mkldist.results.tree_check import is_sound
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
 from mkldist.results.zarr_documents import (
@@ -113,7 +113,7 @@ def prepare(
     there = _layout(path)
     is_same = there == (layout.id, facts.most_runs)
     was_damaged = is_same or (there is None and path.exists())
-    if is_same and is_sound(path, path.parent / NOTE):
+    if is_same and is_sound(path):
         try:
             return catch_up(TreeWriter(path), records)
         except StoreError:

@@ -1,23 +1,20 @@
 """Check of all files of a tree of results: that they are there and fit their checksums.
 
-A sweep's command checks its tree before it says that there is nothing to do.  Several threads read
-its thousands of small files.  That still takes a good part of the command's time, so that a tree
-whose files are those of the last check is read again only after a day.
+A sweep's command checks its tree before it says that there is nothing to do.  It reads all files
+each time: a flipped bit changes neither the size of a file nor its time.  Several threads read the
+thousands of small files, in less than a tenth of the command's processor time for 30,000 runs.
 """
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from mkldist.checked_json import parsed, write_checked
 from mkldist.results.array_chunks import chunk_names, has_checksums, is_intact
 from mkldist.results.convergence import trace_shape, traces_of
 from mkldist.results.lost_chunks import lost_chunks
@@ -28,44 +25,25 @@ from mkldist.results.schema import CONVERGENCE, TRACES
 from mkldist.results.tree_index import Place, TreeIndex
 from mkldist.results.zarr_documents import DOCUMENT, Document, parsed_document, read_root
 
-NOTE = ".checked.json"
-SECONDS = 86400.0  # for which a check is trusted
 READERS = 8  # threads: files are small, so that one thread waits for the disk most of the time
 CHUNKS_AT_ONCE = 64  # for a thread
 _DAMAGE = (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError)
 
 
-def is_sound(root: Path, note: Path) -> bool:
+def is_sound(root: Path) -> bool:
     """Return True if a tree has all chunks, and they and the root's document fit their checksums.
 
     Parameters
     ----------
     root : Path
         The tree.
-    note : Path
-        File that keeps when which files were found sound; it is written if the tree is.
     """
     try:
         documents = _documents(root)
-        chunks = list(_chunks(root, documents))
+        damaged, absent = _looked_at(list(_chunks(root, documents)))
+        return not damaged and not lost_chunks(root, documents, absent)
     except _DAMAGE:
         return False
-    files = _files(path for path, _ in chunks)
-    with suppress(*_DAMAGE):
-        known, checked = parsed(note.read_bytes())
-        age = time.time() - known["time"]
-        if checked and known["files"] == files and 0 <= age < SECONDS:
-            return True
-    if _damaged(chunks):
-        return False
-    try:
-        if lost_chunks(root, documents):
-            return False
-    except _DAMAGE:
-        return False
-    with suppress(OSError):  # a folder that is full: the next check reads all files again
-        write_checked(note, {"time": time.time(), "files": files})
-    return True
 
 
 def tree_files(root: Path) -> tuple[int, list[Path], bool]:
@@ -86,12 +64,12 @@ def tree_files(root: Path) -> tuple[int, list[Path], bool]:
         for path, document in documents.items()
         if parsed_document(root / path) != document
     ]
-    damaged += map(Path, _damaged(chunks))
+    unfit, absent = _looked_at(chunks)
+    damaged += map(Path, unfit)
     with suppress(*_DAMAGE):  # states that cannot be read are among the damaged files
-        damaged += map(Path, lost_chunks(root, documents))
-    there = sum(os.path.exists(path) for path, _ in chunks)  # noqa: PTH110, thousands of them
+        damaged += map(Path, lost_chunks(root, documents, absent))
     checked = all(has_checksums(document) for _, document in chunks)
-    return 1 + len(documents) + there, damaged, checked
+    return 1 + len(documents) + len(chunks) - len(absent), damaged, checked
 
 
 def differing_runs(root: Path, store: RecordStore) -> list[str]:
@@ -181,38 +159,31 @@ def _chunks(root: Path, documents: dict[str, Document]) -> Iterator[tuple[str, D
                 yield folder + name, document
 
 
-def _files(paths: Iterator[str]) -> str:
-    """Return a digest of the inodes, sizes and times of files."""
-    digest = blake2b(digest_size=16)
-    for path in paths:
-        try:
-            stat = os.stat(path)  # noqa: PTH116, thousands of them
-        except OSError:
-            digest.update(b"none;")
-            continue
-        digest.update(f"{stat.st_ino},{stat.st_size},{stat.st_mtime_ns};".encode())
-    return digest.hexdigest()
+def _looked_at(chunks: Sequence[tuple[str, Document]]) -> tuple[list[str], set[str]]:
+    """Return the paths of the chunks that do not fit their checksums, and of those not there."""
 
-
-def _damaged(chunks: Sequence[tuple[str, Document]]) -> list[str]:
-    """Return the paths of the chunks that do not fit their checksums, in order."""
-
-    def of_part(start: int) -> list[str]:
+    def of_part(start: int) -> list[tuple[str, bool | None]]:
         part = chunks[start : start + CHUNKS_AT_ONCE]
-        return [path for path, document in part if not _is_intact(path, document)]
+        return [(path, _is_intact(path, document)) for path, document in part]
 
     with ThreadPoolExecutor(READERS) as pool:
-        parts = pool.map(of_part, range(0, len(chunks), CHUNKS_AT_ONCE))
-        return [path for found in parts for path in found]
+        found = chain.from_iterable(pool.map(of_part, range(0, len(chunks), CHUNKS_AT_ONCE)))
+        damaged, absent = list[str](), set[str]()
+        for path, intact in found:
+            if intact is None:
+                absent.add(path)
+            elif not intact:
+                damaged.append(path)
+    return damaged, absent
 
 
-def _is_intact(path: str, document: Document) -> bool:
-    """Return True if a chunk fits its checksum or was never written."""
+def _is_intact(path: str, document: Document) -> bool | None:
+    """Return True if a chunk fits its checksum, None if there is none."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123, thousands of them
             content = file.readall()
     except (FileNotFoundError, NotADirectoryError):
-        return True
+        return None
     except OSError:
         return False
     return is_intact(content, document)

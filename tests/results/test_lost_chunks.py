@@ -11,7 +11,7 @@ from mkldist.results.lost_chunks import lost_chunks
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results, prepare
-from mkldist.results.tree_check import NOTE, is_sound, tree_files
+from mkldist.results.tree_check import is_sound, tree_files
 from mkldist.results.tree_index import TreeIndex
 from mkldist.results.writer import TreeWriter
 from mkldist.results.zarr_documents import read_root
@@ -24,7 +24,9 @@ RUNS = PLAN.runs
 
 
 def lost(tree: Path) -> list[str]:
-    found = lost_chunks(tree, read_root(tree)["consolidated_metadata"]["metadata"])
+    documents = read_root(tree)["consolidated_metadata"]["metadata"]
+    found = lost_chunks(tree, documents)
+    assert lost_chunks(tree, documents, absent={*found}) == found
     return [str(Path(path).relative_to(tree)) for path in found]
 
 
@@ -49,13 +51,23 @@ def test_every_deleted_chunk_is_named_and_the_tree_made_anew(tmp_path):
         "heart/level/state/c/0/0",
         "heart/uniform/kernel_weights/c/1/0",
     ):
-        assert is_sound(tree, tmp_path / NOTE)
+        assert is_sound(tree)
         (tree / name).unlink()
-        assert not is_sound(tree, tmp_path / NOTE)
+        assert not is_sound(tree)
         assert prepare(tree, PLAN, FACTS, store).written == len(RUNS)
         with open_results(tree) as opened:
             for path, data in expected.items():
                 xr.testing.assert_equal(opened[path].to_dataset(), data)
+
+
+def test_a_chunk_that_was_written_meanwhile_is_not_lost(tmp_path):
+    store, tree = RecordStore(tmp_path / "records"), tmp_path / "results.zarr"
+    for run in RUNS:
+        store.write(made_up_record(run))
+    prepare(tree, PLAN, FACTS, store)
+    documents = read_root(tree)["consolidated_metadata"]["metadata"]
+    before = {str(path) for path in tree.rglob("c/**/*") if path.is_file()}
+    assert lost_chunks(tree, documents, absent=before) == []
 
 
 @pytest.mark.parametrize("n_done", range(len(RUNS) + 1))
