@@ -131,7 +131,8 @@ def experiments(
     files : mapping of str to SweepSpec
         Sweeps by name, as their files have them.
     """
-    names = {one.experiment for one in (*published, *conclusions)} | {*results}
+    names = {*results, *(one.experiment for one in published)}
+    names |= {one.experiment for one in conclusions}
     return [
         _experiment(name, results.get(name), published, files.get(name))
         for name in sorted(names - {""})

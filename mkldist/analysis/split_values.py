@@ -87,7 +87,8 @@ def values_by_split(results: Results, one: Published) -> Floats | str:
 
 def is_isolated(results: Results) -> bool:
     """Return True if the sweep did one run at a time, so that times compare."""
-    return json.loads(str(results.tree.attrs["spec"])).get("execution", "") == "isolated"
+    spec: dict[str, Any] = json.loads(str(results.tree.attrs["spec"]))
+    return bool(spec.get("execution") == "isolated")
 
 
 def nodes_of(results: Results, one: Published) -> list[xr.DataTree]:
