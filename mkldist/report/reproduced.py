@@ -37,16 +37,19 @@ of two.  No verdict rests on fewer than half of the data sets that it is about. 
 how the figure of a method grows from one bank to another.\
 """
 OUTSIDE = """\
-Each text says what was tried, and its figures; it stands above the numbers that it is about.  Where
-settings were chosen by cross-validation, `any setting` has the least and the largest mean over the
-draws of one setting, and `tied` how many settings share the least validation error, draw by draw,
-with the means of the least and the largest of these: the first of them is taken.\
+Each text says what was tried, with figures, and stands above the numbers that it is about.  Errors
+are in %.  Where a setting was chosen by cross-validation, `any setting` has the least and the
+largest mean that a single setting has over the splits, and `tied` how many settings share the least
+validation error on each split, with the mean of the best and of the worst of these; the one that
+comes first in the sweep's file is taken.\
 """
+PERCENT = frozenset(("test_error", "unlabelled_error"))
 NO_VERDICT = """\
 One split has no deviation of its own, and none is published for these numbers, so that nothing says
 how far they may lie apart.\
 """
-MOST_TIES = 4  # draws whose ties are listed one by one
+MOST_TIES = 4  # splits whose ties are listed one by one
+MOST_NAMES = 4  # data sets of an experiment that are named
 
 
 def reproduced(
@@ -174,8 +177,20 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     if other:
         yield from ("", "Data are others where the paper's own words do not fit them:", "")
         for fact, some in other.items():
-            names = dict.fromkeys(f"{c.published.experiment} {c.published.dataset}" for c in some)
-            yield f"- {', '.join(names)}: {counted(len(some), 'number')}. {fact}"
+            yield f"- {_places(some)}: {counted(len(some), 'number')}. {fact}"
+
+
+def _places(cells: Sequence[Cell]) -> str:
+    """Return experiments with the data sets of some numbers, or with how many if they are many."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        own = places.setdefault(cell.published.experiment, [])
+        if cell.published.dataset not in own:
+            own.append(cell.published.dataset)
+    return "; ".join(
+        f"{name} {', '.join(own) if len(own) <= MOST_NAMES else counted(len(own), 'data set')}"
+        for name, own in places.items()
+    )
 
 
 def _both_shares(cells: Sequence[Cell]) -> tuple[str, str]:
@@ -211,7 +226,9 @@ def _figures(one: Judged) -> str:
     if said.is_summed:
         total = one.cases[-1]
         both = f"{total.first:.4g} and {total.second:.4g}"
-        held = f"in sum, {both}" if said.scope == "total" else f"by mean ratio, {total.first:.4g}"
+        held = (
+            f"in sum, {both}" if said.scope == "total" else f"by the mean ratio {total.first:.4g}"
+        )
     else:
         held = f"on {sum(case.holds is True for case in own)} of {counted(len(own), 'data set')}"
     return f"{_head(said)} {held}: {cases}" + f"; {one.note}" * bool(one.note)
@@ -220,7 +237,7 @@ def _figures(one: Judged) -> str:
 def _head(said: Conclusion) -> str:
     """Return the metric, the two sides, and how the one should relate to the other."""
     first = _side(said.first, said.first_over, said.setting, said.ending)
-    second = " and ".join(
+    second = ", ".join(
         _side(other, said.second_over, said.second_setting or said.setting,
               said.second_ending or said.ending)
         for other in said.others
@@ -228,7 +245,7 @@ def _head(said: Conclusion) -> str:
     near = f"a factor of {said.within_factor:g}" if said.within_factor > 1.0 else f"{said.within:g}"
     relation = {"less": "below", "more": "above", "alike": f"within {near} of"}
     factor = f" {said.factor:g} ×" * (said.factor != 1.0)  # noqa: RUF001
-    best = " the best of" * bool(said.rivals)
+    best = (" the largest of" if said.relation == "more" else " the least of") * bool(said.rivals)
     return f"{said.metric} of {first} {relation[said.relation]}{factor}{best} {second}"
 
 
@@ -238,64 +255,69 @@ def _side(method: str, over: str, setting: str, ending: str) -> str:
 
 
 def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -> Iterator[str]:
-    """Yield each explanation once, with the numbers outside that it is about."""
-    heading = ("experiment", "data set", "method", "metric", "published", "ours", "any setting",
-               "tied")  # fmt: skip
-    rows = _explained(found, explanations, verdict=True)
-    if not rows:
+    """Yield each explanation once an experiment, with the numbers outside that it is about."""
+    heading = ("data set", "method", "metric", "published", "ours", "any setting", "tied")
+    rows = [(one.name, _explained(one, explanations, verdict=True)) for one in found]
+    if not any(own for _, own in rows):
         yield from ("None.", "")
         return
     yield from (OUTSIDE, "")
-    for words, own in rows.items():
-        yield from (words, "", *_table(heading, own), "")
+    for name, own in rows:
+        yield from (f"### {name}", "") if own else ()
+        for words, numbers in own.items():
+            yield from (words, "", *_table(heading, numbers), "")
 
 
 def _without_verdict(
     found: Sequence[Experiment], explanations: Sequence[Explanation]
 ) -> Iterator[str]:
     """Yield the numbers that are neither within ± nor outside, if there are any."""
-    rows = _explained(found, explanations, verdict=False)
-    if rows:
+    rows = [(one.name, _explained(one, explanations, verdict=False)) for one in found]
+    if any(own for _, own in rows):
         yield from ("## Numbers without a verdict", "", NO_VERDICT, "")
-    heading = ("experiment", "data set", "method", "metric", "published", "ours")
-    for words, own in rows.items():
-        said = () if words == NOT_EXPLAINED else (words, "")
-        yield from (*said, *_table(heading, [row[:6] for row in own]), "")
+    heading = ("data set", "method", "metric", "published", "ours")
+    for name, own in rows:
+        yield from (f"### {name}", "") if own else ()
+        for words, numbers in own.items():
+            said = () if words == NOT_EXPLAINED else (words, "")
+            yield from (*said, *_table(heading, [row[:5] for row in numbers]), "")
 
 
 def _explained(
-    found: Sequence[Experiment], explanations: Sequence[Explanation], *, verdict: bool
+    one: Experiment, explanations: Sequence[Explanation], *, verdict: bool
 ) -> dict[str, list[list[str]]]:
     """Return rows of the numbers not within ±, with a verdict or without, by their text."""
     rows: dict[str, list[list[str]]] = {}
-    for one in found:
-        for cell, settings in zip(one.cells, one.ranges, strict=True):
-            if cell.n_splits and not is_within(cell) and has_verdict(cell) == verdict:
-                words = explanation_of(cell.published, explanations, cell.mean) or NOT_EXPLAINED
-                row = [*_row(one.name, cell), *_range(settings)]
-                rows.setdefault(words, []).append(row)
+    for cell, settings in zip(one.cells, one.ranges, strict=True):
+        if cell.n_splits and not is_within(cell) and has_verdict(cell) == verdict:
+            words = explanation_of(cell.published, explanations, cell.mean) or NOT_EXPLAINED
+            rows.setdefault(words, []).append(_row(cell, settings))
     return rows
 
 
-def _range(settings: SettingRange) -> tuple[str, str]:
+def _row(cell: Cell, settings: SettingRange) -> list[str]:
+    """Return a number, ours, and what all settings give."""
+    number = cell.published
+    scale = 100.0 if number.metric in PERCENT else 1.0
+    method = f"{number.method} {number.setting}".strip()
+    ours, theirs = (_mean_sd(scale * one.mean, scale * one.sd) for one in (cell, number))
+    return [number.dataset, method, number.metric, theirs, ours, *_range(settings, scale)]
+
+
+def _range(settings: SettingRange, scale: float) -> tuple[str, str]:
     """Return what any setting gives, and those tied for the least validation error."""
     if not settings.n_settings:
         return NOTHING, NOTHING
-    ties = sorted(settings.n_tied)
+    few, *_, many = sorted((*settings.n_tied, settings.n_tied[0]))
     listed = ", ".join(map(str, settings.n_tied))
-    counts = listed if len(ties) <= MOST_TIES else f"{ties[0]} to {ties[-1]}"
+    if few == many:
+        counts = str(few)
+    else:
+        counts = listed if len(settings.n_tied) <= MOST_TIES else f"{few} to {many}"
     tied = f"{counts} of {settings.n_settings}"
-    if ties[-1] > 1:
-        tied += f": {settings.tied_least:.4g} to {settings.tied_most:.4g}"
-    return f"{settings.least:.4g} to {settings.most:.4g}", tied
-
-
-def _row(experiment: str, cell: Cell) -> list[str]:
-    """Return a number and ours."""
-    number = cell.published
-    method = f"{number.method} {number.setting}".strip()
-    ours, theirs = _mean_sd(cell.mean, cell.sd), _mean_sd(number.mean, number.sd)
-    return [experiment, number.dataset, method, number.metric, theirs, ours]
+    if many > 1:
+        tied += f": {scale * settings.tied_least:.4g} to {scale * settings.tied_most:.4g}"
+    return f"{scale * settings.least:.4g} to {scale * settings.most:.4g}", tied
 
 
 def _mean_sd(mean: float, sd: float) -> str:
