@@ -121,12 +121,14 @@ def parsed_setting(setting: str, place: str) -> dict[str, Any]:
 
 
 def _means_of_datasets(results: Results, one: Published) -> Floats | str:
-    """Return the mean of each data set that has complete runs, or why none has."""
-    names = dict.fromkeys(place_of(node)["dataset"] for node in results.nodes())
-    found = [our_values(results, replace(one, dataset=name)) for name in names]
-    means = [float(values.mean()) for values in found if not isinstance(values, str)]
-    reasons = [values for values in found if isinstance(values, str)]
-    return np.array(means) if means else reasons[0]
+    """Return the mean of each data set, or why one has none."""
+    means = []
+    for name in dict.fromkeys(place_of(node)["dataset"] for node in results.nodes()):
+        values = our_values(results, replace(one, dataset=name))
+        if isinstance(values, str):
+            return f"{values} of {name}"
+        means.append(float(values.mean()))
+    return np.array(means)
 
 
 def _values(results: Results, one: Published) -> Floats | str:
