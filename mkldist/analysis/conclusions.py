@@ -8,10 +8,10 @@ two.  And no verdict rests on fewer than half of the data sets of a sweep's file
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -20,19 +20,14 @@ from pydantic import Field, ValidationError, model_validator
 
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.pooled_points import mcnemar_points
-from mkldist.analysis.published import Published, values_by_split
-from mkldist.arrays import Floats
+from mkldist.analysis.published_number import Published
+from mkldist.analysis.split_values import OF_PROCESSOR, OF_WALL, TIMES, is_isolated, values_by_split
 from mkldist.results.rows import place_of
 from mkldist.results.schema import DATASET_SERIES
 from mkldist.spec.kinds import Model
 from mkldist.spec.load import document_of
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 
-PROCESSOR = "processor_seconds"
-"""Processor time of a run, that of its share of the passes included."""
-OF_PROCESSOR = ("cpu_seconds", "pass_cpu_seconds")
-OF_WALL = ("own_seconds", "pass_seconds")
-TIMES = frozenset(("seconds", "wall_seconds", PROCESSOR, *OF_PROCESSOR, *OF_WALL))
 POINTS = "mcnemar_points"
 MARGIN = 1.1  # by which a time must differ from the bound that a conclusion draws
 BUSY_MARGIN = 2.0  # the same, of runs that had less than half of a processor
@@ -55,23 +50,52 @@ class Conclusion(Model):
         "less", description="How the mean of `first` relates to that of `second`."
     )
     second: str = Field("", description="METHOD or BANK/METHOD.")
+    rivals: tuple[str, ...] = Field(
+        (), strict=False, description="In place of `second`: methods of which the best counts."
+    )
+    first_over: str = Field("", description="The mean of `first` is divided by this method's.")
+    second_over: str = Field("", description="The mean of `second` is divided by this method's.")
     setting: str = Field("", description="Hyperparameters of both, C=100; empty for the chosen.")
     second_setting: str = Field("", description="Hyperparameters of `second` where they differ.")
     factor: float = Field(1.0, gt=0.0, description="The mean of `second` counts this many times.")
     within: float = Field(0.0, ge=0.0, description="Difference up to which means are alike.")
-    scope: Literal["every", "most", "total"] = Field(
-        "every", description="Data sets on which it must hold; total: it holds of their sums."
+    within_factor: float = Field(1.0, ge=1.0, description="Ratio up to which means are alike.")
+    scope: Literal["every", "most", "total", "average"] = Field(
+        "every",
+        description="Data sets on which it must hold; total: it holds of their sums; average: it "
+        "holds of the mean of their ratios.",
     )
+    datasets: tuple[str, ...] = Field(
+        (), strict=False, description="Data sets that it is about, * for any; empty for all."
+    )
+    ending: str = Field("", description="It is about data sets whose names end so.")
+    second_ending: str = Field("", description="Ending of the name of the data set of `second`.")
     untestable: str = Field("", description="Why no sweep can test it.")
 
     @model_validator(mode="after")
     def _is_whole(self) -> Conclusion:
         """Refuse a conclusion that names neither a test nor why there is none."""
-        named = [self.experiment, self.metric, self.first, self.second]
+        one = bool(self.second) != bool(self.rivals)
+        named = [bool(self.experiment), bool(self.metric), bool(self.first), one]
         if bool(self.untestable) == any(named) or (any(named) and not all(named)):
             message = "experiment, metric, first and second, or untestable alone"
             raise ValueError(f"found a part of a test; expected {message}")
         return self
+
+    @property
+    def is_summed(self) -> bool:
+        """Return True if one figure of all data sets decides."""
+        return self.scope in ("total", "average")
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Return the methods that `first` is held to."""
+        return self.rivals or (self.second,)
+
+    def covers(self, dataset: str) -> bool:
+        """Return True if it is about a data set; several sizes of one go by one name."""
+        known = not self.datasets or any(fnmatchcase(dataset, name) for name in self.datasets)
+        return known and dataset.endswith(self.ending)
 
     def holds(self, first: float, second: float, margin: float = 1.0) -> bool | None:
         """Return True if two means relate as the paper says; None if they are too near to tell.
@@ -81,14 +105,23 @@ class Conclusion(Model):
         first, second : float
             The means.
         margin : float
-            Factor by which means that are not alike have to differ from the bound.
+            Factor by which means have to differ from the bound, unless they are alike by their
+            difference.
         """
-        if self.relation == "alike":
+        if self.relation == "alike" and self.within_factor == 1.0:
             return abs(first - second) <= self.within
-        bound = self.factor * second
-        if margin > 1.0 and bound / margin < first < bound * margin:
-            return None
-        return first < bound if self.relation == "less" else first > bound
+        if self.relation == "alike":
+            low, high = sorted((first, second))
+            return _is_less(high, self.within_factor * low, margin)
+        less = _is_less(first, self.factor * second, margin)
+        return less if self.relation == "less" or less is None else first > self.factor * second
+
+
+def _is_less(value: float, bound: float, margin: float) -> bool | None:
+    """Return True if a value is below a bound; None if it is within a factor above 1 of it."""
+    if margin > 1.0 and bound / margin < value < bound * margin:
+        return None
+    return value < bound
 
 
 class _File(Model):
@@ -102,9 +135,9 @@ class Case:
     Parameters
     ----------
     dataset : str
-        Its name; empty for the sum of all.
+        Its name; empty for the sum of all, or the mean of their ratios.
     first, second : float
-        Means over the splits, or points.
+        Means over the splits, or points; of ratios, their mean and 1.
     holds : bool or None
         True if they relate as the paper says; None if they are too near to tell.
     """
@@ -126,7 +159,7 @@ class Judged:
     verdict : str
         ``"reproduced"``, ``"not reproduced"``, ``"not decided"`` or ``"not testable"``.
     cases : tuple of Case
-        Data sets with results of both methods, and their sum where it decides.
+        Data sets with results of both methods, and one of all where it decides.
     note : str
         Why it is not testable, or what to know of the figures; may be empty.
     """
@@ -154,7 +187,9 @@ def read_conclusions(path: Path) -> tuple[Conclusion, ...]:
         raise spec_error(first, where, _File) from None
 
 
-def judge(conclusion: Conclusion, results: Mapping[str, Results], n_datasets: int = 0) -> Judged:
+def judge(
+    conclusion: Conclusion, results: Mapping[str, Results], datasets: Iterable[str] = ()
+) -> Judged:
     """Hold a conclusion to results.
 
     Means over the splits with complete runs of both are compared data set by data set, without a
@@ -166,9 +201,9 @@ def judge(conclusion: Conclusion, results: Mapping[str, Results], n_datasets: in
         What the paper says.
     results : mapping of str to Results
         Results by the name of their sweep.
-    n_datasets : int
-        Number of data sets of the sweep's file, of which results may have a part; 0 if unknown.
-        One of several training sizes counts once.
+    datasets : iterable of str
+        Data sets of the sweep's file, of which results may have a part; none if unknown.  One of
+        several training sizes counts once.
 
     Raises
     ------
@@ -181,21 +216,27 @@ def judge(conclusion: Conclusion, results: Mapping[str, Results], n_datasets: in
     own = results[conclusion.experiment]
     cases = _cases(conclusion, own)
     if not cases:
-        said = f"no data set has results of {conclusion.first} and {conclusion.second}"
+        methods = " and ".join((conclusion.first, *conclusion.others))
+        said = f"no data set has results of {methods}"
         return Judged(conclusion, "not testable", note=said)
-    compared = len({_series(own).get(case.dataset) for case in cases if case.dataset})
-    few = 2 * compared < n_datasets
+    series = _series(own)
+    compared = len({series.get(case.dataset, case.dataset) for case in cases if case.dataset})
+    n_all = sum(map(conclusion.covers, datasets))
+    few = 2 * compared < n_all
     verdict: Verdict = "not decided" if few else _verdict(conclusion, cases)
-    notes = [f"{compared} of {n_datasets} data sets"] * few + _notes(conclusion, own)
+    notes = [f"{compared} of {n_all} data sets"] * few + _notes(conclusion, own)
     return Judged(conclusion, verdict, tuple(cases), "; ".join(notes))
 
 
 def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
-    """Return the figures of both methods on each data set, and their sums where these decide."""
+    """Return the figures of both methods on each data set, and one of all where it decides."""
     figures = (_points if conclusion.metric == POINTS else _means)(conclusion, results)
     if figures and conclusion.scope == "total":
         first, second = zip(*figures.values(), strict=True)
         figures[""] = math.fsum(first), math.fsum(second)
+    if figures and conclusion.scope == "average":
+        ratios = [one / other for one, other in figures.values()]
+        figures[""] = math.fsum(ratios) / len(ratios), 1.0
     margin = 1.0
     if conclusion.metric in TIMES:
         margin = BUSY_MARGIN if _share(results) < 0.5 else MARGIN
@@ -209,18 +250,14 @@ def _reason(conclusion: Conclusion, results: Results | None) -> str:
     """Return why results cannot test a conclusion, empty if they may."""
     if results is None:
         return f"{conclusion.experiment} was not run"
-    if conclusion.metric in TIMES and _execution(results) != "isolated":
+    if conclusion.metric in TIMES and not is_isolated(results):
         return f"runs of {conclusion.experiment} share passes, so that their times do not compare"
     return ""
 
 
-def _execution(results: Results) -> str:
-    return str(json.loads(str(results.tree.attrs["spec"])).get("execution", ""))
-
-
 def _verdict(conclusion: Conclusion, cases: Sequence[Case]) -> Verdict:
     """Return whether a conclusion holds on as many data sets as it says, if these can tell."""
-    if conclusion.scope == "total":
+    if conclusion.is_summed:
         cases = cases[-1:]
     needed = len(cases) // 2 + 1 if conclusion.scope == "most" else len(cases)
     held = sum(case.holds is True for case in cases)
@@ -236,22 +273,41 @@ def _series(results: Results) -> dict[str, str]:
 
 
 def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
-    """Return the means of both methods on each data set, over the splits with runs of both."""
-    methods = conclusion.first, conclusion.second
-    settings = conclusion.setting, conclusion.second_setting or conclusion.setting
+    """Return the means of both methods on each data set, the best of several rivals."""
+    best = max if conclusion.relation == "more" else min
     found = {}
-    for dataset in _series(results):
-        rows = [
-            _row(conclusion, dataset, method, setting)
-            for method, setting in zip(methods, settings, strict=True)
-        ]
-        first, second = (_values(results, row) for row in rows)
-        if first is None or second is None:
+    for dataset, series in _series(results).items():
+        if not conclusion.covers(series):
             continue
-        both = ~np.isnan(first) & ~np.isnan(second)
-        if both.any():
-            found[dataset] = float(first[both].mean()), float(second[both].mean())
+        pairs = [_pair(conclusion, results, dataset, other) for other in conclusion.others]
+        known = [pair for pair in pairs if pair]
+        if len(known) == len(pairs):
+            found[dataset.removesuffix(conclusion.ending)] = best(known, key=lambda pair: pair[1])
     return found
+
+
+def _pair(
+    conclusion: Conclusion, results: Results, dataset: str, other: str
+) -> tuple[float, float] | None:
+    """Return the means of two methods over the splits with runs of both; None if none has."""
+    second = conclusion.second_setting or conclusion.setting
+    ending = conclusion.second_ending or conclusion.ending
+    place = dataset.removesuffix(conclusion.ending) + ending
+    asked = [(dataset, conclusion.first, conclusion.setting), (place, other, second)]
+    if conclusion.first_over:
+        asked.append((dataset, conclusion.first_over, conclusion.setting))
+    if conclusion.second_over:
+        asked.append((place, conclusion.second_over, second))
+    values = [values_by_split(results, _row(conclusion, *one)) for one in asked]
+    known = [one for one in values if not isinstance(one, str)]
+    if len(known) < len(values) or len({len(one) for one in known}) > 1:
+        return None
+    both = ~np.isnan(known).any(axis=0)
+    if not both.any():
+        return None
+    one, two, *over = (float(value[both].mean()) for value in known)
+    one /= over.pop(0) if conclusion.first_over else 1.0
+    return one, two / (over[0] if over else 1.0)
 
 
 def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Published:
@@ -262,23 +318,15 @@ def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Pub
     )  # fmt: skip
 
 
-def _values(results: Results, row: Published) -> Floats | None:
-    """Return a metric on each split, NaN without a complete run; None if results lack it."""
-    total: Floats | None = None
-    for name in OF_PROCESSOR if row.metric == PROCESSOR else (row.metric,):
-        values = values_by_split(results, replace(row, metric=name))
-        if isinstance(values, str):
-            return None
-        total = values if total is None else total + values
-    return total
-
-
 def _points(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
-    """Return the points of both methods on each data set that has some of both."""
-    names = conclusion.first, conclusion.second
+    """Return the points of the methods on each data set that has some of all, the best rival's."""
+    names = conclusion.first, *conclusion.others
     table = mcnemar_points(results, names).reindex(columns=names).dropna()
-    rows = table.itertuples(name=None)
-    return {str(dataset): (float(first), float(second)) for dataset, first, second in rows}
+    best = max if conclusion.relation == "more" else min
+    return {
+        str(dataset): (float(first), float(best(others)))
+        for dataset, first, *others in table.itertuples(name=None)
+    }
 
 
 def _notes(conclusion: Conclusion, results: Results) -> list[str]:

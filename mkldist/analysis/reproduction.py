@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.pairing import Results
-from mkldist.analysis.published import Cell, Published, against_published
+from mkldist.analysis.published import Cell, against_published
+from mkldist.analysis.published_number import Published
+from mkldist.analysis.setting_ranges import SettingRange, setting_range
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState
 from mkldist.spec.changes import changes
@@ -33,6 +35,8 @@ class Experiment:
         How many numbers are published.
     changes : tuple of str
         What ran other than the sweep's file says.
+    ranges : tuple of SettingRange
+        For each of `cells`, what all settings give.
     """
 
     name: str
@@ -41,11 +45,20 @@ class Experiment:
     cells: tuple[Cell, ...]
     n_published: int
     changes: tuple[str, ...] = ()
+    ranges: tuple[SettingRange, ...] = ()
 
     @property
     def compared(self) -> list[Cell]:
         """Cells with a number of ours."""
         return [cell for cell in self.cells if cell.n_splits]
+
+
+def has_verdict(cell: Cell) -> bool:
+    """Return True if a number can be within ± or outside.
+
+    One of a single split for which no ± is published cannot, unless it is the published one.
+    """
+    return cell.published.sd > 0.0 or cell.n_splits > 1 or is_within(cell)
 
 
 def is_within(cell: Cell) -> bool:
@@ -66,11 +79,9 @@ def within(cells: Iterable[Cell], *, published: bool) -> tuple[int, int]:
         Published numbers with ours.
     published : bool
         True for the published ±, of the numbers that have one; False for our own standard deviation
-        over the splits, of the others.  Of these, a number of one split, which has none, counts if
-        it is the published one.
+        over the splits, of the others that have a verdict.
     """
-    own = [cell for cell in cells if (cell.published.sd > 0.0) == published]
-    own = [cell for cell in own if published or cell.n_splits > 1 or is_within(cell)]
+    own = [cell for cell in cells if (cell.published.sd > 0.0) == published and has_verdict(cell)]
     return sum(is_within(cell) for cell in own), len(own)
 
 
@@ -107,7 +118,7 @@ def experiments(
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
 ) -> list[Experiment]:
-    """Return the experiments that numbers and conclusions name, by name, run or not.
+    """Return the experiments that numbers and conclusions name, run or not, and all that ran.
 
     Parameters
     ----------
@@ -120,7 +131,8 @@ def experiments(
     files : mapping of str to SweepSpec
         Sweeps by name, as their files have them.
     """
-    names = {one.experiment for one in published} | {one.experiment for one in conclusions}
+    names = {*results, *(one.experiment for one in published)}
+    names |= {one.experiment for one in conclusions}
     return [
         _experiment(name, results.get(name), published, files.get(name))
         for name in sorted(names - {""})
@@ -139,4 +151,5 @@ def _experiment(
     cells = tuple(against_published(results, own))
     run = load_sweep(json.loads(str(results.tree.attrs["spec"])))
     changed = changes(file, run) if file else ()
-    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed))
+    ranges = tuple(setting_range(results, cell.published) for cell in cells)
+    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed), ranges)

@@ -12,7 +12,8 @@ from mkldist.cli.json_output import print_json
 from mkldist.cli.later_runs import tell_later_runs
 
 if TYPE_CHECKING:
-    from mkldist.analysis.published import Cell, Published
+    from mkldist.analysis.published import Cell
+    from mkldist.analysis.published_number import Published
 
 
 def compare_published(

@@ -11,8 +11,17 @@ from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion, Judged, judge
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.pairing import Results
-from mkldist.analysis.published import Cell, Published
-from mkldist.analysis.reproduction import Experiment, by_data, experiments, is_within, within
+from mkldist.analysis.published import Cell
+from mkldist.analysis.published_number import Published
+from mkldist.analysis.reproduction import (
+    Experiment,
+    by_data,
+    experiments,
+    has_verdict,
+    is_within,
+    within,
+)
+from mkldist.analysis.setting_ranges import SettingRange
 from mkldist.counted import counted
 from mkldist.spec.model import SweepSpec
 
@@ -24,8 +33,23 @@ Means over the splits with complete runs of both are compared on each data set, 
 in the papers.  Times are those of a processor, passes over the bank included, of sweeps that do one
 run at a time.  A time within 10 % of the bound that a conclusion draws does not decide (?); where
 runs had less than half of a processor, because other programs ran, neither does one within a factor
-of two.  No verdict rests on fewer than half of the data sets of a sweep's file.\
+of two.  No verdict rests on fewer than half of the data sets that it is about.  METHOD / METHOD is
+how the figure of a method grows from one bank to another.\
 """
+OUTSIDE = """\
+Each text says what was tried, with figures, and stands above the numbers that it is about.  Errors
+are in %.  Where a setting was chosen by cross-validation, `any setting` has the least and the
+largest mean that a single setting has over the splits, and `tied` how many settings share the least
+validation error on each split, with the mean of the best and of the worst of these; the one that
+comes first in the sweep's file is taken.\
+"""
+PERCENT = frozenset(("test_error", "unlabelled_error"))
+NO_VERDICT = """\
+One split has no deviation of its own, and none is published for these numbers, so that nothing says
+how far they may lie apart.\
+"""
+MOST_TIES = 4  # splits whose ties are listed one by one
+MOST_NAMES = 4  # data sets of an experiment that are named
 
 
 def reproduced(
@@ -55,8 +79,8 @@ def reproduced(
         For a metric of which runs do not have one number each.
     """
     found = experiments(results, published, conclusions, files)
-    sizes = {name: len(file.datasets) for name, file in files.items()}
-    judged = [judge(one, results, sizes.get(one.experiment, 0)) for one in conclusions]
+    names = {name: [one.name for one in file.datasets] for name, file in files.items()}
+    judged = [judge(one, results, names.get(one.experiment, ())) for one in conclusions]
     lines = [
         HEADING, "",
         *_origin(results), "",
@@ -73,6 +97,7 @@ def reproduced(
         *_conclusion_lines(judged),
         "## Numbers outside of ±", "",
         *_outside(found, explanations),
+        *_without_verdict(found, explanations),
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -138,8 +163,9 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     cells = [cell for one in found for cell in one.compared]
     own, other = by_data(cells, other_data)
     others = [cell for some in other.values() for cell in some]
-    share, _ = _both_shares(own)
-    yield from (f"Of the papers' data and with a published ±: {share} within it.", "")
+    (with_other, _), (without, _) = map(_both_shares, (cells, own))
+    yield f"Of the numbers with a published ±, {without} lie within it where the data are the"
+    yield from (f"papers', and {with_other} with those of other data.", "")
     rows = [
         [words, *_both_shares(some)]
         for words, some in (
@@ -151,8 +177,20 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     if other:
         yield from ("", "Data are others where the paper's own words do not fit them:", "")
         for fact, some in other.items():
-            names = dict.fromkeys(f"{c.published.experiment} {c.published.dataset}" for c in some)
-            yield f"- {', '.join(names)}: {counted(len(some), 'number')}. {fact}"
+            yield f"- {_places(some)}: {counted(len(some), 'number')}. {fact}"
+
+
+def _places(cells: Sequence[Cell]) -> str:
+    """Return experiments with the data sets of some numbers, or with how many if they are many."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        own = places.setdefault(cell.published.experiment, [])
+        if cell.published.dataset not in own:
+            own.append(cell.published.dataset)
+    return "; ".join(
+        f"{name} {', '.join(own) if len(own) <= MOST_NAMES else counted(len(own), 'data set')}"
+        for name, own in places.items()
+    )
 
 
 def _both_shares(cells: Sequence[Cell]) -> tuple[str, str]:
@@ -179,42 +217,107 @@ def _figures(one: Judged) -> str:
     said = one.conclusion
     if not one.cases:
         return one.note
-    sides = [f"{said.first} {said.setting}".strip(),
-             f"{said.second} {said.second_setting or said.setting}".strip()]  # fmt: skip
-    relation = {"less": "below", "more": "above", "alike": f"within {said.within:g} of"}
-    factor = f" {said.factor:g} ×" * (said.factor != 1.0)  # noqa: RUF001
-    head = f"{said.metric} of {sides[0]} {relation[said.relation]}{factor} {sides[1]}"
     own = [case for case in one.cases if case.dataset]
     cases = ", ".join(
-        f"{case.dataset or 'sum'} {case.first:.4g} and {case.second:.4g}"
-        + {True: "", False: " (no)", None: " (?)"}[case.holds]
-        for case in one.cases
+        f"{case.dataset} {case.first:.4g} and {case.second:.4g}"
+        + {True: "", False: " (no)", None: " (?)"}[said.is_summed or case.holds]
+        for case in own
     )
-    held = f"on {sum(case.holds is True for case in own)} of {len(own)} data sets"
-    return f"{head} {held}: {cases}" + f"; {one.note}" * bool(one.note)
+    if said.is_summed:
+        total = one.cases[-1]
+        both = f"{total.first:.4g} and {total.second:.4g}"
+        held = (
+            f"in sum, {both}" if said.scope == "total" else f"by the mean ratio {total.first:.4g}"
+        )
+    else:
+        held = f"on {sum(case.holds is True for case in own)} of {counted(len(own), 'data set')}"
+    return f"{_head(said)} {held}: {cases}" + f"; {one.note}" * bool(one.note)
+
+
+def _head(said: Conclusion) -> str:
+    """Return the metric, the two sides, and how the one should relate to the other."""
+    first = _side(said.first, said.first_over, said.setting, said.ending)
+    second = ", ".join(
+        _side(other, said.second_over, said.second_setting or said.setting,
+              said.second_ending or said.ending)
+        for other in said.others
+    )  # fmt: skip
+    near = f"a factor of {said.within_factor:g}" if said.within_factor > 1.0 else f"{said.within:g}"
+    relation = {"less": "below", "more": "above", "alike": f"within {near} of"}
+    factor = f" {said.factor:g} ×" * (said.factor != 1.0)  # noqa: RUF001
+    best = (" the largest of" if said.relation == "more" else " the least of") * bool(said.rivals)
+    return f"{said.metric} of {first} {relation[said.relation]}{factor}{best} {second}"
+
+
+def _side(method: str, over: str, setting: str, ending: str) -> str:
+    words = f"{method} / {over}" if over else method
+    return " ".join(filter(None, (words, setting, f"({ending})" * bool(ending))))
 
 
 def _outside(found: Sequence[Experiment], explanations: Sequence[Explanation]) -> Iterator[str]:
-    """Yield each explanation once, with the numbers outside that it is about."""
-    rows: dict[str, list[list[str]]] = {}
-    for one in found:
-        for cell in one.compared:
-            if not is_within(cell):
-                words = explanation_of(cell.published, explanations) or NOT_EXPLAINED
-                rows.setdefault(words, []).append(_row(one.name, cell))
-    heading = ("experiment", "data set", "method", "metric", "published", "ours")
-    for words, own in rows.items():
-        yield from (words, "", *_table(heading, own), "")
-    if not rows:
+    """Yield each explanation once an experiment, with the numbers outside that it is about."""
+    heading = ("data set", "method", "metric", "published", "ours", "any setting", "tied")
+    rows = [(one.name, _explained(one, explanations, verdict=True)) for one in found]
+    if not any(own for _, own in rows):
         yield from ("None.", "")
+        return
+    yield from (OUTSIDE, "")
+    for name, own in rows:
+        yield from (f"### {name}", "") if own else ()
+        for words, numbers in own.items():
+            yield from (words, "", *_table(heading, numbers), "")
 
 
-def _row(experiment: str, cell: Cell) -> list[str]:
-    """Return a number and ours."""
+def _without_verdict(
+    found: Sequence[Experiment], explanations: Sequence[Explanation]
+) -> Iterator[str]:
+    """Yield the numbers that are neither within ± nor outside, if there are any."""
+    rows = [(one.name, _explained(one, explanations, verdict=False)) for one in found]
+    if any(own for _, own in rows):
+        yield from ("## Numbers without a verdict", "", NO_VERDICT, "")
+    heading = ("data set", "method", "metric", "published", "ours")
+    for name, own in rows:
+        yield from (f"### {name}", "") if own else ()
+        for words, numbers in own.items():
+            said = () if words == NOT_EXPLAINED else (words, "")
+            yield from (*said, *_table(heading, [row[:5] for row in numbers]), "")
+
+
+def _explained(
+    one: Experiment, explanations: Sequence[Explanation], *, verdict: bool
+) -> dict[str, list[list[str]]]:
+    """Return rows of the numbers not within ±, with a verdict or without, by their text."""
+    rows: dict[str, list[list[str]]] = {}
+    for cell, settings in zip(one.cells, one.ranges, strict=True):
+        if cell.n_splits and not is_within(cell) and has_verdict(cell) == verdict:
+            words = explanation_of(cell.published, explanations, cell.mean) or NOT_EXPLAINED
+            rows.setdefault(words, []).append(_row(cell, settings))
+    return rows
+
+
+def _row(cell: Cell, settings: SettingRange) -> list[str]:
+    """Return a number, ours, and what all settings give."""
     number = cell.published
+    scale = 100.0 if number.metric in PERCENT else 1.0
     method = f"{number.method} {number.setting}".strip()
-    ours, theirs = _mean_sd(cell.mean, cell.sd), _mean_sd(number.mean, number.sd)
-    return [experiment, number.dataset, method, number.metric, theirs, ours]
+    ours, theirs = (_mean_sd(scale * one.mean, scale * one.sd) for one in (cell, number))
+    return [number.dataset, method, number.metric, theirs, ours, *_range(settings, scale)]
+
+
+def _range(settings: SettingRange, scale: float) -> tuple[str, str]:
+    """Return what any setting gives, and those tied for the least validation error."""
+    if not settings.n_settings:
+        return NOTHING, NOTHING
+    few, *_, many = sorted((*settings.n_tied, settings.n_tied[0]))
+    listed = ", ".join(map(str, settings.n_tied))
+    if few == many:
+        counts = str(few)
+    else:
+        counts = listed if len(settings.n_tied) <= MOST_TIES else f"{few} to {many}"
+    tied = f"{counts} of {settings.n_settings}"
+    if many > 1:
+        tied += f": {scale * settings.tied_least:.4g} to {scale * settings.tied_most:.4g}"
+    return f"{scale * settings.least:.4g} to {scale * settings.most:.4g}", tied
 
 
 def _mean_sd(mean: float, sd: float) -> str:

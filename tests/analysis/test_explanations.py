@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mkldist.analysis.explanations import explanation_of, read_explanations
-from mkldist.analysis.published import Published
+from mkldist.analysis.published_number import Published
 from mkldist.errors import DataError
 
 HEADER = "experiment,data set,method,metric,explanation\n"
@@ -25,6 +25,27 @@ def test_the_first_that_is_about_a_number_explains_it(tmp_path):
     assert explanation_of(NUMBER, found) == "one"
     assert explanation_of(NUMBER, found[1:]) == "two"
     assert explanation_of(NUMBER, []) == ""
+
+
+def test_an_explanation_of_the_other_direction_does_not_count(tmp_path):
+    file = tmp_path / "explanations.csv"
+    file.write_text(
+        "experiment,data set,method,metric,ours,explanation\n"
+        "*,*,*,*,higher,why more\n*,*,*,*,lower,why less\n*,*,*,*,,either\n"
+    )
+    found = read_explanations(file, [NUMBER])
+    assert explanation_of(NUMBER, found, 0.3) == "why more"
+    assert explanation_of(NUMBER, found, 0.1) == "why less"
+    assert explanation_of(NUMBER, found[1:], 0.3) == "either"
+    assert explanation_of(NUMBER, found[:1], 0.1) == ""
+    assert explanation_of(NUMBER, found) == "why more"  # of data, which have no direction
+
+
+def test_another_direction_is_refused(tmp_path):
+    file = tmp_path / "explanations.csv"
+    file.write_text("experiment,data set,method,metric,ours,explanation\n*,*,*,*,up,why\n")
+    with pytest.raises(DataError, match="column 'ours': found 'up'; expected higher, lower or non"):
+        read_explanations(file, [NUMBER])
 
 
 def test_none_are_read_without_a_file(tmp_path):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.pairing import Results
-from mkldist.analysis.published import Published, against_published, of_sweep, read_published
+from mkldist.analysis.published import against_published, of_sweep, read_published
+from mkldist.analysis.published_number import Published
 from mkldist.errors import DataError
 from tests.analysis.two_sweeps import made
 

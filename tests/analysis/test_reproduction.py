@@ -6,8 +6,9 @@ import math
 from dataclasses import replace
 
 from mkldist.analysis.explanations import Explanation
-from mkldist.analysis.published import Published, against_published
-from mkldist.analysis.reproduction import by_data, experiments, within
+from mkldist.analysis.published import against_published
+from mkldist.analysis.published_number import Published
+from mkldist.analysis.reproduction import by_data, experiments, has_verdict, within
 from tests.analysis.two_sweeps import made
 
 NUMBER = Published("made-up", "heart", "level", "", "test_error", 0.25, 0.1, "Table 1")
@@ -36,6 +37,13 @@ def test_of_one_split_without_a_deviation_the_published_mean_alone_counts(tmp_pa
     published = [replace(NUMBER, sd=math.nan), replace(NUMBER, sd=math.nan, mean=0.26)]
     (own,) = experiments(results, published, [], {})
     assert within(own.compared, published=False) == (1, 1)
+    assert [has_verdict(cell) for cell in own.cells] == [True, False]
+
+
+def test_what_ran_is_an_experiment_without_numbers_too(tmp_path):
+    results = {"made-up": made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))}
+    (own,) = experiments(results, [], [], {})
+    assert (own.name, own.complete, own.n_published, own.cells) == ("made-up", 2, 0, ())
 
 
 def test_numbers_of_other_data_are_told_apart_by_the_first_fact(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation
-from mkldist.analysis.published import Published
+from mkldist.analysis.published_number import Published
 from mkldist.report.reproduced import NOT_EXPLAINED, reproduced
 from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made
@@ -32,7 +32,7 @@ CONCLUSIONS = [
     ),
     Conclusion(paper="Paper 2", words="It shines.", untestable="nobody measures light"),
 ]  # fmt: skip
-
+UNCHOSEN = f"{NOTHING} | {NOTHING} |"  # of results without validation errors
 EXPLANATIONS = [
     Explanation("made-up", "heart", "silp", "*", "Not of these.", "line 2"),
     Explanation("*", "heart", "level", "test_*", "C = 10: 0.4 | 0.5", "line 3"),
@@ -51,17 +51,17 @@ def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
         "| made-up | 8 of 8 | 5 | 4 | 1 of 2 (50%) | 1 of 2 (50%) |",
         f"| other | not run | 1 | 0 | {NOTHING} | {NOTHING} |",
         "| Level errs less. | **reproduced** | test_error of level below uniform on 1 of 1 data "
-        "sets: heart 0.2 and 0.3 |",
+        "set: heart 0.2 and 0.3 |",
         "| It shines. | **not testable** | nobody measures light |",
     ):
         assert line in page.splitlines()
     start = page.splitlines().index("C = 10: 0.4 | 0.5")  # once, above all numbers that it is about
     assert page.splitlines()[start + 4 : start + 6] == [
-        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 |",
-        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 |",
+        "| heart | level | test_error | 31 ± 10 | 20 ± 14 | " + UNCHOSEN,
+        "| heart | level | test_error | 5 ± 0 | 20 ± 14 | " + UNCHOSEN,
     ]
     assert page.count("C = 10") == 1
-    assert page.count("| made-up | heart |") == 2
+    assert page.count("| heart | level |") == 2
 
 
 def test_shares_are_counted_with_and_without_numbers_of_other_data(results):
@@ -70,8 +70,11 @@ def test_shares_are_counted_with_and_without_numbers_of_other_data(results):
     numbers = [*PUBLISHED[:3], replace(LEVEL, method="uniform", mean=0.3)]
     page = reproduced(results, numbers, CONCLUSIONS, {}, (), other).splitlines()
     start = page.index("## Shares")
-    assert page[start + 2] == "Of the papers' data and with a published ±: 1 of 1 (100%) within it."
-    assert page[start + 6 : start + 9] == [
+    assert page[start + 2 : start + 4] == [
+        "Of the numbers with a published ±, 1 of 1 (100%) lie within it where the data are the",
+        "papers', and 2 of 3 (67%) with those of other data.",
+    ]
+    assert page[start + 7 : start + 10] == [
         "| all | 2 of 3 (67%) | 1 of 1 (100%) |",
         f"| of the papers' data | 1 of 1 (100%) | {NOTHING} |",
         "| of other data | 1 of 2 (50%) | 1 of 1 (100%) |",
@@ -84,7 +87,48 @@ def test_numbers_without_an_explanation_are_listed_as_such(results):
     page = reproduced(results, PUBLISHED, CONCLUSIONS, {}, EXPLANATIONS[:1])
     start = page.splitlines().index(NOT_EXPLAINED)
     rows = page.splitlines()[start + 4 :]
-    assert len([row for row in rows if row.startswith("| made-up | heart | level |")]) == 2
+    assert len([row for row in rows if row.startswith("| heart | level |")]) == 2
+
+
+def test_an_explanation_of_the_other_direction_stands_above_no_number(results):
+    one = replace(EXPLANATIONS[1], ours="higher")  # ours is lower than 0.31 and above 0.05
+    page = reproduced(results, PUBLISHED, CONCLUSIONS, {}, [one]).splitlines()
+    start, other = page.index(one.words), page.index(NOT_EXPLAINED)
+    assert "| 5 ± 0 |" in page[start + 4]
+    assert "| 31 ± 10 |" in page[other + 4]
+
+
+def test_numbers_without_a_verdict_stand_apart(tmp_path):
+    own = {"made-up": made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))}
+    numbers = [replace(LEVEL, sd=math.nan), replace(LEVEL, mean=0.01)]
+    page = reproduced(own, numbers, CONCLUSIONS, {}, EXPLANATIONS).splitlines()
+    outside, apart = (
+        page.index(heading)
+        for heading in ("## Numbers outside of ±", "## Numbers without a verdict")
+    )
+    (row,) = (line for line in page[outside:apart] if line.startswith("| heart"))
+    assert row.startswith("| heart | level | test_error | 1 ± 10 | 25 |")
+    assert page[-1] == "| heart | level | test_error | 15 | 25 |"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"scope": "total"}, "level below uniform in sum, 0.2 and 0.3: heart 0.2 and 0.3"),
+        ({"scope": "average"}, "level below uniform by the mean ratio 0.6667: heart 0.2 and 0.3"),
+        (
+            {"second": "", "rivals": ["uniform", "level"], "factor": 2.0},
+            " the least of uniform, level on 1 of 1 data set: heart 0.2 and 0.2",
+        ),
+        (
+            {"first_over": "uniform", "relation": "alike", "within_factor": 3.0, "setting": "C=1"},
+            "level / uniform C=1 within a factor of 3 of uniform C=1 on 1 of 1 data set: heart ",
+        ),
+    ],
+)
+def test_a_conclusion_says_what_decides(results, words, said):
+    one = Conclusion.model_validate({**CONCLUSIONS[0].model_dump(), **words})
+    assert said in reproduced(results, PUBLISHED, [one], {})
 
 
 def test_without_numbers_outside_the_page_says_so(results):
