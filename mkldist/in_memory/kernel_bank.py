@@ -86,10 +86,11 @@ class KernelBank:
     folder : str or Path, optional
         Folder for the files of ``"mmap"`` and ``"stream"``; the same kernels on the same points
         are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
-        of a ``with`` block, or with the last bank that uses it.
+        of a ``with`` block, or with the last bank that uses it.  Factors that memory does not hold
+        lie in a file without a name there, by default in the node cache.
     rank : int, optional
-        Most columns of a factor; by default half of this machine's memory is the only limit.
-        Factors begin with 100, and those that a solution is found to lack go on.
+        Most columns of a factor; by default as many as can be made in half of this machine's
+        memory, which the factors share.  Factors begin with 100, and those that a solution is found to lack go on.
     tolerance : float, optional
         Share of a kernel's trace with which a factor ends before, by default 0.001.
     device : str

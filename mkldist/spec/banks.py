@@ -82,7 +82,7 @@ class BankSpec(Model):
     rank: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description='Most columns of a factor, for `backend = "factors"`. By default the memory '
-        "is the only limit.",
+        "in which one is made is the only limit.",
     )
     tolerance: Annotated[float, Field(ge=0, lt=1)] | None = Field(
         None,

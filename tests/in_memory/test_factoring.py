@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import mkldist
 from mkldist import KernelBank
 from mkldist.errors import DataError, SpecError
 from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.factored_kernels import FactorLimits, least_bytes
 from mkldist.in_memory import factoring
 
 X = np.random.default_rng(0).normal(size=(80, 3))
@@ -97,11 +98,36 @@ def test_settings_that_do_not_fit_are_refused(settings, said):
         KernelBank(X, ENTRIES, **{"backend": "factors", **settings})
 
 
-def test_factors_that_do_not_fit_are_refused_before_any_is_made(monkeypatch):
+def test_a_factor_that_memory_does_not_hold_while_it_is_made_is_refused(monkeypatch):
     monkeypatch.setattr(factoring, "physical_memory", lambda: 100_000)
-    with pytest.raises(DataError, match="rank 50 for 8 kernels on 80 points") as raised:
+    with pytest.raises(DataError, match="rank 50 on 80 points, of which one takes") as raised:
         KernelBank(X, ENTRIES, backend="factors", rank=50)
     assert raised.value.hint == "Lower rank"
+
+
+def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_path):
+    many = [{**ENTRIES[0], "widths": [0.1, 0.2, 0.5, 2]}]
+
+    def solved(**where):
+        with KernelBank(X, many, backend="factors", rank=40, tolerance=0.0, **where) as bank:
+            return mkldist.solve("level", bank, Y, C=10.0, tol=0.2), bank
+
+    roomy, bank = solved()
+    shelf = bank.factored.factors.shelf
+    assert shelf.holds_all
+    assert not shelf.n_written
+    least = least_bytes(len(X), FactorLimits(rank=40))
+    monkeypatch.setattr(factoring, "physical_memory", lambda: 2 * least)
+    tight, bank = solved(folder=tmp_path / "own")
+    shelf = bank.factored.factors.shelf
+    assert not shelf.holds_all
+    assert shelf.n_written > 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "own"]
+    assert list((tmp_path / "own").iterdir()) == []  # a file without a name
+    assert shelf.kept_bytes <= least
+    assert tight.objective == roomy.objective
+    assert tight.exact_dual_objective == roomy.exact_dual_objective
+    assert_array_equal(tight.coefficients, roomy.coefficients)
 
 
 def test_other_backends_have_no_factors():

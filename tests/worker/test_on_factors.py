@@ -89,6 +89,31 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert "exact_gap" not in exact[name].extra
 
 
+def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
+    shelves, begin = [], on_factors.begin_factors
+
+    def noted(*arguments, **options):
+        factored = begin(*arguments, **options)
+        shelves.append(factored.factors.shelf)
+        return factored
+
+    monkeypatch.setattr(on_factors, "begin_factors", noted)
+    monkeypatch.setattr(factored_kernels, "PIECE", 0)
+    roomy, wanted = records(task(tmp_path / "roomy")), task(tmp_path / "tight")
+    column = 8 * 60
+    settings = replace(wanted.settings, memory_limit=2 * 3 * 60 * column)  # one in the making
+    tight = records(replace(wanted, settings=settings))
+    by_default, in_file = shelves
+    assert (by_default.n_read, by_default.n_written) == (0, 0)
+    assert in_file.n_bytes == 3 * 60 * column
+    assert min(in_file.n_read, in_file.n_written) > 0
+    for name, record in tight.items():
+        assert record.state is RunState.COMPLETE, record.error
+        assert record.objective == roomy[name].objective
+        assert record.extra == roomy[name].extra
+        assert (record.decision_values == roomy[name].decision_values).all()
+
+
 def test_factors_of_one_machine_take_the_room_of_banks_used_longest_ago(tmp_path, monkeypatch):
     own = NodeFolders("built", budget_bytes=1)
     monkeypatch.setattr(tasks, "OWN_BANKS", own)
