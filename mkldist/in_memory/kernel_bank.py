@@ -90,7 +90,8 @@ class KernelBank:
         lie in a file without a name there, by default in the node cache.
     rank : int, optional
         Most columns of a factor; by default as many as can be made in half of this machine's
-        memory, which the factors share.  Factors begin with 100, and those that a solution is found to lack go on.
+        memory, which the factors share.  Factors begin with 100, and those that a solution is found
+        to lack go on.
     tolerance : float, optional
         Share of a kernel's trace with which a factor ends before, by default 0.001.
     device : str
