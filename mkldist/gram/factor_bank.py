@@ -6,7 +6,7 @@ upper bound of that over the kernels themselves.  Memory and passes grow with n 
 
 A narrow kernel is near its diagonal, which no thin factor has.  A bank that is given the diagonals
 of the kernels adds what the factors lack of them, or a multiple: ``G G' + w diag(K - G G')``.  It
-then lies neither below nor above the kernel.
+then lies neither below nor above the kernel.  Nor does one whose factors are rounded to float32.
 
 Memory need not hold all factors (:mod:`mkldist.gram.factor_shelf`): every answer takes them one
 after the other, and those of an operator come again whenever it multiplies.
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
+from mkldist.errors import GramError
 from mkldist.gram.bank import Answer, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.layout import TileLayout
@@ -69,7 +70,18 @@ class FactorBank(Bank):
     @property
     def n_bytes(self) -> int:
         """Bytes of all factors, in memory or not."""
-        return sum(8 * self.n_points * factor.rank for factor in self.factors)
+        columns = sum(factor.rank for factor in self.factors)
+        return self.kept_type.itemsize * self.n_points * columns
+
+    @property
+    def kept_type(self) -> np.dtype[np.floating]:
+        """Type in which factors are kept: float64, or float32 where they are rounded."""
+        return np.dtype(np.float64) if self.shelf is None else self.shelf.dtype
+
+    @property
+    def lies_below(self) -> bool:
+        """True if ``G G' <= K`` holds, but for rounding to float64."""
+        return self.exact is None and self.kept_type == np.float64
 
     def select(self, kernels: Ints) -> FactorBank:
         """Return a bank of some kernels, in any order, that shares their factors."""
@@ -269,7 +281,7 @@ def factorised(
     Raises
     ------
     mkldist.errors.GramError
-        If the kernel has values that are not finite.
+        If the kernel has values that are not finite, or too large for `dtype`.
     """
 
     def between(rows: Ints, columns: Ints | slice) -> Floats:
@@ -279,6 +291,14 @@ def factorised(
 
     diagonal = source.diagonals(slice(kernel, kernel + 1))
     check_finite(diagonal, kernel, source)
+    largest = float(np.sqrt(diagonal.max(initial=0.0)))  # of the factor
+    if largest > float(np.finfo(dtype).max):
+        raise GramError(
+            source.name(kernel),
+            f"a diagonal of up to {largest**2:.2g}",
+            f"entries of a factor of at most {np.finfo(dtype).max:.2g}, the largest {dtype}",
+            "Scale the features, or choose float64",
+        )
     return pivoted_cholesky(
         diagonal[0],
         between,

@@ -9,7 +9,8 @@ preferred as late.  A pass that comes round to factors of equal rank in this ord
 do not fit, and no more; dropping the least recently used ones would read all of them every time.
 
 The file has no name, so that nothing is left of it when its process ends, however that may be.
-Factors are in float64 in the file, in memory, and at hand.
+Factors that are rounded to float32 take half of the file and of the memory.  A copy at hand is in
+float64, so that products with it are; it goes as those from the file do.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from typing import IO
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.durable import make_folder, output_error
 from mkldist.gram.file_regions import FileRegions
 from mkldist.optim.factored_matrix import RowsOf, Thin
 from mkldist.optim.pivoted_cholesky import PivotedFactor, ThinFactor
 
 AT_HAND = 2  # copies beside the factors that stay: one in use while the next one is read
+HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +100,10 @@ class _Place:
     """Where the values of a factor are: in memory, at a place of the file, or both."""
 
     shape: tuple[int, int]
+    n_bytes: int
     preferred: int = 0  # when it was, by counting
-    kept: Floats | None = None
+    kept: Floating | None = None
     offset: int | None = None
-
-    @property
-    def n_bytes(self) -> int:
-        return 8 * self.shape[0] * self.shape[1]
 
 
 class FactorShelf:
@@ -117,6 +116,8 @@ class FactorShelf:
         even if it exceeds them.
     folder : Path, optional
         Folder of the file, made when it is needed; by default that for temporary files.
+    dtype : {"float64", "float32"}
+        Type in which factors are kept, which must have their values.
 
     Attributes
     ----------
@@ -124,8 +125,10 @@ class FactorShelf:
         Factors that were read from the file, and written to it.
     """
 
-    def __init__(self, n_bytes: int | None = None, folder: Path | None = None) -> None:
-        self.n_bytes, self._folder = n_bytes, folder
+    def __init__(
+        self, n_bytes: int | None = None, folder: Path | None = None, dtype: str = "float64"
+    ) -> None:
+        self.n_bytes, self.dtype, self._folder = n_bytes, np.dtype(dtype), folder
         self.n_read = self.n_written = 0
         self._lock = threading.Lock()
         self._places: dict[int, _Place] = {}
@@ -162,14 +165,16 @@ class FactorShelf:
         """
         with self._used():
             self._preferences += preferred
-            place = _Place(factor.values.shape, self._preferences if preferred else 0)
+            values = factor.values.astype(self.dtype, copy=False)
+            order = self._preferences if preferred else 0
+            place = _Place(factor.values.shape, values.nbytes, order)
             self._total += place.n_bytes
             self._largest = max(self._largest, place.n_bytes)
             try:
                 self._make_room(0)  # for what is at hand
-                self._keep(place, factor.values)
+                self._keep(place, values)
                 if place.kept is None:
-                    self._write(place, factor.values)
+                    self._write(place, values)
             except BaseException:
                 self._total -= place.n_bytes
                 raise
@@ -188,7 +193,7 @@ class FactorShelf:
                     self._places[factor.number].preferred = self._preferences
 
     def values(self, number: int) -> Floats:
-        """Return the values of a factor.
+        """Return the values of a factor, in float64.
 
         Raises
         ------
@@ -197,11 +202,11 @@ class FactorShelf:
         """
         with self._used():
             place = self._places[number]
-            if place.kept is not None:
-                return place.kept
-            values = self._read(place)
-            self._keep(place, values)
-            return values
+            values = place.kept
+            if values is None:
+                values = self._read(place)
+                self._keep(place, values)
+        return values.astype(np.float64, copy=False)
 
     @contextmanager
     def leaving(self, n_bytes: int) -> Iterator[None]:
@@ -221,9 +226,11 @@ class FactorShelf:
         if self.n_bytes is None:
             return None
         capacity = max(self.n_bytes - self._reserved, 0)
-        if self._total <= capacity:
-            return capacity
-        return max(capacity - AT_HAND * self._largest, 0)
+        if self.dtype == np.float64:
+            at_hand = AT_HAND * self._largest if self._total > capacity else 0
+        else:
+            at_hand = (2 * AT_HAND + HALF_AT_HAND) * self._largest
+        return max(capacity - at_hand, 0)
 
     @contextmanager
     def _used(self) -> Iterator[None]:
@@ -250,7 +257,7 @@ class FactorShelf:
             finally:
                 self._lock.release()
 
-    def _keep(self, place: _Place, values: Floats) -> None:
+    def _keep(self, place: _Place, values: Floating) -> None:
         """Keep a factor in memory if those that stay leave room for it."""
         if self._make_room(place.n_bytes, place.preferred):
             place.kept, self._kept = values, self._kept + place.n_bytes
@@ -281,7 +288,7 @@ class FactorShelf:
             self._write(place, place.kept)
         place.kept, self._kept = None, self._kept - place.n_bytes
 
-    def _write(self, place: _Place, values: Floats) -> None:
+    def _write(self, place: _Place, values: Floating) -> None:
         offset = self._regions.take(place.n_bytes)
         data = _bytes(values)
         try:
@@ -294,8 +301,8 @@ class FactorShelf:
         place.offset = offset
         self.n_written += 1
 
-    def _read(self, place: _Place) -> Floats:
-        values, done = np.empty(place.shape), 0
+    def _read(self, place: _Place) -> Floating:
+        values, done = np.empty(place.shape, self.dtype), 0
         data = _bytes(values)
         try:
             while done < place.n_bytes and place.offset is not None:
@@ -317,6 +324,6 @@ class FactorShelf:
         return self._file
 
 
-def _bytes(values: Floats) -> memoryview:
+def _bytes(values: Floating) -> memoryview:
     """Return the bytes of an array."""
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data

@@ -272,6 +272,7 @@ def begin_factors(
     threads: int = 1,
     store: FactorStore | None = None,
     folder: Path | None = None,
+    dtype: str = "float64",
 ) -> FactoredKernels:
     """Factorise all kernels of a source as they are, to few columns each.
 
@@ -282,6 +283,8 @@ def begin_factors(
     folder : Path, optional
         Folder of this machine for the factors that memory does not hold, made when it is needed;
         by default that for temporary files.
+    dtype : {"float64", "float32"}
+        Precision to which factors are rounded, that of the store if there is one.
 
     Raises
     ------
@@ -290,7 +293,8 @@ def begin_factors(
     mkldist.errors.OutputError
         If the folder cannot be written.
     """
-    shelf = None if limits.n_bytes is None else FactorShelf(limits.n_bytes, folder)
+    as_they_are = limits.n_bytes is None and dtype == "float64"
+    shelf = None if as_they_are else FactorShelf(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
@@ -336,7 +340,7 @@ def _made(
             number=one.number,
             begun=None if begun is None else begun.factors[one.kernel].in_memory(),
             kept=None if store is None else StoredPieces(store, one.number),
-            dtype="float64" if store is None else store.shape.dtype,
+            dtype="float64" if shelf is None else shelf.dtype.name,
         )
         return factor if shelf is None else shelf.put(factor, preferred=begun is not None)
 

@@ -44,4 +44,5 @@ def factored(
             "Lower rank",
         )
     place = default_directory() if folder is None else Path(folder)
-    return begin_factors(source, limits, seed, threads, folder=place)
+    dtype = "float32" if spec.dtype == "float32" else "float64"
+    return begin_factors(source, limits, seed, threads, folder=place, dtype=dtype)

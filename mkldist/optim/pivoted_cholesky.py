@@ -276,8 +276,9 @@ class _Elimination:
         n = len(diagonal)
         self._between, self._dtype = between, dtype
         self._total, self._left = float(diagonal.sum()), diagonal.copy()
-        rounding = max(EPS * n, float(np.finfo(dtype).eps))
-        self._noise = NOISE * rounding * diagonal
+        of_type = np.finfo(dtype)
+        least = 0.0 if dtype == np.float64 else float(of_type.tiny)
+        self._noise = np.maximum(NOISE * max(EPS * n, float(of_type.eps)) * diagonal, least)
         self._rows, self._pivots = np.empty((room, n)), np.empty(room, dtype=np.intp)
         self._r = 0
 

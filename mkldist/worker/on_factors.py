@@ -36,7 +36,7 @@ def factors_of(
     plan = ref.plan
     limits = limits_of(plan.spec, factors_bytes(plan, memory_limit))
     store, folder = ref.factor_store(), default_directory()
-    return begin_factors(source, limits, plan.seed, threads, store, folder)
+    return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 
 
 def solved_in_turn(factored: FactoredKernels, run: RunPlan, job: Job) -> tuple[Solution, JobTimes]:

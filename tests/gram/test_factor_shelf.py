@@ -123,6 +123,31 @@ def test_memory_is_that_of_the_factors_that_stay_and_two_at_hand(tmp_path, fit):
     assert shelf.kept_bytes == fit * each
 
 
+@pytest.mark.parametrize("fit", [0, 2, 20])
+def test_factors_in_single_precision_take_half_and_are_at_hand_in_double(tmp_path, fit):
+    rank, each = 10 * RANK, 5 * EACH
+    values = [factor(m, rank).values.astype(np.float32).astype(np.float64) for m in range(20)]
+    tracemalloc.start()
+    try:
+        shelf = FactorShelf((fit + 5) * each, tmp_path, "float32")
+        made = (PivotedFactor(one, np.arange(rank), 0.1) for one in values)
+        bank = FactorBank([shelf.put(one) for one in made], shelf=shelf)
+        assert bank.n_bytes == 20 * each
+        before = shelf.n_read
+        tracemalloc.reset_peak()
+        [found] = answer(bank, [Quadratic(np.ones(N))])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert shelf.n_read - before == 20 - fit
+    assert shelf.kept_bytes == fit * each
+    assert shelf.n_written == 20 - fit
+    assert fit * each < peak <= (fit + 5) * each + 20 * 8 * N + each / 4
+    for one, expected, form in zip(bank.factors, values, found, strict=True):
+        assert_array_equal(one.values, expected)
+        assert form == pytest.approx(((expected.T @ np.ones(N)) ** 2).sum(), rel=1e-12)
+
+
 def test_memory_that_is_left_to_others_comes_back(tmp_path):
     shelf, bank = shelved(tmp_path, fit=8)
     assert shelf.holds_all

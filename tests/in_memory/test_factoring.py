@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mkldist
 from mkldist import KernelBank
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.factored_kernels import FactorLimits, least_bytes
 from mkldist.in_memory import factoring
@@ -87,7 +87,6 @@ def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(
         ({"rank": 2.5}, "rank: found 2.5"),
         ({"tolerance": 1.0}, "tolerance: found 1"),
         ({"tolerance": "small"}, 'tolerance: found "small"'),
-        ({"dtype": "float32"}, 'found backend = "factors" and dtype = "float32"'),
         ({"normalisation": "centre"}, 'found backend = "factors" and normalisation = "centre"'),
         ({"backend": "auto", "rank": 5}, 'found rank = 5 and backend = "auto"'),
         ({"backend": "factor"}, '"factors"'),
@@ -128,6 +127,45 @@ def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_
     assert tight.objective == roomy.objective
     assert tight.exact_dual_objective == roomy.exact_dual_objective
     assert_array_equal(tight.coefficients, roomy.coefficients)
+
+
+@pytest.mark.parametrize("method", ["level", "uniform"])
+def test_factors_in_single_precision_take_half_and_solve_as_certified(method):
+    with KernelBank(X, ENTRIES) as kernels:
+        exact = mkldist.solve(method, kernels, Y, C=10.0, tol=1e-6)
+    with KernelBank(X, ENTRIES, backend="factors", dtype="float32", tolerance=1e-9) as bank:
+        solution = mkldist.solve(method, bank, Y, C=10.0, tol=1e-3)
+        factors = bank.factored.factors
+        columns = sum(factor.rank for factor in factors.factors)
+        assert factors.n_bytes == 4 * 80 * columns
+        assert factors.shelf.kept_bytes == 4 * 80 * columns
+        assert "of float32, factors" in repr(bank)
+        found = solution.decision_function(bank.on(X))
+    assert solution.converged
+    assert solution.gap == solution.exact_gap <= 1e-3
+    assert solution.exact_dual_objective <= exact.objective
+    assert solution.objective >= exact.dual_objective
+    np.testing.assert_allclose(found, solution.training_values, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "easymkl", "lp_mkl", "primalmkl"])
+def test_methods_that_need_factors_below_their_kernels_refuse_rounded_ones(method):
+    said = f"{method} on a bank of factors of float32.*level.*dtype = .float64."
+    with (
+        KernelBank(X, ENTRIES, backend="factors", dtype="float32", rank=5) as bank,
+        pytest.raises(SpecError, match=said),
+    ):
+        mkldist.solve(method, bank, Y)
+
+
+def test_kernels_too_large_for_single_precision_are_refused():
+    entries = [{"function": "polynomial", "degrees": [20], "features": ["all"]}]
+    settings = {"backend": "factors", "normalisation": "none", "rank": 3}
+    with KernelBank(1e3 * X, entries, **settings) as bank:
+        assert bank.factored.factors.factors[0].rank > 0
+    with pytest.raises(GramError, match="the largest float32") as raised:
+        KernelBank(1e3 * X, entries, dtype="float32", **settings)
+    assert raised.value.hint == "Scale the features, or choose float64"
 
 
 def test_other_backends_have_no_factors():

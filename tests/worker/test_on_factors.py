@@ -36,6 +36,7 @@ fit = "{fit}"
 repeats = 1
 [[banks]]
 backend = "{backend}"
+dtype = "{dtype}"
 [[banks.kernels]]
 function = "gaussian"
 widths = [0.1, 0.5, 2.0]
@@ -60,7 +61,7 @@ def few(monkeypatch, tmp_path):
 
 
 def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
-    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": ""} | changes
+    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": "", "dtype": "auto"} | changes
     return task_of(TEXT.format(backend=backend, **settings), folder)
 
 
@@ -87,6 +88,21 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert np.abs(values - expected).max() <= 0.1 * np.abs(expected).max()
         assert record.counters["pass_bytes"] > 0
         assert "exact_gap" not in exact[name].extra
+
+
+def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
+    single = task(tmp_path / "single", dtype="float32")
+    found, exact = records(single), records(task(tmp_path / "memory", "memory"))
+    store = single.ref.factor_store()
+    assert store.dtype == np.float32
+    assert store.shape.column_bytes == 4 * 100 * 60
+    for name, record in found.items():
+        assert record.stop_reason == "converged", name
+        assert record.gap == record.extra["exact_gap"] <= 1e-3
+        assert record.extra["exact_dual_objective"] <= exact[name].objective
+        assert record.objective >= exact[name].dual_objective
+    piece = store.read(store.block(8, 0))
+    assert piece.columns.dtype == np.float32
 
 
 def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
