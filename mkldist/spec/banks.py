@@ -60,8 +60,8 @@ class BankSpec(Model):
         "auto",
         description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
         "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64; gaps "
-        "are those of the matrices as stored. Factors are in float64 unless `dtype` is "
-        '`"float32"`, which some methods take; their `exact_gap` is that of the kernels in float64.',
+        "are those of the matrices as stored. Factors are in float64 unless this is "
+        '`"float32"`, which some methods take; their `exact_gap` is to the kernels in float64.',
     )
     backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = Field(
         "auto",
