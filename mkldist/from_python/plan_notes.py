@@ -8,6 +8,7 @@ from mkldist.counted import counted
 from mkldist.forecast.rates import stored_rates
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
+from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import Plan
 from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory
@@ -56,9 +57,11 @@ def factor_lines(plan: Plan) -> list[str]:
     largest = max(banks, key=certificate_bytes)
     certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
     built = of_byte * largest.n_bytes
+    in_memory = factors_bytes(largest, parse_memory(plan.spec.memory))
+    held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""
     return [
-        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first, built by "
-        f"{counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
+        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first{held}, "
+        f"built by {counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
         f"           a pass over the kernels for each certificate computes at most "
         f"{readable_bytes(round(certified))}, in about "
         f"{of_byte * certified:.2g} s",

@@ -6,23 +6,32 @@ upper bound of that over the kernels themselves.  Memory and passes grow with n 
 
 A narrow kernel is near its diagonal, which no thin factor has.  A bank that is given the diagonals
 of the kernels adds what the factors lack of them, or a multiple: ``G G' + w diag(K - G G')``.  It
-then lies neither below nor above the kernel.
+then lies neither below nor above the kernel.  Nor does one whose factors are rounded to float32.
+
+Memory need not hold all factors (:mod:`mkldist.gram.factor_shelf`): every answer takes them one
+after the other, and those of an operator come again whenever it multiplies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
+from mkldist.errors import GramError
 from mkldist.gram.bank import Answer, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
+from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, check_finite
-from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.optim.pivoted_cholesky import KeptPieces, PivotedFactor, pivoted_cholesky
+from mkldist.optim.factored_matrix import FactoredMatrix, Thin, values_of
+from mkldist.optim.pivoted_cholesky import (
+    KeptPieces,
+    PivotedFactor,
+    ThinFactor,
+    pivoted_cholesky,
+)
 
 
 class FactorBank(Bank):
@@ -34,49 +43,66 @@ class FactorBank(Bank):
 
     Parameters
     ----------
-    factors : sequence of PivotedFactor
+    factors : sequence of ThinFactor
         The M factors, each of n rows.
     exact : (M, n) float64, optional
         Diagonals of the kernels, of which what the factors lack is added to them.
     times : (M,) float64, optional
         Factors w by which that is multiplied; by default 1.
+    shelf : FactorShelf, optional
+        Who has the values of factors that are not in memory, and is told which are in use.
     """
 
     def __init__(
         self,
-        factors: Sequence[PivotedFactor],
+        factors: Sequence[ThinFactor],
         exact: Floats | None = None,
         times: Floats | None = None,
+        shelf: FactorShelf | None = None,
     ) -> None:
-        layout = TileLayout.for_points(len(factors[0].values))
+        layout = TileLayout.for_points(len(factors[0].diagonal))
         super().__init__(len(factors), layout, np.dtype(np.float64))
         self.factors = tuple(factors)
-        self._diagonals = np.stack([_diagonal(factor) for factor in factors])
+        self.shelf = shelf
         self.exact = exact
         self.times = np.ones(len(factors)) if times is None else times
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all factors."""
-        return sum(factor.values.nbytes for factor in self.factors)
+        """Bytes of all factors, in memory or not."""
+        columns = sum(factor.rank for factor in self.factors)
+        return self.kept_type.itemsize * self.n_points * columns
+
+    @property
+    def kept_type(self) -> np.dtype[np.floating]:
+        """Type in which factors are kept: float64, or float32 where they are rounded."""
+        return np.dtype(np.float64) if self.shelf is None else self.shelf.dtype
+
+    @property
+    def lies_below(self) -> bool:
+        """True if ``G G' <= K`` holds, but for rounding to float64."""
+        return self.exact is None and self.kept_type == np.float64
 
     def select(self, kernels: Ints) -> FactorBank:
         """Return a bank of some kernels, in any order, that shares their factors."""
         exact = None if self.exact is None else self.exact[kernels]
         factors = [self.factors[kernel] for kernel in kernels.tolist()]
-        return FactorBank(factors, exact, self.times[kernels])
+        return FactorBank(factors, exact, self.times[kernels], self.shelf)
+
+    def copy(self) -> FactorBank:
+        """Return a bank of the same factors, of which others may take the place."""
+        return FactorBank(self.factors, self.exact, self.times, self.shelf)
 
     def on(self, points: Ints) -> FactorBank:
         """Return a bank of the same kernels between some of the points."""
         exact = None if self.exact is None else self.exact[:, points]
-        factors = [replace(one, values=one.values[points]) for one in self.factors]
+        factors = [_Rows(factor, points) for factor in self.factors]
         return FactorBank(factors, exact, self.times)
 
-    def put(self, kernel: int, factor: PivotedFactor) -> None:
+    def put(self, kernel: int, factor: ThinFactor) -> None:
         """Replace the factor of a kernel by another of it."""
         before, after = self.factors[:kernel], self.factors[kernel + 1 :]
         self.factors = (*before, factor, *after)
-        self._diagonals[kernel] = _diagonal(factor)
 
     def own_answer(self, request: Request) -> Answer | None:
         """Answer a request by thin products; return None for one that needs entries."""
@@ -113,9 +139,9 @@ class FactorBank(Bank):
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Return the diagonals, which are kept."""
-        found = self._diagonals
+        found = np.stack([factor.diagonal for factor in self.factors])
         if self.exact is not None:
-            found = found + np.stack([self._rest(kernel) for kernel in range(self.n_kernels)])
+            found += np.stack([self._rest(kernel) for kernel in range(self.n_kernels)])
         yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), found)
 
     def forms_of_rests(self, vectors: Floats) -> Floats:
@@ -141,6 +167,7 @@ class FactorBank(Bank):
 
     def _products(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``G_m (G_m'v)``."""
+        self._prefer(kernels)
         found = np.empty((len(kernels), *vectors.shape))
         for product, kernel in zip(found, kernels.tolist(), strict=True):
             values = self.factors[kernel].values
@@ -153,20 +180,27 @@ class FactorBank(Bank):
         """Return the operator of a combination, of its kernels of non-zero weight."""
         kept = np.flatnonzero(weights)
         chosen = kept if kernels is None else kernels[kept]
-        factors = [self.factors[kernel].values for kernel in chosen.tolist()]
+        self._prefer(chosen)
+        factors = [self.factors[kernel].thin for kernel in chosen.tolist()]
         ridge: float | Floats = 0.0
         if self.exact is not None:
             rests = (self._rest(kernel) for kernel in chosen.tolist())
             none = np.zeros(self.n_points)
             ridge = sum((w * r for w, r in zip(weights[kept], rests, strict=True)), none)
-        own = self._diagonals[chosen]
-        return FactoredMatrix(weights[kept], factors, own, self.n_points, ridge)
+        own = [self.factors[kernel].diagonal for kernel in chosen.tolist()]
+        diagonals = np.array(own).reshape(len(chosen), self.n_points)
+        return FactoredMatrix(weights[kept], factors, diagonals, self.n_points, ridge)
+
+    def _prefer(self, kernels: Ints) -> None:
+        """Let the factors of some kernels stay in memory: solvers come back to them."""
+        if self.shelf is not None:
+            self.shelf.prefer([self.factors[kernel] for kernel in kernels.tolist()])
 
     def _rest(self, kernel: int) -> Floats:
         """Return what is added to the diagonal of the product of a factor, (n,)."""
         if self.exact is None:
             return np.zeros(self.n_points)
-        lacking = np.maximum(self.exact[kernel] - self._diagonals[kernel], 0.0)
+        lacking = np.maximum(self.exact[kernel] - self.factors[kernel].diagonal, 0.0)
         return np.asarray(self.times[kernel] * lacking)
 
     def _entries(self, kernels: Ints, entries: slice) -> Floating:
@@ -185,10 +219,29 @@ class FactorBank(Bank):
         return values.reshape(len(kernels), -1)
 
 
-def _diagonal(factor: PivotedFactor) -> Floats:
-    """Return the diagonal of ``G G'``, (n,)."""
-    found: Floats = np.einsum("nr,nr->n", factor.values, factor.values)
-    return found
+class _Rows:
+    """A factor on some of the points: a :class:`~mkldist.optim.pivoted_cholesky.ThinFactor`.
+
+    Its rows of pivots are not triangular, so that it has no coefficients of pivots.
+    """
+
+    def __init__(self, factor: ThinFactor, points: Ints) -> None:
+        self.thin = factor.on(points)
+        self.pivots, self.left, self.rank = factor.pivots, factor.left, factor.rank
+        self.diagonal = factor.diagonal[points]
+
+    @property
+    def values(self) -> Floats:
+        return values_of(self.thin)
+
+    def in_memory(self) -> PivotedFactor:
+        return PivotedFactor(self.values, self.pivots, self.left)
+
+    def on(self, points: Ints) -> Thin:
+        return self.values[points]
+
+    def on_pivots(self, coefficients: Floats) -> Floats:
+        raise ValueError("found a factor on some of the points; expected one on all")
 
 
 def factorised(
@@ -228,7 +281,7 @@ def factorised(
     Raises
     ------
     mkldist.errors.GramError
-        If the kernel has values that are not finite.
+        If the kernel has values that are not finite, or too large for `dtype`.
     """
 
     def between(rows: Ints, columns: Ints | slice) -> Floats:
@@ -238,6 +291,14 @@ def factorised(
 
     diagonal = source.diagonals(slice(kernel, kernel + 1))
     check_finite(diagonal, kernel, source)
+    largest = float(np.sqrt(diagonal.max(initial=0.0)))  # of the factor
+    if largest > float(np.finfo(dtype).max):
+        raise GramError(
+            source.name(kernel),
+            f"a diagonal of up to {largest**2:.2g}",
+            f"entries of a factor of at most {np.finfo(dtype).max:.2g}, the largest {dtype}",
+            "Scale the features, or choose float64",
+        )
     return pivoted_cholesky(
         diagonal[0],
         between,

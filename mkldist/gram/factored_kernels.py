@@ -6,10 +6,11 @@ need more: only the factors of these go on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from mkldist.gram.bank import PassCounter
 from mkldist.gram.expansions import expansion
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
+from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.point_bank import PointBank
 from mkldist.gram.point_products import PointProducts
@@ -28,13 +30,14 @@ from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import BankSource
 from mkldist.gram.view import BankView, answer_views, make_views
-from mkldist.optim.pivoted_cholesky import PIECE, PivotedFactor, factor_bytes
+from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 
 if TYPE_CHECKING:
     from mkldist.spec.banks import BankSpec
 
 FIRST_RANK = 100  # columns of a factor before any solution asks for more
 TOLERANCE = 1e-3
+IN_MAKING = 3  # times the memory of a factor in the making, with that which it replaces
 PASS_VALUES = 2e12  # about an hour of one processor
 
 
@@ -49,7 +52,7 @@ class FactorLimits:
     tolerance : float
         Share of a kernel's trace that its factor may lack before any solution asks for more.
     n_bytes : int, optional
-        Most bytes of all factors; None without a limit.
+        Most bytes of factors in memory; None without a limit.  The others lie in a file.
     pass_values : float
         Most kernel values that a pass over all kernels may compute for a certificate; where there
         are more, the certificate takes a sample.
@@ -75,9 +78,9 @@ def limits_of(spec: BankSpec, n_bytes: int | None = None) -> FactorLimits:
     return FactorLimits(spec.rank, tolerance, n_bytes)
 
 
-def first_bytes(n_kernels: int, n_points: int, limits: FactorLimits, threads: int) -> int:
-    """Return the bytes that the first factors of all kernels may take, and those in the making."""
-    return (n_kernels + threads) * factor_bytes(n_points, limits.first(n_points))
+def least_bytes(n_points: int, limits: FactorLimits) -> int:
+    """Return the bytes in which the first factor of a kernel can be made, on one thread."""
+    return factor_bytes(n_points, IN_MAKING * limits.first(n_points) + 2 * PIECE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +175,7 @@ class FactoredKernels:
 
     def copy(self) -> FactoredKernels:
         """Return the same kernels and factors, which grow by themselves."""
-        own = self.factors
-        return replace(self, factors=FactorBank(own.factors, own.exact, own.times))
+        return replace(self, factors=self.factors.copy())
 
     def with_diagonals(self, times: Floats) -> FactoredKernels:
         """Return the same kernels, with factors to which what they lack of diagonals is added.
@@ -186,7 +188,8 @@ class FactoredKernels:
         exact = self.factors.exact
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))
-        return replace(self, factors=FactorBank(self.factors.factors, exact, times))
+        own = self.factors
+        return replace(self, factors=FactorBank(own.factors, exact, times, own.shelf))
 
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
         """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
@@ -229,15 +232,15 @@ class FactoredKernels:
         ranks : mapping of int to int
             Columns that the factors of some kernels are to have.
         """
-        n, bank = self.source.n_points, self.factors
-        before = [factor.rank for factor in bank.factors]
-        most = self.limits.most(n)
-        allowed = self._within_memory({m: min(rank, most) for m, rank in ranks.items()})
+        bank, before = self.factors, [factor.rank for factor in self.factors.factors]
+        most = min(self.limits.most(self.source.n_points), self._most_in_memory)
         numbers = self.numbers.tolist()
         longer = [
-            _Wanted(m, numbers[m], rank, 0.0) for m, rank in allowed.items() if rank > before[m]
+            _Wanted(m, numbers[m], min(rank, most), 0.0)
+            for m, rank in ranks.items()
+            if min(rank, most) > before[m]
         ]
-        made = _made(self.source, longer, self.seed, self.threads, self.store, bank)
+        made = _made(self.source, longer, self.seed, self.threads, self.store, bank.shelf, bank)
         for wanted, factor in zip(longer, made, strict=True):
             bank.put(wanted.kernel, factor)  # which gives the memory of the shorter one back
         return [one.kernel for one in longer if bank.factors[one.kernel].rank > before[one.kernel]]
@@ -247,25 +250,19 @@ class FactoredKernels:
 
         It is ``"rank"`` or ``"memory"``, or ``"rounding"`` where a factor is its kernel already.
         """
-        ranks = {m: self.factors.factors[m].rank for m in kernels}
-        if min(ranks.values()) >= self.limits.most(self.source.n_points):
+        least = min(self.factors.factors[m].rank for m in kernels)
+        if least >= self.limits.most(self.source.n_points):
             return "rank"
-        allowed = self._within_memory({m: rank + 1 for m, rank in ranks.items()})
-        return "memory" if all(allowed[m] <= rank for m, rank in ranks.items()) else "rounding"
+        return "memory" if least >= self._most_in_memory else "rounding"
 
-    def _within_memory(self, ranks: Mapping[int, int]) -> dict[int, int]:
-        """Return ranks that are lowered in equal shares where memory does not hold the columns."""
-        column, factors = factor_bytes(self.source.n_points, 1), self.factors.factors
-        more = {m: max(rank - factors[m].rank, 0) for m, rank in ranks.items()}
-        total = sum(more.values())
-        if self.limits.n_bytes is None or not total:
-            return dict(ranks)
-        # A factor is made in twice its memory, beside the one that it replaces.
-        making = 2 * self.threads
-        beside = making * (max(factors[m].rank for m in ranks) + (self.store is not None) * PIECE)
-        room = self.limits.n_bytes // column - self.factors.n_bytes // column - beside
-        share = min(1.0, max(room, 0) / (total + making * max(more.values())))
-        return {m: factors[m].rank + math.floor(share * columns) for m, columns in more.items()}
+    @property
+    def _most_in_memory(self) -> int:
+        """Most columns of a factor that memory holds while it is made."""
+        n = self.source.n_points
+        if self.limits.n_bytes is None:
+            return n
+        columns = self.limits.n_bytes // factor_bytes(n, 1) - 2 * PIECE * (self.store is not None)
+        return max(columns, 0) // IN_MAKING
 
 
 def begin_factors(
@@ -274,6 +271,8 @@ def begin_factors(
     seed: int = 0,
     threads: int = 1,
     store: FactorStore | None = None,
+    folder: Path | None = None,
+    dtype: str = "float64",
 ) -> FactoredKernels:
     """Factorise all kernels of a source as they are, to few columns each.
 
@@ -281,16 +280,26 @@ def begin_factors(
     ----------
     source, limits, seed, threads, store
         See :class:`FactoredKernels`.
+    folder : Path, optional
+        Folder of this machine for the factors that memory does not hold, made when it is needed;
+        by default that for temporary files.
+    dtype : {"float64", "float32"}
+        Precision to which factors are rounded, that of the store if there is one.
 
     Raises
     ------
     mkldist.errors.GramError
         If a kernel has values that are not finite.
+    mkldist.errors.OutputError
+        If the folder cannot be written.
     """
+    as_they_are = limits.n_bytes is None and dtype == "float64"
+    shelf = None if as_they_are else FactorShelf(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
-    factors = FactorBank(list(_made(source, wanted, seed, threads, store)))
+    made = list(_made(source, wanted, seed, threads, store, shelf))
+    factors = FactorBank(made, shelf=shelf)
     scale = np.ones(source.n_kernels)
     return FactoredKernels(source, scale, factors, limits, numbers, seed, threads, store)
 
@@ -313,28 +322,37 @@ def _made(
     seed: int,
     threads: int,
     store: FactorStore | None,
+    shelf: FactorShelf | None,
     begun: FactorBank | None = None,
-) -> Iterator[PivotedFactor]:
-    """Make factors in order, or take them from the store, as many at once as there are threads.
+) -> Iterator[ThinFactor]:
+    """Make factors in order, or take them from the store, several at once as memory allows.
 
     Those that are begun go on.
     """
 
-    def work(one: _Wanted) -> PivotedFactor:
-        return factorised(
+    def work(one: _Wanted) -> ThinFactor:
+        factor = factorised(
             source,
             one.kernel,
             rank=one.rank,
             seed=seed,
             tolerance=one.tolerance,
             number=one.number,
-            begun=None if begun is None else begun.factors[one.kernel],
+            begun=None if begun is None else begun.factors[one.kernel].in_memory(),
             kept=None if store is None else StoredPieces(store, one.number),
-            dtype="float64" if store is None else store.shape.dtype,
+            dtype="float64" if shelf is None else shelf.dtype.name,
         )
+        return factor if shelf is None else shelf.put(factor, preferred=begun is not None)
 
+    leaving: AbstractContextManager[None] = nullcontext()
+    if shelf is not None and shelf.n_bytes is not None:
+        rank = max((one.rank for one in wanted), default=0)
+        each = factor_bytes(source.n_points, IN_MAKING * rank + 2 * PIECE * (store is not None))
+        threads = max(1, min(threads, shelf.n_bytes // max(each, 1)))
+        leaving = shelf.leaving(threads * each)
     with (
         single_threaded(),
+        leaving,
         ThreadPoolExecutor(threads, thread_name_prefix="mkldist-factors") as pool,
     ):
         yield from pool.map(work, wanted)

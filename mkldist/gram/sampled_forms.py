@@ -85,7 +85,7 @@ def sampled_forms(
         of_group[...] = _pairs(part, points, weighted) * (n_drawn / (n_drawn - 1.0))
     errors = found.std(axis=0, ddof=1) / np.sqrt(GROUPS)
     lacking = own + found.mean(axis=0)
-    below = kernels.factors.exact is None  # the factors lie below the kernels
+    below = kernels.factors.lies_below
     return SampledForms(np.maximum(lacking, 0.0) if below else lacking, errors)
 
 

@@ -75,6 +75,7 @@ def check_method(
     folds: int = 0,
     grouped: bool = False,
     in_memory: int | None = None,
+    rounded: bool = False,
 ) -> None:
     """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
@@ -97,6 +98,8 @@ def check_method(
     in_memory : int, optional
         Points up to which memory would hold matrices, of a bank that has thin factors of the
         kernels; None for other banks.
+    rounded : bool
+        True if these factors are rounded to float32.
 
     Raises
     ------
@@ -113,6 +116,7 @@ def check_method(
         weighted=weighted,
         grouped=grouped,
         factors=in_memory is not None,
+        rounded=rounded,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
         smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
@@ -140,6 +144,10 @@ def check_method(
             found += f"this machine's memory holds up to {in_memory:,} points"
             others = _others(refusal, ProblemFacts(factors=True))
             raise SpecError("method", found, others, "Or make the bank with another backend")
+        case Part.ROUNDED:
+            found = f"{method.name} on a bank of factors of float32, but it {refusal.reason}"
+            others = _others(refusal, ProblemFacts(factors=True, rounded=True))
+            raise SpecError("method", found, others, f"Or make the bank with {refusal.expected}")
         case Part.LABELS:
             raise _refused_labels(columns, target, refusal)
 

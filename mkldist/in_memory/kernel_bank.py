@@ -14,6 +14,7 @@ from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
@@ -68,7 +69,7 @@ class KernelBank:
         points, keeps of each kernel a thin factor G with ``G G' <= K``.  Some methods solve on
         these, which go on until :attr:`mkldist.Solution.exact_gap` reaches `tol`.
     dtype : {"auto", "float32", "float64"}
-        Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
+        Precision of stored kernels or factors; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
         Names for groups of features, which ``features`` of a kernel may use.
     views : mapping of str to list of str or int, optional
@@ -86,10 +87,12 @@ class KernelBank:
     folder : str or Path, optional
         Folder for the files of ``"mmap"`` and ``"stream"``; the same kernels on the same points
         are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
-        of a ``with`` block, or with the last bank that uses it.
+        of a ``with`` block, or with the last bank that uses it.  Factors that memory does not hold
+        lie in a file without a name there, by default in the node cache.
     rank : int, optional
-        Most columns of a factor; by default half of this machine's memory is the only limit.
-        Factors begin with 100, and those that a solution is found to lack go on.
+        Most columns of a factor; by default as many as can be made in half of this machine's
+        memory, which the factors share.  Factors begin with 100, and those that a solution is found
+        to lack go on.
     tolerance : float, optional
         Share of a kernel's trace with which a factor ends before, by default 0.001.
     device : str
@@ -213,7 +216,8 @@ class KernelBank:
         content, bank = self._content, self.view.bank
         size = "computed in every pass"
         if not isinstance(bank, RecomputedBank):
-            size = f"{bank.n_bytes / 2**20:.1f} MiB of {bank.dtype.name}, {content.backend}"
+            dtype = bank.kept_type if isinstance(bank, FactorBank) else bank.dtype
+            size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {content.backend}"
         return (
             f"<KernelBank: {counted(len(self), 'kernel')} on {counted(self.n_points, 'point')}, "
             f"{size}, normalisation {content.normalisation}>"
@@ -280,6 +284,11 @@ class KernelBank:
     def factored(self) -> FactoredKernels | None:
         """The kernels beside their factors, of a bank of factors; None for other banks."""
         return self._content.factored
+
+    @property
+    def has_rounded_factors(self) -> bool:
+        """True for a bank of factors in float32."""
+        return self.factored is not None and self.factored.factors.kept_type == np.float32
 
     @property
     def kernels(self) -> pd.DataFrame:

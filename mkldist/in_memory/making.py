@@ -109,7 +109,7 @@ def bank_of_features(
     origin = _origin(features, kernels, dataset, cosine)
     source = on_device(origin.source, spec.device, "device")
     if spec.backend == FACTORS:
-        return _factored(origin, source, keeping, spec, seed)
+        return _factored(origin, source, keeping, spec, seed, folder)
     size = BankSize(len(kernels), features.n_points, keeping.stored_type)
     kept = backend_for(keeping.backend, size, "recompute")
     if kept == "memory":
@@ -141,11 +141,12 @@ def _factored(
     keeping: Keeping,
     spec: BankSpec,
     seed: int,
+    folder: str | Path | None,
 ) -> BankContent:
     """Return a bank of thin factors, with the normalisation that the kernels themselves have."""
     from mkldist.in_memory.factoring import factored
 
-    made = factored(source, spec, seed)
+    made = factored(source, spec, seed, folder)
     [view] = made.views([None], _but_cosine(keeping))
     made = replace(made, scale=view.scale)
     return BankContent(made.view, origin, spec.backend, str(keeping), factored=made)

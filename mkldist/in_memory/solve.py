@@ -239,6 +239,7 @@ class _Instance:
             folds=settings.chosen_folds,
             grouped=given.groups is not None,
             in_memory=_fitting(method, settings, grams) if isinstance(grams, KernelBank) else None,
+            rounded=isinstance(grams, KernelBank) and grams.has_rounded_factors,
         )
         if len(labels) != n_points:
             raise GramError(

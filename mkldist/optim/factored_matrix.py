@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,61 @@ from mkldist.arrays import Floats, Ints
 from mkldist.optim.symmetric_operator import SymmetricOperator
 
 FEW_POINTS = 1000  # of an operator that may be multiplied out
+SIDE_BY_SIDE = 4000  # columns of factors that are multiplied out at once
+
+
+class Elsewhere(Protocol):
+    """A thin factor whose values may have to be read whenever they are asked for."""
+
+    @property
+    def values(self) -> Floats:
+        """The factor, (n, r)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def on(self, points: Ints) -> Thin:
+        """Return the rows of some points."""
+
+
+Thin: TypeAlias = Floats | Elsewhere
+"""A thin factor (n, r), or who has it."""
+
+
+def values_of(factor: Thin) -> Floats:
+    """Return a thin factor, in memory as long as somebody has what is returned."""
+    return factor if isinstance(factor, np.ndarray) else factor.values
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOf:
+    """Some rows of a thin factor that is elsewhere.
+
+    Parameters
+    ----------
+    factor : Elsewhere
+        The factor.
+    points : (q,) intp
+        The rows.
+    """
+
+    factor: Elsewhere
+    points: Ints
+
+    @property
+    def values(self) -> Floats:
+        """The rows, (q, r)."""
+        return self.factor.values[self.points]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.points), self.factor.shape[1]
+
+    def on(self, points: Ints) -> Thin:
+        """Return some of the rows."""
+        return RowsOf(self.factor, self.points[points])
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +75,14 @@ class FactoredMatrix(SymmetricOperator):
     """The operator ``K = sum_s w_s G_s G_s' + ridge I``; sums of such operators are such ones.
 
     A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
-    their owner, so that a sum takes no memory of its own.
+    their owner, so that a sum takes no memory of its own.  Those that are elsewhere are asked for
+    one after the other.
 
     Parameters
     ----------
     weights : (S,) float64
         Weights w; none is negative where K is to be positive semi-definite.
-    factors : sequence of (n, r_s) float64
+    factors : sequence of (n, r_s) float64, or who has them
         The factors G.
     diagonals : (S, n) float64
         Diagonals of ``G_s G_s'``.
@@ -37,7 +93,7 @@ class FactoredMatrix(SymmetricOperator):
     """
 
     weights: Floats
-    factors: Sequence[Floats]
+    factors: Sequence[Thin]
     diagonals: Floats
     n_points: int
     ridge: float | Floats = 0.0
@@ -56,7 +112,7 @@ class FactoredMatrix(SymmetricOperator):
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""
         total: Floats = (self.ridge * vectors.T).T
-        for weight, factor in zip(self.weights, self.factors, strict=True):
+        for weight, factor in zip(self.weights, map(values_of, self.factors), strict=True):
             total += factor @ (weight * (factor.T @ vectors))
         return total
 
@@ -64,7 +120,7 @@ class FactoredMatrix(SymmetricOperator):
         """Return the operator on some points, in rows of the factors of its own."""
         return replace(
             self,
-            factors=[factor[points] for factor in self.factors],
+            factors=[_rows(factor, points) for factor in self.factors],
             diagonals=self.diagonals[:, points],
             n_points=len(points),
             ridge=self.ridge[points] if isinstance(self.ridge, np.ndarray) else self.ridge,
@@ -75,18 +131,28 @@ class FactoredMatrix(SymmetricOperator):
         total = np.diag(np.broadcast_to(self.ridge, self.n_points)[points])
         for sign in (1.0, -1.0):
             own = np.flatnonzero(np.sign(self.weights) == sign).tolist()
-            if own:  # side by side: each product would write all entries
-                rows = [self.factors[s][points] for s in own]
-                for part, s in zip(rows, own, strict=True):
-                    part *= math.sqrt(abs(self.weights[s]))
-                columns = np.concatenate(rows, axis=1)
+            for columns in self._side_by_side(own, points):  # each product writes all entries
                 total += sign * (columns @ columns.T)
         return total
+
+    def _side_by_side(self, chosen: Sequence[int], points: Ints) -> Iterator[Floats]:
+        """Yield rows of some factors times the roots of their weights, (q, c), many columns each.
+
+        The columns of a factor stay together.
+        """
+        ends = np.cumsum([self.factors[s].shape[1] for s in chosen], dtype=np.intp)
+        group = ends // SIDE_BY_SIDE
+        for number in np.unique(group).tolist():
+            members = [chosen[i] for i in np.flatnonzero(group == number).tolist()]
+            rows = [_rows_of(self.factors[s], points) for s in members]
+            for part, s in zip(rows, members, strict=True):
+                part *= math.sqrt(abs(self.weights[s]))
+            yield np.concatenate(rows, axis=1)
 
     def plus(self, step: float, other: FactoredMatrix) -> FactoredMatrix:
         """Return ``K + step other``; a factor that both have, the same array, is kept once."""
         weights: dict[int, float] = {}
-        parts: dict[int, tuple[Floats, Floats]] = {}
+        parts: dict[int, tuple[Thin, Floats]] = {}
         for scale, K in ((1.0, self), (step, other)):
             for weight, factor, diagonal in zip(K.weights, K.factors, K.diagonals, strict=True):
                 weights[id(factor)] = weights.get(id(factor), 0.0) + scale * float(weight)
@@ -150,18 +216,29 @@ def centred_inner(K: FactoredMatrix, L: FactoredMatrix) -> float:
     total, n = 0.0, K.n_points
     ridges = [np.broadcast_to(one.ridge, n) for one in (K, L)]
     for (one, ridge), of_other in zip(((K, ridges[1]), (L, ridges[0])), (L, None), strict=True):
-        for weight, factor in zip(one.weights, one.factors, strict=True):
+        for weight, factor in zip(one.weights, map(values_of, one.factors), strict=True):
             centred = factor - factor.mean(axis=0)
             total += float(weight) * float(np.einsum("nr,nr,n->", centred, centred, ridge))
             for other, thin in zip(*_parts(of_other), strict=True):
-                total += float(weight * other) * float(np.linalg.norm(centred.T @ thin)) ** 2
+                inner = centred.T @ values_of(thin)
+                total += float(weight * other) * float(np.linalg.norm(inner)) ** 2
     both = float(ridges[0] @ ridges[1]) * (1.0 - 2.0 / n)
     return total + both + float(ridges[0].sum() * ridges[1].sum()) / n**2
 
 
-def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Floats]]:
+def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Thin]]:
     """Return the weights and factors of an operator; nothing of None."""
     return ((), ()) if K is None else (K.weights.tolist(), K.factors)
+
+
+def _rows(factor: Thin, points: Ints) -> Thin:
+    """Return some rows of a factor, or who has them."""
+    return factor[points] if isinstance(factor, np.ndarray) else factor.on(points)
+
+
+def _rows_of(factor: Thin, points: Ints) -> Floats:
+    """Return some rows of a factor, a copy."""
+    return values_of(factor)[points]
 
 
 def diagonal_of(K: Floats | SymmetricOperator) -> Floats:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Protocol
 
@@ -35,6 +36,7 @@ import numpy.typing as npt
 import scipy
 
 from mkldist.arrays import Floats, Ints
+from mkldist.optim.factored_matrix import Thin
 
 PIECE = 100  # columns of a piece
 PROPOSALS = 100  # pivots proposed at once
@@ -43,6 +45,46 @@ EPS = float(np.finfo(np.float64).eps)
 
 Between = Callable[[Ints, Ints | slice], Floats]
 """Function that returns the (p, q) entries of K in some rows and columns."""
+
+
+class ThinFactor(Protocol):
+    """Thin factor of a matrix, of which the values may be elsewhere until they are asked for.
+
+    See :class:`PivotedFactor`.
+    """
+
+    @property
+    def values(self) -> Floats:
+        """The factor G, (n, r)."""
+
+    @property
+    def pivots(self) -> Ints:
+        """The pivots in order, (r,)."""
+
+    @property
+    def left(self) -> float:
+        """Share of the trace that the factor lacks."""
+
+    @property
+    def rank(self) -> int:
+        """Number r of columns."""
+
+    @property
+    def diagonal(self) -> Floats:
+        """Diagonal of ``G G'``, (n,)."""
+
+    @property
+    def thin(self) -> Thin:
+        """The factor as a part of an operator."""
+
+    def on(self, points: Ints) -> Thin:
+        """Return the rows of some points."""
+
+    def in_memory(self) -> PivotedFactor:
+        """Return the factor with its values."""
+
+    def on_pivots(self, coefficients: Floats) -> Floats:
+        """See :meth:`PivotedFactor.on_pivots`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +109,25 @@ class PivotedFactor:
     def rank(self) -> int:
         """Number r of columns."""
         return len(self.pivots)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """Diagonal of ``G G'``, (n,)."""
+        found: Floats = np.einsum("nr,nr->n", self.values, self.values)
+        return found
+
+    @property
+    def thin(self) -> Thin:
+        """The factor as a part of an operator."""
+        return self.values
+
+    def on(self, points: Ints) -> Thin:
+        """Return the rows of some points, a copy."""
+        return self.values[points]
+
+    def in_memory(self) -> PivotedFactor:
+        """Return the factor itself."""
+        return self
 
     def on_pivots(self, coefficients: Floats) -> Floats:
         """Return coefficients of pivots alone that have the same product with K, (n, ...).
@@ -215,8 +276,9 @@ class _Elimination:
         n = len(diagonal)
         self._between, self._dtype = between, dtype
         self._total, self._left = float(diagonal.sum()), diagonal.copy()
-        rounding = max(EPS * n, float(np.finfo(dtype).eps))
-        self._noise = NOISE * rounding * diagonal
+        of_type = np.finfo(dtype)
+        least = 0.0 if dtype == np.float64 else float(of_type.tiny)
+        self._noise = np.maximum(NOISE * max(EPS * n, float(of_type.eps)) * diagonal, least)
         self._rows, self._pivots = np.empty((room, n)), np.empty(room, dtype=np.intp)
         self._r = 0
 

@@ -23,6 +23,7 @@ import numpy as np
 import scipy
 
 from mkldist.arrays import Floats
+from mkldist.optim.factored_matrix import Thin, values_of
 
 COLUMNS = 600  # most columns of the preconditioner
 TINY = float(np.finfo(np.float64).tiny)
@@ -38,7 +39,7 @@ class ThinSystem:
         The diagonal D, positive.
     weights : (S,) float64
         Weights w, non-negative.
-    factors : sequence of (n, r_s) float64
+    factors : sequence of (n, r_s) float64, or who has them
         Factors G.
 
     Attributes
@@ -47,7 +48,7 @@ class ThinSystem:
         Conjugate gradient steps of all solutions.
     """
 
-    def __init__(self, diagonal: Floats, weights: Floats, factors: Sequence[Floats]) -> None:
+    def __init__(self, diagonal: Floats, weights: Floats, factors: Sequence[Thin]) -> None:
         self._diagonal, self._weights, self._factors = diagonal, weights, factors
         self._root = 1.0 / np.sqrt(diagonal)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -62,7 +63,7 @@ class ThinSystem:
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``H v`` for (n,) or (n, R) vectors."""
         total: Floats = (self._diagonal * vectors.T).T
-        for weight, factor in zip(self._weights, self._factors, strict=True):
+        for weight, factor in zip(self._weights, map(values_of, self._factors), strict=True):
             total += factor @ (weight * (factor.T @ vectors))
         return total
 
@@ -122,15 +123,16 @@ class ThinSystem:
         inverse = self._root**2
         masses = [
             weight * np.einsum("nr,nr,n->r", factor, factor, inverse)
-            for weight, factor in zip(self._weights, self._factors, strict=True)
+            for weight, factor in zip(self._weights, map(values_of, self._factors), strict=True)
         ]
         every = np.concatenate([np.empty(0), *masses])
         heavy = every >= TINY
         heavy[np.argsort(-every, kind="stable")[COLUMNS:]] = False  # of equal ones too
         places = np.split(heavy, np.cumsum([len(mass) for mass in masses])[:-1])
         kept = [
-            (np.sqrt(weight) * self._root)[:, None] * factor[:, place]
+            (np.sqrt(weight) * self._root)[:, None] * values_of(factor)[:, place]
             for weight, factor, place in zip(self._weights, self._factors, places, strict=False)
+            if place.any()
         ]
         scaled = np.concatenate([np.empty((len(self._root), 0)), *kept], axis=1)
         unit = self._root / np.linalg.norm(self._root)

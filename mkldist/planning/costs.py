@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from mkldist.gram.factored_kernels import least_bytes, limits_of
 from mkldist.gram.normalisation import takes_pass
 from mkldist.gram.shards import block_bytes
 from mkldist.memory import (
@@ -24,7 +25,6 @@ from mkldist.memory import (
 from mkldist.methods.registry import METHODS
 from mkldist.optim.block_ascent import LARGEST
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
-from mkldist.spec.banks import FACTORS
 from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code
@@ -85,7 +85,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     """Return the bytes that a worker needs at least.
 
     Each task holds one solver, and a buffer of blocks; with ``backend = "memory"`` the whole bank,
-    with ``"sharded"`` a part of some kernels.
+    with ``"sharded"`` a part of some kernels, with ``"factors"`` a factor in the making.
 
     Parameters
     ----------
@@ -109,8 +109,10 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
 
 def _least_held(bank: BankPlan) -> int:
     """Return the bytes of a bank that a task cannot do without."""
-    if bank.spec.backend in ("memory", FACTORS):
+    if bank.spec.backend == "memory":
         return bank.n_bytes
+    if bank.is_factored:  # those that memory does not hold lie in a file
+        return least_bytes(bank.n_points, limits_of(bank.spec)) + BUFFER_BYTES
     return block_bytes(bank.shape) if bank.sharded else BUFFER_BYTES
 
 
@@ -203,11 +205,26 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
     if bank.backend == "memory":
         return bank.n_bytes
     if bank.is_factored:  # they may grow
-        return max(bank.n_bytes, bank_bytes(memory_limit)) + BUFFER_BYTES
+        return factors_bytes(bank, memory_limit) + BUFFER_BYTES
     if bank.sharded:  # a worker keeps a part of them, however many workers there are
         return min(bank.n_bytes, bank_bytes(memory_limit))
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
     return BUFFER_BYTES + kept
+
+
+def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
+    """Return the bytes of memory that factors of a bank may take in a task.
+
+    Parameters
+    ----------
+    bank : BankPlan
+        A bank of factors.
+    memory_limit : int or None
+        Bytes that the task may take; without a limit memory holds all first factors.
+    """
+    least = least_bytes(bank.n_points, limits_of(bank.spec))
+    first = bank.n_bytes if memory_limit is None else 0
+    return max(bank_bytes(memory_limit), first, least)
 
 
 def _of_views(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:

@@ -10,7 +10,7 @@ from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.facts import BankFacts
 from mkldist.resolve.factor_choice import memory_of, most_points_of
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
+from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.model import MethodSpec, SweepSpec
 
@@ -43,7 +43,7 @@ def check_factors(
     for bank in (one for one in spec.sized_banks if one.may_be_factors):
         thin = [name for name in datasets if banks[name, bank.label].on_factors]
         for entry in (one for one in spec.methods if thin and one.runs_on(bank)):
-            refusal = METHODS[entry.name].refuses(ProblemFacts(factors=True))
+            refusal = METHODS[entry.name].refuses(_facts(bank))
             if refusal is not None:
                 most = max(banks[name, bank.label].n_kernels for name in thin)
                 raise _refused(spec, bank, entry, refusal, grids[thin[0]][entry.key], most)
@@ -57,6 +57,11 @@ def check_factors(
                 )
 
 
+def _facts(bank: BankSpec) -> ProblemFacts:
+    """Return the facts of a bank of factors by which methods take it or refuse."""
+    return ProblemFacts(factors=True, rounded=bank.dtype == "float32")
+
+
 def _refused(
     spec: SweepSpec,
     bank: BankSpec,
@@ -66,12 +71,20 @@ def _refused(
     n_kernels: int,
 ) -> SpecError:
     """Return the error of a method that cannot solve on a bank of factors."""
+    others = f"{refusal.others}: {one_of(methods_for(_facts(bank)))}"
+    if refusal.part is Part.ROUNDED:
+        return SpecError(
+            f"methods.{entry.key}",
+            f"{entry.name} on bank {bank.label!r} of factors in float32, but it {refusal.reason}",
+            others,
+            f"Or give the bank {refusal.expected}",
+        )
     n_bytes = memory_of(spec)
     most = most_points_of(grid, n_kernels, n_bytes)
     return SpecError(
         f"methods.{entry.key}",
         f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}, which "
         f"the {n_bytes / 2**30:.1f} GiB of a solver hold up to {most:,} points",
-        f"{refusal.others}: {one_of(methods_for(ProblemFacts(factors=True)))}",
+        others,
         "Or give it a bank with another backend by banks = [...]",
     )

@@ -82,7 +82,7 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
 def _advice(plan: Plan) -> str:
     """Return what helps where solvers do not fit: factors, if all methods take them."""
     if any(bank.is_factored for bank in plan.banks):
-        return "Lower rank, or use fewer kernels"
+        return "Lower rank, or use fewer points"
     names = {run.method for run in plan.runs}
     if any(METHODS[name].refuses(ProblemFacts(factors=True)) for name in names):
         return ""

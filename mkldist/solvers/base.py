@@ -55,7 +55,6 @@ from mkldist.solvers.path import Path
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
-    NEEDS_MATRICES,
     USES_NO_GRAPH,
     USES_NO_GROUPS,
     WEIGHS_POINTS_ALIKE,
@@ -63,6 +62,7 @@ from mkldist.solvers.refusals import (
     Refusal,
     refused_labels,
     too_many_folds,
+    unfit_factors,
 )
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
@@ -387,8 +387,8 @@ class Method:
             return WEIGHS_POINTS_ALIKE
         if problem.grouped and not self.takes_groups:
             return USES_NO_GROUPS
-        if problem.factors and self.exact_bound is None:
-            return NEEDS_MATRICES
+        if refusal := unfit_factors(problem, self.exact_bound is not None, self.hinge_machines):
+            return refusal
         if not (target is None or problem.targets is None or target in problem.targets):
             return refused_labels(target, problem.targets)
         if problem.smallest_class is not None and folds > problem.smallest_class:

@@ -7,7 +7,10 @@ kernels at the dual points of the solution.  Where the objective grows with the 
 other way round.
 
 Factors with the diagonals of the kernels lie neither below nor above.  The function is then that
-which the coefficients expand with the kernels themselves, whose value is computed.
+which the coefficients expand with the kernels themselves, whose value is computed.  So it is where
+factors are rounded to float32 and ``G G' <= K`` fails by the rounding: the function is an expansion
+on the pivots still, and its value is computed with the kernels, which bounds the optimum whatever
+the factors are (:func:`.exact_machine.with_expansions`).  The lower bound never knew the factors.
 
 Where even one pass is too dear, the pass visits the active kernels alone.  The forms of the others
 are then upper limits by a sample, and the lower bound is a statistical one.
@@ -28,7 +31,7 @@ from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.sampled_forms import sampled_forms
 from mkldist.gram.view import answer_views
 from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.exact_machine import estimated_value, with_kernels
+from mkldist.solvers.exact_machine import estimated_value, with_expansions, with_kernels
 
 ROWS = 4000  # points of an estimate of the objective
 
@@ -124,21 +127,42 @@ def certified_exactly(
     if method.exact_bound is None:
         raise ValueError(f"{method.name} has no exact bound")
     lower, certified = driven(method.exact_bound(problem, params, solution), answer), solution
-    if kernels.factors.exact is not None and sample is not None and not sample.active_exactly:
-        rows = np.random.default_rng(sample.seed).integers(problem.n_points, size=ROWS)
-        value = estimated_value(kernels, problem, params.C, solution, rows)
-        certified = replace(solution, objective=value)
-    elif kernels.factors.exact is not None:
-        certified = with_kernels(kernels, problem, params.C, solution)
-        certified = replace(certified, dual_objective=lower)
+    own = _expansions(solution, kernels.factors)
+    if not kernels.factors.lies_below:
+        certified = _machine(kernels, problem, params.C, solution, own, sample)
+        if sample is None or sample.active_exactly:
+            certified = replace(certified, dual_objective=lower)
     elif method.exact_objective is not None:
         upper = driven(method.exact_objective(problem, params, solution), answer)
         certified = replace(solution, objective=upper)
-    own = _expansions(solution, kernels.factors)
     certified = replace(certified, exact_dual_objective=lower, kernel_coefficients=own)
     none = np.zeros((problem.n_kernels, 0))
     parts = ([none, *(one[i].reshape(len(none), -1) for one in asked)] for i in range(3))
     return certified, ExactForms(*(np.concatenate(part, axis=1) for part in parts))
+
+
+def _machine(
+    kernels: FactoredKernels,
+    problem: Problem,
+    C: float,
+    solution: Solution,
+    own: Floats,
+    sample: Sample | None,
+) -> Solution:
+    """Return a solution as the machine with the kernels, or an estimate of its value.
+
+    The value on factors that are rounded estimates that with the kernels.
+    """
+    diagonals = kernels.factors.exact is not None
+    if sample is None or sample.active_exactly:
+        if diagonals:
+            return with_kernels(kernels, problem, C, solution)
+        return with_expansions(kernels, problem, C, solution, own)
+    if not diagonals:
+        return solution
+    rows = np.random.default_rng(sample.seed).integers(problem.n_points, size=ROWS)
+    value = estimated_value(kernels, problem, C, solution, rows)
+    return replace(solution, objective=value)
 
 
 def _estimated(

@@ -25,6 +25,7 @@ class Part(enum.StrEnum):
     FOLDS = "folds"
     GROUPS = "groups"
     FACTORS = "factors"
+    ROUNDED = "rounded"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class ProblemFacts:
         True if a user says which kernels form a group.
     factors : bool
         True if the bank holds thin factors of the kernels.
+    rounded : bool
+        True if these factors are rounded to float32.
     targets : collection of Target, optional
         All targets that the labels fit.
     smallest_class : int, optional
@@ -54,6 +57,7 @@ class ProblemFacts:
     weighted: bool = False
     grouped: bool = False
     factors: bool = False
+    rounded: bool = False
     targets: Collection[Target] | None = None
     smallest_class: int | None = None
 
@@ -107,6 +111,29 @@ NEEDS_MATRICES = Refusal(
     "another backend",
     "a method on factors",
 )
+NEEDS_FACTORS_BELOW = Refusal(
+    Part.ROUNDED,
+    "takes its bounds from factors that lie below their kernels, as rounded ones may not",
+    'dtype = "float64"',
+    "a method on rounded factors",
+)
+
+
+def unfit_factors(problem: ProblemFacts, has_bound: bool, hinge_machines: bool) -> Refusal | None:
+    """Return the refusal of factors, or of rounded ones; None if the bank has none of these.
+
+    Parameters
+    ----------
+    problem : ProblemFacts
+        Facts of the problem.
+    has_bound : bool
+        True if a method bounds the optimum with the kernels from a solution on factors.
+    hinge_machines : bool
+        True if its value with the kernels is computed where factors do not lie below them.
+    """
+    if problem.factors and not has_bound:
+        return NEEDS_MATRICES
+    return NEEDS_FACTORS_BELOW if problem.rounded and not hinge_machines else None
 
 
 def too_many_folds(folds: int, smallest_class: int) -> Refusal:

@@ -60,7 +60,8 @@ class BankSpec(Model):
         "auto",
         description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
         "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64; gaps "
-        "are those of the matrices as stored.",
+        "are those of the matrices as stored. Factors are in float64 unless this is "
+        '`"float32"`, which some methods take; their `exact_gap` is to the kernels in float64.',
     )
     backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = Field(
         "auto",
@@ -82,7 +83,7 @@ class BankSpec(Model):
     rank: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description='Most columns of a factor, for `backend = "factors"`. By default the memory '
-        "is the only limit.",
+        "in which one is made is the only limit.",
     )
     tolerance: Annotated[float, Field(ge=0, lt=1)] | None = Field(
         None,
@@ -137,7 +138,7 @@ class BankSpec(Model):
         return self
 
     def _check_factors(self) -> None:
-        """Refuse the keys of factors without these, and rounded factors or centred kernels."""
+        """Refuse the keys of factors without these, and centred kernels."""
         if self.allow and self.backend != "auto":
             raise ValueError(
                 f'found allow = ["{FACTORS}"] and backend = "{self.backend}"; expected '
@@ -149,11 +150,6 @@ class BankSpec(Model):
                     f'found {key} = {value:g} and backend = "{self.backend}"; expected '
                     f'backend = "{FACTORS}", or no {key}'
                 )
-        if self.may_be_factors and self.dtype == "float32":
-            raise ValueError(
-                f'found {self._backend_words} and dtype = "float32"; expected float64: rounded '
-                "factors may exceed their kernels, and bound nothing"
-            )
         if self.may_be_factors and "centre" in self.normalisations:
             raise ValueError(
                 f'found {self._backend_words} and normalisation = "centre"; expected "trace", '

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mkldist.gram.cache import default_directory
 from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
 from mkldist.gram.sources import BankSource
-from mkldist.memory import bank_bytes
 from mkldist.methods.registry import METHODS
+from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, solve_timed
@@ -27,13 +28,15 @@ def factors_of(
     source : BankSource
         Source of its values.
     memory_limit : int or None
-        Bytes that the task may take, of which factors may take half.
+        Bytes that the task may take, of which factors may take half; the others lie in a file of
+        the node cache.  Without a limit memory holds all first factors.
     threads : int
         Kernels that are factorised at the same time.
     """
     plan = ref.plan
-    limits = limits_of(plan.spec, max(bank_bytes(memory_limit), plan.n_bytes))
-    return begin_factors(source, limits, plan.seed, threads, ref.factor_store())
+    limits = limits_of(plan.spec, factors_bytes(plan, memory_limit))
+    store, folder = ref.factor_store(), default_directory()
+    return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 
 
 def solved_in_turn(factored: FactoredKernels, run: RunPlan, job: Job) -> tuple[Solution, JobTimes]:

@@ -75,6 +75,18 @@ def test_a_plan_tells_the_shards_of_a_bank_and_the_bytes_that_move():
     assert plan.banks["disk"][0] == 0 < plan.banks["disk"][1]
 
 
+def test_a_plan_says_how_much_of_factors_memory_holds():
+    widths = [0.1 * i for i in range(1, 101)]
+    kernels = [{"function": "gaussian", "widths": widths}]
+    banks = [{"name": "thin", "kernels": kernels, "backend": "factors"}]
+    spec = {**SPEC, "banks": banks, "methods": [{"name": "level"}]}
+    assert " in memory), " not in str(mkldist.plan(spec, {"d": (X, Y)}))
+    many = np.random.default_rng(0).normal(size=(20_000, 2))
+    text = str(mkldist.plan({**spec, "memory": "1GiB"}, {"d": (many, many[:, 0] > 0)}))
+    [line] = [line for line in text.splitlines() if line.startswith("factors:")]
+    assert " of a bank in each task at first (512.00 MiB in memory), built by" in line
+
+
 @pytest.mark.slow
 def test_a_plan_says_whether_matrices_or_factors_take_the_disk():
     factors = {"name": "thin", "family": "do2009", "backend": "factors"}

@@ -13,7 +13,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors, first_bytes
+from mkldist.gram.factor_documents import FactorShape
+from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
 from mkldist.gram.passes import answer
 from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Quadratic
@@ -153,11 +155,37 @@ def test_no_factor_grows_beyond_the_rank(few, asked):
 def test_factors_keep_to_their_memory_while_they_are_made(few):
     column = factor_bytes(120, 1)
     kernels = begun(n_bytes=150 * column)
-    grown = [kernels.lengthen({2: 60, 3: 60}) for _ in range(4)]
-    assert grown[0] == [2, 3]
-    assert grown[-1] == []
-    assert kernels.factors.n_bytes + 2 * column * max(ranks(kernels)) <= 150 * column
-    assert kernels.limit_on([2, 3]) == "memory"
+    assert kernels.lengthen({1: 20, 3: 60}) == [1, 3]
+    assert ranks(kernels) == [10, 20, 10, 50]  # a third of the memory
+    assert kernels.lengthen({3: 60}) == []
+    assert kernels.limit_on([3]) == "memory"
+    assert kernels.lengthen({0: 50, 2: 50}) == [0, 2]
+    assert kernels.factors.n_bytes == 170 * column
+    assert kernels.factors.shelf.kept_bytes <= 50 * column  # two factors are at hand
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_factors_larger_than_memory_are_those_that_fit(few, stored, tmp_path):
+    def all_of(n_bytes):
+        shape = FactorShape(4, 120, "float64")
+        store = FactorStore.create(tmp_path, str(n_bytes), shape) if stored else None
+        limits = FactorLimits(n_bytes=n_bytes)
+        kernels = begin_factors(ArraySource(GRAMS), limits, store=store, folder=tmp_path / "a")
+        assert kernels.lengthen({1: 40, 2: 40, 3: 40}) == [1, 2, 3]
+        return kernels
+
+    roomy, tight = all_of(None), all_of(factor_bytes(120, 320 if stored else 120))
+    shelf = tight.factors.shelf
+    assert shelf.holds_all is stored  # of 130 columns, 40 stay while two factors are at hand
+    for one, other in zip(roomy.factors.factors, tight.factors.factors, strict=True):
+        assert_array_equal(one.values, other.values)
+        assert_array_equal(one.pivots, other.pivots)
+        assert_array_equal(one.diagonal, other.diagonal)
+    requests = [Quadratic(VECTORS), Combine(np.arange(4.0), thin=True)]
+    forms, operator = answer(tight.factors, requests)
+    expected, matrix = answer(roomy.factors, requests)
+    assert_array_equal(forms, expected)
+    assert_array_equal(operator @ VECTORS, matrix @ VECTORS)
 
 
 def test_a_factor_that_is_its_kernel_cannot_grow(few):
@@ -168,9 +196,9 @@ def test_a_factor_that_is_its_kernel_cannot_grow(few):
     assert kernels.limit_on([0]) == "rounding"
 
 
-def test_the_least_memory_is_that_of_the_first_columns():
-    assert first_bytes(10, 1000, FactorLimits(), 2) == 12 * 100 * 1000 * 8
-    assert first_bytes(10, 1000, FactorLimits(rank=7), 2) == 12 * 7 * 1000 * 8
+def test_the_least_memory_is_that_of_a_first_factor_in_the_making():
+    assert least_bytes(1000, FactorLimits()) == (3 * 100 + 200) * 1000 * 8
+    assert least_bytes(1000, FactorLimits(rank=7)) == (3 * 7 + 200) * 1000 * 8
 
 
 def test_factors_that_grow_give_back_the_memory_of_the_shorter_ones(few, monkeypatch):

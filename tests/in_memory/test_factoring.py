@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import mkldist
 from mkldist import KernelBank
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.factored_kernels import FactorLimits, least_bytes
 from mkldist.in_memory import factoring
 
 X = np.random.default_rng(0).normal(size=(80, 3))
@@ -86,7 +87,6 @@ def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(
         ({"rank": 2.5}, "rank: found 2.5"),
         ({"tolerance": 1.0}, "tolerance: found 1"),
         ({"tolerance": "small"}, 'tolerance: found "small"'),
-        ({"dtype": "float32"}, 'found backend = "factors" and dtype = "float32"'),
         ({"normalisation": "centre"}, 'found backend = "factors" and normalisation = "centre"'),
         ({"backend": "auto", "rank": 5}, 'found rank = 5 and backend = "auto"'),
         ({"backend": "factor"}, '"factors"'),
@@ -97,11 +97,75 @@ def test_settings_that_do_not_fit_are_refused(settings, said):
         KernelBank(X, ENTRIES, **{"backend": "factors", **settings})
 
 
-def test_factors_that_do_not_fit_are_refused_before_any_is_made(monkeypatch):
+def test_a_factor_that_memory_does_not_hold_while_it_is_made_is_refused(monkeypatch):
     monkeypatch.setattr(factoring, "physical_memory", lambda: 100_000)
-    with pytest.raises(DataError, match="rank 50 for 8 kernels on 80 points") as raised:
+    with pytest.raises(DataError, match="rank 50 on 80 points, of which one takes") as raised:
         KernelBank(X, ENTRIES, backend="factors", rank=50)
     assert raised.value.hint == "Lower rank"
+
+
+def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_path):
+    many = [{**ENTRIES[0], "widths": [0.1, 0.2, 0.5, 2]}]
+
+    def solved(**where):
+        with KernelBank(X, many, backend="factors", rank=40, tolerance=0.0, **where) as bank:
+            return mkldist.solve("level", bank, Y, C=10.0, tol=0.2), bank
+
+    roomy, bank = solved()
+    shelf = bank.factored.factors.shelf
+    assert shelf.holds_all
+    assert not shelf.n_written
+    least = least_bytes(len(X), FactorLimits(rank=40))
+    monkeypatch.setattr(factoring, "physical_memory", lambda: 2 * least)
+    tight, bank = solved(folder=tmp_path / "own")
+    shelf = bank.factored.factors.shelf
+    assert not shelf.holds_all
+    assert shelf.n_written > 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "own"]
+    assert list((tmp_path / "own").iterdir()) == []  # a file without a name
+    assert shelf.kept_bytes <= least
+    assert tight.objective == roomy.objective
+    assert tight.exact_dual_objective == roomy.exact_dual_objective
+    assert_array_equal(tight.coefficients, roomy.coefficients)
+
+
+@pytest.mark.parametrize("method", ["level", "uniform"])
+def test_factors_in_single_precision_take_half_and_solve_as_certified(method):
+    with KernelBank(X, ENTRIES) as kernels:
+        exact = mkldist.solve(method, kernels, Y, C=10.0, tol=1e-6)
+    with KernelBank(X, ENTRIES, backend="factors", dtype="float32", tolerance=1e-9) as bank:
+        solution = mkldist.solve(method, bank, Y, C=10.0, tol=1e-3)
+        factors = bank.factored.factors
+        columns = sum(factor.rank for factor in factors.factors)
+        assert factors.n_bytes == 4 * 80 * columns
+        assert factors.shelf.kept_bytes == 4 * 80 * columns
+        assert "of float32, factors" in repr(bank)
+        found = solution.decision_function(bank.on(X))
+    assert solution.converged
+    assert solution.gap == solution.exact_gap <= 1e-3
+    assert solution.exact_dual_objective <= exact.objective
+    assert solution.objective >= exact.dual_objective
+    np.testing.assert_allclose(found, solution.training_values, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "easymkl", "lp_mkl", "primalmkl"])
+def test_methods_that_need_factors_below_their_kernels_refuse_rounded_ones(method):
+    said = f"{method} on a bank of factors of float32.*level.*dtype = .float64."
+    with (
+        KernelBank(X, ENTRIES, backend="factors", dtype="float32", rank=5) as bank,
+        pytest.raises(SpecError, match=said),
+    ):
+        mkldist.solve(method, bank, Y)
+
+
+def test_kernels_too_large_for_single_precision_are_refused():
+    entries = [{"function": "polynomial", "degrees": [20], "features": ["all"]}]
+    settings = {"backend": "factors", "normalisation": "none", "rank": 3}
+    with KernelBank(1e3 * X, entries, **settings) as bank:
+        assert bank.factored.factors.factors[0].rank > 0
+    with pytest.raises(GramError, match="the largest float32") as raised:
+        KernelBank(1e3 * X, entries, dtype="float32", **settings)
+    assert raised.value.hint == "Scale the features, or choose float64"
 
 
 def test_other_backends_have_no_factors():

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from mkldist.gram.factor_bank import FactorBank, factorised
+from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.requests import Combine
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView
@@ -58,6 +59,10 @@ NEWTON_CG = (
     "primalmkl-squared-hinge-1-1",
     "primalmkl-squared-hinge-1.5-0.01",
 )
+ONE_EACH = [
+    *{case.method: case for case in reversed(EVERY)}.values(),
+    *(case for case in EVERY if str(case) in NEWTON_CG),
+]
 
 
 def later(case: Case) -> bool:
@@ -155,6 +160,28 @@ def test_operators_that_stay_operators_are_solved_by_conjugate_gradients(monkeyp
     assert any(system.steps for system in systems)
     assert found.lower <= expected + slack
     assert found.solution.objective >= expected - slack
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+@pytest.mark.parametrize("stays_operator", [False, True])
+def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_operator):
+    if stays_operator:
+        monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
+    point = next(usual_points(case))
+    grams, factors = point.instance.grams, factors_on(instances.balanced, 12)
+    groups = None if case.groups is None else case.groups(len(grams))
+    problem = plain_bank.problem(grams, point.y, groups=groups)
+    shelf = FactorShelf(0)
+    in_file = FactorBank([shelf.put(one) for one in factors.factors], shelf=shelf)
+    settings = {"tol": 1e-3, "max_iter": 30, **point.params}
+    method = METHODS[case.method]
+    expected, found = (certified(method, one, problem, grams, **settings)
+                       for one in (factors, in_file))  # fmt: skip
+    assert (shelf.kept_bytes, shelf.n_written) == (0, len(grams))
+    assert shelf.n_read >= len(grams)
+    assert found.solution.objective == expected.solution.objective
+    assert found.lower == expected.lower
+    np.testing.assert_array_equal(found.solution.coefficients, expected.solution.coefficients)
 
 
 @with_slow(CASES)

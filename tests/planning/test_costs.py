@@ -17,7 +17,13 @@ from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
 from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory, run_memory
+from mkldist.planning.costs import (
+    BUFFER_BYTES,
+    FURTHER_PASSES,
+    factors_bytes,
+    least_memory,
+    run_memory,
+)
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.spec.graph import GraphTable
@@ -292,6 +298,28 @@ def test_least_memory_grows_by_a_solver_and_a_buffer_or_the_whole_bank_per_task(
     one, two = (least_memory(loaded.banks, loaded.batches, n) for n in (1, 2))
     whole = two - one
     assert whole == loaded.banks[0].n_bytes + matrices
+
+
+def test_factors_take_their_share_of_the_limit_however_many_there_are():
+    data, grids = {"a": dataset("a", 2000)}, {"level": grid("level")}
+
+    def plan(n_kernels, limit):
+        banks = [{**PLAIN[0], "backend": "factors"}]
+        return plan_of(data, grids, banks=banks, n_kernels=n_kernels, memory_limit=limit)
+
+    many = plan(5000, 2**30)
+    assert many.banks[0].n_bytes == 5000 * 100 * 1000 * 8
+    assert many.memory_per_worker == plan(500, 2**30).memory_per_worker
+    assert many.memory_per_worker - plan(5000, 2**29).memory_per_worker == 2**28  # half of it
+    in_making = (3 * 100 + 200) * 1000 * 8
+    unlimited = plan(5000, None)
+    assert unlimited.memory_per_worker > many.banks[0].n_bytes
+    assert factors_bytes(many.banks[0], 0) == in_making
+    assert factors_bytes(many.banks[0], 2**30) == 2**29
+    assert factors_bytes(many.banks[0], None) == many.banks[0].n_bytes
+    one, two = (least_memory(many.banks, many.batches, n) for n in (1, 2))
+    of_solver = 8 * (3 * 1000**2 + 200 * 1000)
+    assert two - one == in_making + 64 * 2**20 + of_solver
 
 
 def test_a_sharded_bank_takes_what_a_worker_may_keep_of_it_and_at_least_a_block():

@@ -162,6 +162,18 @@ def test_factors_are_of_the_training_rows_of_each_split_and_shared_by_all_limits
     assert not ids[0] & ids[1] | ids[0] & ids[2] | ids[1] & ids[2]
 
 
+def test_factors_in_single_precision_take_half():
+    def bank(**more):
+        spec = spec_of(banks=[{"family": "xu2008", "backend": "factors", **more}])
+        return plan_of(spec, n_points=1000).banks[0]
+
+    single, double = bank(dtype="float32"), bank()
+    assert (single.dtype, double.dtype) == ("float32", "float64")
+    assert 2 * single.n_bytes == double.n_bytes == 7 * 100 * 500 * 8
+    assert single.stored_bytes == 7 * (100 * 500 * 4 + 4)
+    assert single.id != double.id
+
+
 def test_factors_are_stored_in_double_precision_however_large():
     spec = spec_of(banks=[{"family": "xu2008", "backend": "factors"}])
     [bank, *_] = plan_of(spec, n_points=10**6).banks

@@ -53,6 +53,21 @@ def test_methods_that_need_matrices_are_refused_with_the_points_that_fit(tmp_pat
     assert "uniform" in said
 
 
+def test_methods_that_need_factors_below_their_kernels_are_refused_on_rounded_ones(
+    tmp_path, monkeypatch
+):
+    rounded = TEXT.replace('backend = "factors"', 'backend = "factors"\ndtype = "float32"')
+    monkeypatch.setitem(globals(), "TEXT", rounded)
+    assert resolved(tmp_path, '[[methods]]\nname = "level"').grids
+    with pytest.raises(SpecError) as raised:
+        resolved(tmp_path, '[[methods]]\nname = "level"\n[[methods]]\nname = "spicymkl"')
+    said = str(raised.value)
+    assert said.startswith("methods.spicymkl: found spicymkl on bank 'thin' of factors in float32")
+    assert "a method on rounded factors: " in said
+    assert 'dtype = "float64"' in said
+    assert "lp_mkl" not in said
+
+
 def test_such_methods_run_on_the_other_banks(tmp_path):
     both = '[[methods]]\nname = "level"\n[[methods]]\nname = "skm"\nbanks = ["whole"]'
     assert resolved(tmp_path, both).grids["two_moons"].keys() == {"level", "skm"}

@@ -52,13 +52,14 @@ def test_factors_are_proposed_where_matrices_do_not_fit_and_the_methods_take_the
         check_memory(planned("380MiB"), 1)
     with pytest.raises(SpecError, match="fewer points"):
         check_memory(planned(None, method="skm"), 1, available=2**28)
-    with pytest.raises(SpecError, match="Lower rank, or use fewer kernels"):
+    with pytest.raises(SpecError, match="Lower rank, or use fewer points"):
         check_memory(planned("380MiB", "factors"), 1)
 
 
-def test_factors_need_memory_for_their_first_columns_and_no_matrix():
-    # 500 factors of 100 columns on 1000 points, and three blocks of all points.
-    least = 300 + (500 * 100 * 1000 + 3 * 1000**2 + 200 * 1000) * 8 / 2**20
+def test_factors_need_memory_for_one_in_the_making_and_no_matrix():
+    # A factor of 100 columns on 1000 points, a buffer, and three blocks of all points.
+    in_making = (3 * 100 + 200) * 1000
+    least = 300 + 64 + (in_making + 3 * 1000**2 + 200 * 1000) * 8 / 2**20
     check_memory(planned(f"{least + 1:.0f}MiB", "factors"), 1)
     with pytest.raises(SpecError, match=f"at least {math.ceil(least)} MiB"):
         check_memory(planned(f"{least - 1:.0f}MiB", "factors"), 1)

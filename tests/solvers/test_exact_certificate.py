@@ -26,21 +26,31 @@ Y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=120) > 0, 1.0, -1.0)
 ENTRIES = [{"function": "gaussian", "widths": [0.1, 0.5, 2], "features": ["all", "each"]}]
 
 
-def on_factors(name: str, grams: np.ndarray, y: np.ndarray, rank: int, **params) -> Solution:
+def on_factors(
+    name: str, grams: np.ndarray, y: np.ndarray, rank: int, dtype: str = "float64", **params
+) -> Solution:
     """Solve on factors of given matrices, and certify with the matrices."""
     method, limits = METHODS[name], FactorLimits(rank, tolerance=0.0)
-    kernels = begin_factors(ArraySource(grams), limits)
+    kernels = begin_factors(ArraySource(grams), limits, dtype=dtype)
     settings, problem = method.params(**params), Problem(y, len(grams))
     job = Job(name, kernels.view, problem, method.solve(problem, settings))
     solution = solve_alone(kernels.factors, job)
     found, forms = certified_exactly(kernels, method, problem, settings, solution)
-    assert (forms.found <= forms.exact * (1 + 1e-9) + 1e-9 * (1.0 + forms.exact.max())).all()
+    rounding = 1e-9 if dtype == "float64" else 1e-2
+    limit = forms.exact * (1 + rounding) + rounding * (1.0 + forms.exact.max())
+    assert (forms.found <= limit).all()
     return found
 
 
-def assert_true(solution: Solution, grams: np.ndarray, y: np.ndarray, C: float) -> None:
-    """Hold the bounds to the conic optimum with the kernels, and the objective to its function."""
-    optimum = conic_optimum(grams, y, C)
+def assert_true(
+    solution: Solution, grams: np.ndarray, y: np.ndarray, C: float, *, fixed: bool = False
+) -> None:
+    """Hold the bounds to the conic optimum with the kernels, and the objective to its function.
+
+    The optimum is that over the simplex, or at the solution's weights if these are `fixed`.
+    """
+    summed = np.tensordot(solution.kernel_weights, grams, 1)[None]
+    optimum = conic_optimum(summed if fixed else grams, y, C)
     slack = 1e-6 * optimum
     assert solution.exact_dual_objective is not None
     assert solution.exact_dual_objective <= optimum + slack
@@ -78,6 +88,71 @@ def test_the_exact_gap_is_never_below_the_true_one_on_hundreds(first):
             assert_true(solution, grams, y, C)
             compared += 1
     assert compared >= 22
+
+
+def value_of(solution: Solution, grams: np.ndarray, y: np.ndarray, C: float) -> np.longdouble:
+    """Return the value of the expansions of a solution, in extended precision."""
+    d = solution.kernel_weights.astype(np.longdouble)
+    f, norm = np.zeros(len(y), np.longdouble), np.longdouble(0)
+    for m, own in zip(np.flatnonzero(d), solution.kernel_coefficients, strict=True):
+        product = grams[m].astype(np.longdouble) @ own
+        f, norm = f + d[m] * product, norm + d[m] * own @ product
+    return norm / 2 + C * np.maximum(0, 1 - y * (f + np.longdouble(solution.bias))).sum()
+
+
+def rounded_factors(seed: int, log_C: tuple[float, float]) -> tuple:
+    """Return a solution on factors in single precision with its problem, by any of the methods."""
+    grams, y, rng = instance(seed)
+    C, rank = 10.0 ** rng.uniform(*log_C), int(rng.integers(1, 40))
+    method = str(rng.choice(["level", "simplemkl", "uniform", "align"]))
+    tol = 10.0 ** rng.choice([-2.0, -4.0])
+    solution = on_factors(method, grams, y, rank, "float32", C=C, tol=tol)
+    assert solution.gap == solution.exact_gap
+    return solution, grams, y, C, method in ("uniform", "align")
+
+
+def assert_true_though_rounded(seed: int) -> None:
+    solution, grams, y, C, fixed = rounded_factors(seed, (-2, 2))
+    assert_true(solution, grams, y, C, fixed=fixed)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_function(first):
+    for seed in range(first, first + 50):
+        solution, grams, y, C, _ = rounded_factors(seed, (-3, 4))
+        assert value_of(solution, grams, y, C) <= solution.objective
+        assert solution.exact_dual_objective <= solution.objective
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_factors_in_single_precision_leave_the_bounds_true(first):
+    for seed in range(first, first + 10):
+        with suppress(cp.SolverError):
+            assert_true_though_rounded(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1300, 25))
+def test_factors_in_single_precision_leave_the_bounds_true_on_hundreds(first):
+    compared = 0
+    for seed in range(first, first + 25):
+        with suppress(cp.SolverError):
+            assert_true_though_rounded(seed)
+            compared += 1
+    assert compared >= 22
+
+
+def test_the_bounds_of_factors_in_single_precision_are_not_those_of_the_factors():
+    seed, C, rank = 11, 25.8, 20  # whose factors give an objective below that of the kernels
+    grams, y, _ = instance(seed)
+    limits = FactorLimits(rank, tolerance=0.0)
+    kernels = begin_factors(ArraySource(grams), limits, dtype="float32")
+    left = [gram - one.values @ one.values.T
+            for gram, one in zip(grams, kernels.factors.factors, strict=True)]  # fmt: skip
+    assert min(np.linalg.eigvalsh(one)[0] for one in left) < -1e-8
+    assert not kernels.factors.lies_below
+    solution = on_factors("level", grams, y, rank, "float32", C=C, tol=1e-5)
+    assert_true(solution, grams, y, C)
 
 
 @pytest.mark.parametrize("method", ["level", "uniform"])

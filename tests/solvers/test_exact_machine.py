@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -10,7 +12,7 @@ from mkldist.gram.factored_kernels import FactorLimits, begin_factors
 from mkldist.gram.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.exact_machine import estimated_value, with_kernels
+from mkldist.solvers.exact_machine import estimated_value, with_expansions, with_kernels
 from mkldist.solvers.lockstep import Job, solve_alone
 
 N, C = 90, 3.0
@@ -54,6 +56,29 @@ def test_the_value_is_that_of_the_expansion_at_its_best_bias(y, weighted):
     others = [value_at(solution, y, bounds, found.bias + by)[0] for by in (-0.1, 0.1)]
     assert min(others) >= expected - 1e-9
     assert abs(found.objective / solution.objective - 1.0) > 1e-4
+
+
+@pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_value_of_expansions_is_that_of_their_functions_at_the_best_bias(y, weighted):
+    weights = RNG.uniform(0.5, 2.0, N) if weighted else None
+    kernels, problem, solution = on_factors(y, weights, scale=7.0)
+    d, bounds = np.array([0.7, 0.0, 0.3]), problem.bound(C)
+    solution = replace(solution, kernel_weights=d)
+    own = np.array([solution.coefficients * RNG.uniform(0.5, 1.5, y.shape) for _ in range(2)])
+    found = with_expansions(kernels, problem, C, solution, own)
+    products = [GRAMS[m].astype(np.longdouble) @ a for m, a in zip((0, 2), own, strict=True)]
+    f = d[0] * products[0] + d[2] * products[1]
+    norm = sum(d[m] * (a * p).sum() for m, a, p in zip((0, 2), own, products, strict=True))
+
+    def value(bias):
+        losses = np.maximum(0.0, 1.0 - y * (f + bias))
+        return norm / 2 + (bounds * losses.T).sum()
+
+    assert value(found.bias) <= found.objective <= value(found.bias) * (1 + 1e-9)
+    assert min(value(found.bias + by) for by in (-0.1, 0.1)) >= value(found.bias) - 1e-9
+    np.testing.assert_allclose(found.training_values, (f + found.bias).astype(float), atol=1e-10)
+    assert found.kernel_coefficients is own
 
 
 def test_an_estimate_from_all_points_is_the_value_at_the_old_bias():

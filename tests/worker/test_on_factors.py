@@ -36,6 +36,7 @@ fit = "{fit}"
 repeats = 1
 [[banks]]
 backend = "{backend}"
+dtype = "{dtype}"
 [[banks.kernels]]
 function = "gaussian"
 widths = [0.1, 0.5, 2.0]
@@ -60,7 +61,7 @@ def few(monkeypatch, tmp_path):
 
 
 def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
-    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": ""} | changes
+    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": "", "dtype": "auto"} | changes
     return task_of(TEXT.format(backend=backend, **settings), folder)
 
 
@@ -87,6 +88,46 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert np.abs(values - expected).max() <= 0.1 * np.abs(expected).max()
         assert record.counters["pass_bytes"] > 0
         assert "exact_gap" not in exact[name].extra
+
+
+def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
+    single = task(tmp_path / "single", dtype="float32")
+    found, exact = records(single), records(task(tmp_path / "memory", "memory"))
+    store = single.ref.factor_store()
+    assert store.dtype == np.float32
+    assert store.shape.column_bytes == 4 * 100 * 60
+    for name, record in found.items():
+        assert record.stop_reason == "converged", name
+        assert record.gap == record.extra["exact_gap"] <= 1e-3
+        assert record.extra["exact_dual_objective"] <= exact[name].objective
+        assert record.objective >= exact[name].dual_objective
+    piece = store.read(store.block(8, 0))
+    assert piece.columns.dtype == np.float32
+
+
+def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
+    shelves, begin = [], on_factors.begin_factors
+
+    def noted(*arguments, **options):
+        factored = begin(*arguments, **options)
+        shelves.append(factored.factors.shelf)
+        return factored
+
+    monkeypatch.setattr(on_factors, "begin_factors", noted)
+    monkeypatch.setattr(factored_kernels, "PIECE", 0)
+    roomy, wanted = records(task(tmp_path / "roomy")), task(tmp_path / "tight")
+    column = 8 * 60
+    settings = replace(wanted.settings, memory_limit=2 * 3 * 60 * column)  # one in the making
+    tight = records(replace(wanted, settings=settings))
+    by_default, in_file = shelves
+    assert (by_default.n_read, by_default.n_written) == (0, 0)
+    assert in_file.n_bytes == 3 * 60 * column
+    assert min(in_file.n_read, in_file.n_written) > 0
+    for name, record in tight.items():
+        assert record.state is RunState.COMPLETE, record.error
+        assert record.objective == roomy[name].objective
+        assert record.extra == roomy[name].extra
+        assert (record.decision_values == roomy[name].decision_values).all()
 
 
 def test_factors_of_one_machine_take_the_room_of_banks_used_longest_ago(tmp_path, monkeypatch):
