@@ -1,4 +1,4 @@
-"""Our numbers in units of published standard deviations, computed by hand."""
+"""Our numbers in published standard deviations, by hand (`published`, `published_number`)."""
 
 from __future__ import annotations
 
