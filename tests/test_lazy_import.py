@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -94,9 +95,10 @@ def test_a_finished_sweep_imports_nothing_heavy(finished):
 
 
 def test_a_finished_sweep_reads_the_states_of_its_runs_and_no_record(finished):
-    """The states of a split are one file, read once.
+    """The states of a split are one file.
 
-    The first command after a sweep reads all files of the tree, to check them.
+    It is read to check it, to look for lost chunks, and for the states themselves; the other files
+    of the tree to check them alone, ids also for themselves.
     """
     script = """
 import sys
@@ -106,14 +108,15 @@ from mkldist.cli import command
 command.main(["sweep", "small.toml"], prog_name="mkldist", standalone_mode=False)
 print(*(path for path in paths if "results/small/" in path), sep="\\n")
 """
-    for _ in range(2):
-        run = subprocess.run(
-            [sys.executable, "-c", script], cwd=finished, capture_output=True, text=True, check=True
-        )
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=finished, capture_output=True, text=True, check=True
+    )
     opened = run.stdout.split()
     assert not [path for path in opened if "/records/" in path]
-    assert len([path for path in opened if "/state/" in path]) == 2  # two splits
-    assert len([path for path in opened if "/run_id/" in path]) == 1
+    times = Counter(path for path in opened if "/c/" in path)
+    assert [n for path, n in times.items() if "/state/" in path] == [3, 3]  # two splits
+    assert [n for path, n in times.items() if "/run_id/" in path] == [2]
+    assert {n for path, n in times.items() if not set(path.split("/")) & {"state", "run_id"}} == {1}
 
 
 def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):

@@ -139,6 +139,14 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     chunk.write_bytes(content)
     verified = run(finished, "bank", "verify", "results/banks", code=2)
     assert "1 damaged" in verified.stdout
+    mark = Path(str(chunk).replace("/gram/c/", "/complete/c/"))
+    mark.write_bytes(b"\x03")
+    [line] = [
+        line
+        for line in run(finished, "bank", "verify", "results/banks", code=2).stdout.splitlines()
+        if "damaged" in line
+    ]
+    assert line.endswith("1 damaged")
     built = run(finished, "bank", "build", "tiny.toml", "--workers", "1")
     assert "computed 1 block" in built.stdout
     run(finished, "bank", "verify", "results/banks")
