@@ -8,7 +8,7 @@ nobody compiles yet.  It does so on the few points of a specimen alone, where Py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,15 @@ class _Shared:
         return function.in_python
 
     def finish(self) -> None:
-        """Wait for the functions that others compile, and load them."""
+        """Wait for the functions that others compile, and load them; remove locks nobody holds."""
+        from filelock import FileLock
+
         for function, types in self._left.items():
             with self._turn(function, LOCK_SECONDS):
                 function.dispatcher.compile(types)
+        for path in self._folder.glob("*.lock"):
+            with suppress(OSError), FileLock(path, timeout=0.0):  # its Timeout is an OSError
+                path.unlink()
 
     @contextmanager
     def _turn(self, function: CompiledFunction, seconds: float) -> Iterator[bool]:

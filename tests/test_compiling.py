@@ -70,17 +70,20 @@ def said(process: subprocess.Popen[str]) -> list[list[str]]:
     return [line.split() for line in out.splitlines()]
 
 
-def test_one_process_compiles_all_and_the_next_one_nothing(start):
+def test_one_process_compiles_all_and_the_next_one_nothing(start, tmp_path):
     expected = [["met", "4.0", "True"], ["met", "6.0", "True"], ["left", "1", "1"]]
     assert said(start()) == [*expected, ["compiled", "first", "second"]]
+    (tmp_path / "locks" / "a.lock").write_text("")  # of a process that was killed
     assert said(start()) == [*expected, ["compiled"]]
+    assert not list((tmp_path / "locks").iterdir())
 
 
 def test_a_function_that_another_process_compiles_is_called_in_python_meanwhile(start, tmp_path):
     (tmp_path / "locks").mkdir()
-    with FileLock(tmp_path / "locks" / "shared_functions.first.lock"):
+    with FileLock(tmp_path / "locks" / "shared_functions.first.lock") as lock:
         process = start()
         lines = [process.stdout.readline().split() for _ in range(2)]
+        assert Path(lock.lock_file).exists()
     assert lines == [["met", "4.0", "False"], ["met", "6.0", "True"]]
     assert said(process) == [["left", "1", "1"], ["compiled", "first", "second"]]
 
