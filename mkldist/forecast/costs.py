@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
 from mkldist.gram.bank import block_kernels
 from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
-from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
@@ -210,7 +211,7 @@ def _n_blocks(bank: BankPlan) -> int:
 def _n_values(bank: BankPlan) -> int:
     """Return the number of values of a bank: of its kernels, or of factors that stand for them."""
     if bank.is_factored:
-        return bank.n_bytes // FLOAT_BYTES
+        return bank.n_bytes // np.dtype(bank.dtype).itemsize
     return bank.n_kernels * bank.shape.layout.n_entries
 
 

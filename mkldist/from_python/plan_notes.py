@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mkldist.counted import counted
 from mkldist.forecast.rates import stored_rates
+from mkldist.gram.factored_kernels import limits_of
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factors_bytes
@@ -56,7 +57,8 @@ def factor_lines(plan: Plan) -> list[str]:
         return []
     largest = max(banks, key=certificate_bytes)
     certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
-    built = of_byte * largest.n_bytes
+    first = largest.n_kernels * limits_of(largest.spec).first(largest.n_points)
+    built = of_byte * FLOAT_BYTES * largest.n_points * first
     in_memory = factors_bytes(largest, parse_memory(plan.spec.memory))
     held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""
     return [

@@ -23,9 +23,9 @@ RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
 
 
-def planned(backend: str, fit: str = "all", **words) -> tuple[Plan, TaskCosts]:
+def planned(backend: str, fit: str = "all", dtype: str = "auto", **words) -> tuple[Plan, TaskCosts]:
     grids = {"level": grid("level", C=[1.0, 10.0])}
-    bank = {"family": "xu2008", "backend": backend}
+    bank = {"family": "xu2008", "backend": backend, "dtype": dtype}
     plan = plan_of(FACTS, grids, banks=[bank], preprocessing={"fit": fit}, **words)
     return plan, TaskCosts(plan, FACTS, None, RATES)
 
@@ -89,10 +89,11 @@ def test_a_sharded_bank_is_computed_once_by_all_workers_together():
     assert (cost.moved_bytes, cost.kept_bytes, cost.parts) == (0, 0, 1)  # 40 kernels are one block
 
 
-def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernels():
-    plan, costs = planned("factors")
+@pytest.mark.parametrize(("dtype", "n_bytes"), [("float64", 8), ("float32", 4)])
+def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernels(dtype, n_bytes):
+    plan, costs = planned("factors", dtype=dtype)
     bank, runs = plan.banks[0], plan.batches[0].runs
-    passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / 8
+    passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / n_bytes
     kernels = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
     of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
     of_each = kernels * 3e-9 + 0.01 + 0.005 + passes * 2e-5

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from mkldist.errors import GramError
 from mkldist.gram.bank import Bank
 from mkldist.gram.factor_bank import FactorBank, factorised
+from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.passes import answer
 from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Diagonal, Inner, Quadratic
@@ -85,7 +86,7 @@ class TestFactorBank(BankSuite):
         [found] = answer(bank, [Combine(weights, kernels if named else None, thin=True)])
         assert isinstance(found, FactoredMatrix)
         assert len(found.factors) == len(kernels) - 1
-        assert all(np.shares_memory(G, bank.factors[m].values)
+        assert all(G is bank.factors[m].thin
                    for G, m in zip(found.factors, np.delete(kernels, 1), strict=True))  # fmt: skip
         expected = np.einsum("s,sij->ij", weights, grams[kernels])
         assert_allclose(
@@ -99,6 +100,22 @@ class TestFactorBank(BankSuite):
         [found] = answer(part, [Quadratic(vector)])
         assert_allclose(found, grams[[3, 0]].sum(axis=(1, 2)))
         assert part.factors[0] is bank.factors[3]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+class TestFactorsInAFile(TestFactorBank):
+    @pytest.fixture
+    def bank(self, n_kernels: int, n_points: int, dtype: str) -> FactorBank:
+        shelf = FactorShelf(2**12, dtype=dtype)
+        made = [shelf.put(factor) for factor in factors_of(n_kernels, n_points)]
+        return FactorBank(made, shelf=shelf)
+
+    def test_describes_itself(self, bank: Bank, grams: np.ndarray) -> None:
+        assert isinstance(bank, FactorBank)
+        assert bank.n_bytes == bank.kept_type.itemsize * 5 * grams.shape[0] * grams.shape[1]
+        assert bank.shelf is not None
+        assert not bank.shelf.holds_all
+        assert bank.shelf.n_written > 0
 
 
 @pytest.mark.parametrize("cosine", [True, False])
