@@ -175,7 +175,11 @@ def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> I
     heading = ("numbers with ours", "within the published ±", "none published: within ours")
     yield from _table(heading, rows)
     if other:
-        yield from ("", "Data are others where the paper's own words do not fit them:", "")
+        yield from (
+            "",
+            "Data are others where the paper's own words do not fit, or name others:",
+            "",
+        )
         for fact, some in other.items():
             yield f"- {_places(some)}: {counted(len(some), 'number')}. {fact}"
 
