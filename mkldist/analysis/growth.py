@@ -259,8 +259,7 @@ def _runs(tree: xr.DataTree) -> pd.DataFrame:
     if rows.empty:
         return rows
     nodes = method_nodes(tree)
-    dims = list(dict.fromkeys(name for node in nodes for name in hyperparameters(node)))
-    rows["setting"] = rows.groupby(["method", *dims], dropna=False, sort=False).ngroup()
+    rows["setting"] = _settings(rows, nodes)
     names = series_names(nodes)
     of_splits = pd.DataFrame(
         [
@@ -281,6 +280,22 @@ def _runs(tree: xr.DataTree) -> pd.DataFrame:
         waiting=state == RunState.WAITING.value,
         early=complete & (rows["stop_reason"] != StopReason.CONVERGED.value),
         run_cpu_seconds=rows["cpu_seconds"] + rows["pass_cpu_seconds"],
+    )
+
+
+def _settings(rows: pd.DataFrame, nodes: Sequence[xr.DataTree]) -> pd.Series:
+    """Return the number of each run's setting: of values of its method's own hyperparameters.
+
+    A hyperparameter of one method may be a number that follows from the split in another, as C is
+    where another method gives it.
+    """
+    having: dict[str, set[str]] = {}
+    for node in nodes:
+        for name in hyperparameters(node):
+            having.setdefault(name, set()).add(str(node.name))
+    own = {name: rows[name].where(rows["method"].isin(of)) for name, of in having.items()}
+    return (
+        rows[["method"]].assign(**own).groupby(["method", *own], dropna=False, sort=False).ngroup()
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
+import xarray as xr
 
 from mkldist import analysis
 from mkldist.analysis.growth import scaling, scaling_fits
@@ -140,6 +142,21 @@ def test_runs_that_stopped_early_count_and_are_counted():
     fits = scaling_fits(tree).set_index(["method", "part"])
     assert fits.loc[("level", "run"), "early"] == N_SPLITS
     assert fits.loc[("silp", "run"), "early"] == 0
+
+
+def test_a_c_that_follows_from_the_split_is_no_setting():
+    """As of methods with ``C = { from = ... }``, beside a method that has C itself."""
+
+    def follow(node: xr.Dataset) -> xr.Dataset:
+        if node.attrs.get("method") != "silp":
+            return node
+        given = node.rename(C="source_C")
+        own = np.arange(given.state.size).reshape(given.state.shape) + float(given.n_kernels)
+        return given.assign_coords(C=(given.state.dims, own))
+
+    pd.testing.assert_frame_equal(
+        scaling(study().map_over_datasets(follow)), scaling(study()), check_like=True
+    )
 
 
 @pytest.mark.parametrize("n_splits", [1, 3])
