@@ -48,10 +48,26 @@ class Device:
         """True if the device is the processor itself."""
         return self.place is None or str(self.place) == CPU
 
+    @property
+    def free_bytes(self) -> int | None:
+        """Bytes of memory that the device has free; None if it is the processor's or unknown."""
+        module = None if self.on_processor else getattr(self.xp, self.place.type, None)
+        known = getattr(module, "mem_get_info", None)
+        return None if known is None else int(known(self.place)[0])
+
     def array(self, values: Array) -> Any:
         """Return a copy of numbers of the host on the device, as float64."""
         own = np.ascontiguousarray(values, dtype=np.float64)
         return self.xp.asarray(own, dtype=self.xp.float64, device=self.place, copy=True)
+
+    def seen(self, values: Array) -> Any:
+        """Return numbers of the host on the device, as float64; nothing may change them.
+
+        The processor as a device does without a copy where it can.
+        """
+        if not (self.on_processor and values.flags.writeable and values.dtype == np.float64):
+            return self.array(values)
+        return self.xp.asarray(values, device=self.place)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
         """Return zeros on the device, float64."""

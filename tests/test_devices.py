@@ -1,11 +1,12 @@
 """Names of devices: those that are there, and one message for each that is not."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mkldist.devices import device_named
+from mkldist.devices import Device, device_named
 from mkldist.errors import SpecError
 from tests.data.mistakes import mistake
 
@@ -18,8 +19,20 @@ def test_arrays_go_there_and_back(name):
     there = device.array(values)
     assert there.dtype == device.xp.float64
     np.testing.assert_array_equal(device.host(there), values)
+    wide = values.astype(np.float64)
+    np.testing.assert_array_equal(device.host(device.seen(wide)), wide)
+    np.testing.assert_array_equal(device.host(device.seen(values)), values)
     np.testing.assert_array_equal(device.host(device.zeros((2, 1))), np.zeros((2, 1)))
     np.testing.assert_array_equal(device.host(device.xp.sum(there)), 15.0)
+
+
+def test_the_memory_of_an_accelerator_is_what_its_library_says():
+    memory = {"cuda:1": 2**30}
+    cuda = SimpleNamespace(mem_get_info=lambda place: (memory[str(place)], 2**35))
+    place = type("Place", (), {"type": "cuda", "__str__": lambda self: "cuda:1"})()
+    assert Device("torch:cuda:1", SimpleNamespace(cuda=cuda), place).free_bytes == 2**30
+    assert Device("torch:cuda:1", SimpleNamespace(), place).free_bytes is None
+    assert Device("numpy", SimpleNamespace()).free_bytes is None
 
 
 @pytest.mark.parametrize("name", ["gpu", "cude", "numpy:1", "torchcpu"])

@@ -18,6 +18,7 @@ from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
 from mkldist.kernels.gaps import without_gaps
 from mkldist.kernels.gram_tiles import BASE_OF, INNER
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,12 @@ def passes_of(source: BankSource) -> DevicePasses | None:
     """Return the passes of a source on a device; None if it has none."""
     found = _whole(source)
     return None if found is None else found.passes
+
+
+def thin_products(source: BankSource) -> ThinProducts:
+    """Return what multiplies the factors of the kernels of a source: its device, if it has one."""
+    whole = _whole(source)
+    return ON_HOST if whole is None else ThinProducts(whole.device)
 
 
 def _whole(source: BankSource) -> DeviceSource | None:

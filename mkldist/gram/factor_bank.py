@@ -25,13 +25,15 @@ from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, check_finite
-from mkldist.optim.factored_matrix import FactoredMatrix, Thin, values_of
+from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.optim.pivoted_cholesky import (
     KeptPieces,
     PivotedFactor,
     ThinFactor,
     pivoted_cholesky,
 )
+from mkldist.optim.thin_factor import Thin, values_of
+from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 
 class FactorBank(Bank):
@@ -51,6 +53,8 @@ class FactorBank(Bank):
         Factors w by which that is multiplied; by default 1.
     shelf : FactorShelf, optional
         Who has the values of factors that are not in memory, and is told which are in use.
+    products : ThinProducts
+        What multiplies the factors.
     """
 
     def __init__(
@@ -59,11 +63,12 @@ class FactorBank(Bank):
         exact: Floats | None = None,
         times: Floats | None = None,
         shelf: FactorShelf | None = None,
+        products: ThinProducts = ON_HOST,
     ) -> None:
         layout = TileLayout.for_points(len(factors[0].diagonal))
         super().__init__(len(factors), layout, np.dtype(np.float64))
         self.factors = tuple(factors)
-        self.shelf = shelf
+        self.shelf, self.products = shelf, products
         self.exact = exact
         self.times = np.ones(len(factors)) if times is None else times
 
@@ -87,14 +92,14 @@ class FactorBank(Bank):
         """Return a bank of some kernels, in any order, that shares their factors."""
         exact = None if self.exact is None else self.exact[kernels]
         factors = [self.factors[kernel] for kernel in kernels.tolist()]
-        return FactorBank(factors, exact, self.times[kernels], self.shelf)
+        return FactorBank(factors, exact, self.times[kernels], self.shelf, self.products)
 
     def copy(self) -> FactorBank:
         """Return a bank of the same factors, of which others may take the place."""
-        return FactorBank(self.factors, self.exact, self.times, self.shelf)
+        return FactorBank(self.factors, self.exact, self.times, self.shelf, self.products)
 
     def on(self, points: Ints) -> FactorBank:
-        """Return a bank of the same kernels between some of the points."""
+        """Return a bank of the same kernels between some of the points, for few requests."""
         exact = None if self.exact is None else self.exact[:, points]
         factors = [_Rows(factor, points) for factor in self.factors]
         return FactorBank(factors, exact, self.times)
@@ -159,8 +164,7 @@ class FactorBank(Bank):
         """Return ``||G_m'v||^2``."""
         found = np.empty((len(kernels), *vectors.shape[1:]))
         for place, kernel in enumerate(kernels):
-            projected = self.factors[kernel].values.T @ vectors
-            found[place] = np.einsum("r...,r...->...", projected, projected)
+            found[place] = self.products.squares(self.factors[kernel].thin, vectors)
             if self.exact is not None:
                 found[place] += self._rest(kernel) @ vectors**2
         return found
@@ -168,10 +172,9 @@ class FactorBank(Bank):
     def _products(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``G_m (G_m'v)``."""
         self._prefer(kernels)
-        found = np.empty((len(kernels), *vectors.shape))
+        found, one = np.empty((len(kernels), *vectors.shape)), np.ones(1)
         for product, kernel in zip(found, kernels.tolist(), strict=True):
-            values = self.factors[kernel].values
-            product[...] = values @ (values.T @ vectors)
+            product[...] = self.products.times([self.factors[kernel].thin], one, vectors)
             if self.exact is not None:
                 product += (self._rest(kernel) * vectors.T).T
         return found
@@ -189,7 +192,9 @@ class FactorBank(Bank):
             ridge = sum((w * r for w, r in zip(weights[kept], rests, strict=True)), none)
         own = [self.factors[kernel].diagonal for kernel in chosen.tolist()]
         diagonals = np.array(own).reshape(len(chosen), self.n_points)
-        return FactoredMatrix(weights[kept], factors, diagonals, self.n_points, ridge)
+        return FactoredMatrix(
+            weights[kept], factors, diagonals, self.n_points, ridge, self.products
+        )
 
     def _prefer(self, kernels: Ints) -> None:
         """Let the factors of some kernels stay in memory: solvers come back to them."""

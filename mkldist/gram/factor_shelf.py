@@ -31,8 +31,9 @@ import numpy as np
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.durable import make_folder, output_error
 from mkldist.gram.file_regions import FileRegions
-from mkldist.optim.factored_matrix import RowsOf, Thin
+from mkldist.optim.factored_matrix import RowsOf
 from mkldist.optim.pivoted_cholesky import PivotedFactor, ThinFactor
+from mkldist.optim.thin_factor import Thin
 
 AT_HAND = 2  # copies beside the factors that stay: one in use while the next one is read
 HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64

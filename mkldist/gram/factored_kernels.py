@@ -18,6 +18,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
+from mkldist.gram.device_source import thin_products
 from mkldist.gram.expansions import expansion
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
@@ -189,7 +190,7 @@ class FactoredKernels:
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))
         own = self.factors
-        return replace(self, factors=FactorBank(own.factors, exact, times, own.shelf))
+        return replace(self, factors=FactorBank(own.factors, exact, times, own.shelf, own.products))
 
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
         """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
@@ -299,7 +300,7 @@ def begin_factors(
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
     made = list(_made(source, wanted, seed, threads, store, shelf))
-    factors = FactorBank(made, shelf=shelf)
+    factors = FactorBank(made, shelf=shelf, products=thin_products(source))
     scale = np.ones(source.n_kernels)
     return FactoredKernels(source, scale, factors, limits, numbers, seed, threads, store)
 

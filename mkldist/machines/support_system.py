@@ -83,7 +83,7 @@ class ThinSupportSystem:
 
     def __init__(self, K_sv: FactoredMatrix, lam: float) -> None:
         diagonal = np.full(K_sv.n_points, lam + K_sv.ridge)
-        self._system = ThinSystem(diagonal, K_sv.weights, K_sv.factors)
+        self._system = ThinSystem(diagonal, K_sv.weights, K_sv.factors, K_sv.products)
 
     def projected(self, columns: Floats) -> Floats:
         """Return B with ``B'B = X' (W - W 1 1'W / 1'W1) X``, W the inverse of ``K_sv + lam I``."""

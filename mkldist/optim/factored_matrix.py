@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.optim.symmetric_operator import SymmetricOperator
+from mkldist.optim.thin_factor import Elsewhere, Thin, values_of
+from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 FEW_POINTS = 1000  # of an operator that may be multiplied out
 SIDE_BY_SIDE = 4000  # columns of factors that are multiplied out at once
-
-
-class Elsewhere(Protocol):
-    """A thin factor whose values may have to be read whenever they are asked for."""
-
-    @property
-    def values(self) -> Floats:
-        """The factor, (n, r)."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    def on(self, points: Ints) -> Thin:
-        """Return the rows of some points."""
-
-
-Thin: TypeAlias = Floats | Elsewhere
-"""A thin factor (n, r), or who has it."""
-
-
-def values_of(factor: Thin) -> Floats:
-    """Return a thin factor, in memory as long as somebody has what is returned."""
-    return factor if isinstance(factor, np.ndarray) else factor.values
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +67,8 @@ class FactoredMatrix(SymmetricOperator):
         Number n of rows.
     ridge : float or (n,) float64
         What is added to the diagonal.
+    products : ThinProducts
+        What multiplies the factors.
     """
 
     weights: Floats
@@ -97,6 +76,7 @@ class FactoredMatrix(SymmetricOperator):
     diagonals: Floats
     n_points: int
     ridge: float | Floats = 0.0
+    products: ThinProducts = ON_HOST
 
     @property
     def n_columns(self) -> int:
@@ -112,8 +92,7 @@ class FactoredMatrix(SymmetricOperator):
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""
         total: Floats = (self.ridge * vectors.T).T
-        for weight, factor in zip(self.weights, map(values_of, self.factors), strict=True):
-            total += factor @ (weight * (factor.T @ vectors))
+        total += self.products.times(self.factors, self.weights, vectors)
         return total
 
     def on(self, points: Ints) -> FactoredMatrix:
@@ -131,23 +110,17 @@ class FactoredMatrix(SymmetricOperator):
         total = np.diag(np.broadcast_to(self.ridge, self.n_points)[points])
         for sign in (1.0, -1.0):
             own = np.flatnonzero(np.sign(self.weights) == sign).tolist()
-            for columns in self._side_by_side(own, points):  # each product writes all entries
-                total += sign * (columns @ columns.T)
+            for some in self._side_by_side(own):  # each product writes all entries
+                factors, roots = [self.factors[m] for m in some], np.sqrt(abs(self.weights[some]))
+                total += sign * self.products.block(factors, roots, points)
         return total
 
-    def _side_by_side(self, chosen: Sequence[int], points: Ints) -> Iterator[Floats]:
-        """Yield rows of some factors times the roots of their weights, (q, c), many columns each.
-
-        The columns of a factor stay together.
-        """
+    def _side_by_side(self, chosen: Sequence[int]) -> Iterator[list[int]]:
+        """Yield some of the factors, of many columns together."""
         ends = np.cumsum([self.factors[s].shape[1] for s in chosen], dtype=np.intp)
         group = ends // SIDE_BY_SIDE
         for number in np.unique(group).tolist():
-            members = [chosen[i] for i in np.flatnonzero(group == number).tolist()]
-            rows = [_rows_of(self.factors[s], points) for s in members]
-            for part, s in zip(rows, members, strict=True):
-                part *= math.sqrt(abs(self.weights[s]))
-            yield np.concatenate(rows, axis=1)
+            yield [chosen[i] for i in np.flatnonzero(group == number).tolist()]
 
     def plus(self, step: float, other: FactoredMatrix) -> FactoredMatrix:
         """Return ``K + step other``; a factor that both have, the same array, is kept once."""
@@ -164,6 +137,7 @@ class FactoredMatrix(SymmetricOperator):
             np.array(diagonals).reshape(len(factors), self.n_points),
             self.n_points,
             self.ridge + step * other.ridge,
+            self.products,
         )
 
 
@@ -220,8 +194,8 @@ def centred_inner(K: FactoredMatrix, L: FactoredMatrix) -> float:
             centred = factor - factor.mean(axis=0)
             total += float(weight) * float(np.einsum("nr,nr,n->", centred, centred, ridge))
             for other, thin in zip(*_parts(of_other), strict=True):
-                inner = centred.T @ values_of(thin)
-                total += float(weight * other) * float(np.linalg.norm(inner)) ** 2
+                squares = K.products.squares(centred, values_of(thin))
+                total += float(weight * other) * float(squares.sum())
     both = float(ridges[0] @ ridges[1]) * (1.0 - 2.0 / n)
     return total + both + float(ridges[0].sum() * ridges[1].sum()) / n**2
 
@@ -234,11 +208,6 @@ def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Thin]]:
 def _rows(factor: Thin, points: Ints) -> Thin:
     """Return some rows of a factor, or who has them."""
     return factor[points] if isinstance(factor, np.ndarray) else factor.on(points)
-
-
-def _rows_of(factor: Thin, points: Ints) -> Floats:
-    """Return some rows of a factor, a copy."""
-    return values_of(factor)[points]
 
 
 def diagonal_of(K: Floats | SymmetricOperator) -> Floats:

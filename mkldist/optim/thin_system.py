@@ -23,7 +23,8 @@ import numpy as np
 import scipy
 
 from mkldist.arrays import Floats
-from mkldist.optim.factored_matrix import Thin, values_of
+from mkldist.optim.thin_factor import Thin, values_of
+from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 COLUMNS = 600  # most columns of the preconditioner
 TINY = float(np.finfo(np.float64).tiny)
@@ -41,6 +42,8 @@ class ThinSystem:
         Weights w, non-negative.
     factors : sequence of (n, r_s) float64, or who has them
         Factors G.
+    products : ThinProducts
+        What multiplies the factors.
 
     Attributes
     ----------
@@ -48,12 +51,19 @@ class ThinSystem:
         Conjugate gradient steps of all solutions.
     """
 
-    def __init__(self, diagonal: Floats, weights: Floats, factors: Sequence[Thin]) -> None:
+    def __init__(
+        self,
+        diagonal: Floats,
+        weights: Floats,
+        factors: Sequence[Thin],
+        products: ThinProducts = ON_HOST,
+    ) -> None:
         self._diagonal, self._weights, self._factors = diagonal, weights, factors
+        self._products = products
         self._root = 1.0 / np.sqrt(diagonal)
         with np.errstate(over="ignore", invalid="ignore"):
             self._F = self._heaviest()
-            capacity = self._F.T @ self._F
+            capacity = products.projected(self._F, self._F)
         if not np.isfinite(capacity).all():  # the diagonal alone preconditions
             self._F, capacity = self._F[:, :0], np.empty((0, 0))
         self._capacity = _factorised(capacity)
@@ -63,8 +73,7 @@ class ThinSystem:
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``H v`` for (n,) or (n, R) vectors."""
         total: Floats = (self._diagonal * vectors.T).T
-        for weight, factor in zip(self._weights, map(values_of, self._factors), strict=True):
-            total += factor @ (weight * (factor.T @ vectors))
+        total += self._products.times(self._factors, self._weights, vectors)
         return total
 
     def preconditioned(self, gradient: Floats) -> Floats:
@@ -115,7 +124,8 @@ class ThinSystem:
     def _inverse(self, vectors: Floats) -> Floats:
         """Return ``P^-1 v`` for (n, R) vectors."""
         scaled = self._root[:, None] * vectors
-        scaled -= self._F @ scipy.linalg.cho_solve(self._capacity, self._F.T @ scaled)
+        solved = scipy.linalg.cho_solve(self._capacity, self._products.projected(self._F, scaled))
+        scaled -= self._products.spread(self._F, solved)
         return self._root[:, None] * scaled
 
     def _heaviest(self) -> Floats:

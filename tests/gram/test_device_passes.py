@@ -8,6 +8,7 @@ from mkldist.devices import device_named
 from mkldist.errors import SpecError
 from mkldist.gram import device_passes
 from mkldist.gram.device_source import DeviceSource, on_device, passes_of
+from mkldist.gram.factored_kernels import FactorLimits, begin_factors
 from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
@@ -117,8 +118,29 @@ def test_values_that_are_not_finite_name_their_kernel(library):
         answer(RecomputedBank(source, 0), [Quadratic(VECTORS)])
 
 
+def test_factors_are_multiplied_on_the_device(library):
+    source = FeatureSource(POINTS, kernels_of(4))
+    plain, own = (
+        begin_factors(one, FactorLimits(rank=7))
+        for one in (source, on_device(source, library, "device"))
+    )
+    assert own.factors.products.device is not None
+    assert own.copy().factors.products is own.factors.products
+    assert own.with_diagonals(np.ones(8)).factors.products is own.factors.products
+    part, of_plain = own.select(SOME[::-1]), plain.select(SOME[::-1])
+    assert part.factors.products is own.factors.products
+    part.lengthen({0: 12})
+    of_plain.lengthen({0: 12})
+    asked = [Quadratic(VECTORS), Matvec(np.array([2, 0]), VECTORS)]
+    found, expected = (answer(one.factors, asked) for one in (part, of_plain))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+    [K] = answer(own.factors, [Combine(np.ones(8), thin=True)])
+    assert K.products is own.factors.products
+
+
 @pytest.mark.parametrize("backend", ["recompute", "factors"])
-@pytest.mark.parametrize("method", ["level", "spicymkl"])
+@pytest.mark.parametrize("method", ["level", "spicymkl", "primalmkl", "alignf"])
 def test_solutions_and_certificates_are_those_of_the_loops(library, backend, method):
     X = RNG.normal(size=(40, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=40) > 0, 1.0, -1.0)
@@ -126,7 +148,8 @@ def test_solutions_and_certificates_are_those_of_the_loops(library, backend, met
     banks = [
         mkldist.KernelBank(X, kernels, backend=backend, device=name) for name in ("cpu", library)
     ]
-    plain, found = (mkldist.solve(method, bank, y, C=20.0, tol=1e-3) for bank in banks)
+    regular = {"lam": 0.01} if method == "primalmkl" else {"C": 20.0}
+    plain, found = (mkldist.solve(method, bank, y, **regular, tol=1e-3) for bank in banks)
     assert found.objective == pytest.approx(plain.objective, rel=2e-3)
     assert found.stop_reason == plain.stop_reason
     gap = "exact_gap" if backend == "factors" else "gap"

@@ -112,7 +112,7 @@ class ThinModel:
         diagonal = H.curvature + H.K.diagonal + np.einsum("nb,nb->n", H.bends, H.bends)
         ridge = _least_ridge(diagonal, gradient, bounded)
         weights, factors = np.append(H.K.weights, 1.0), [*H.K.factors, H.bends]
-        system = ThinSystem(H.curvature + ridge, weights, factors)
+        system = ThinSystem(H.curvature + ridge, weights, factors, H.K.products)
         return cls(system, system.minimiser(gradient, RESIDUAL))
 
     def left_to_gain(self, gradient: Floats) -> float:
