@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import least_memory
-from mkldist.planning.model import Plan
-from mkldist.solvers.refusals import ProblemFacts
+from mkldist.planning.model import BankPlan, Plan
+from mkldist.solvers.refusals import ProblemFacts, all_of
 from mkldist.spec.banks import FACTORS
 
 
@@ -73,17 +74,35 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
     )
     if available is not None and available < least:
         found = f"{available // 2**20} MiB in this machine"
-        hint = 'Remove backend = "memory", or set "recompute"' if loaded else _advice(plan)
-        raise SpecError("memory", found, needed, hint or "Use fewer points")
-    hint = 'Raise it, or remove backend = "memory"' if loaded else _advice(plan)
+        hint = 'Remove backend = "memory", or set "recompute"' if loaded else _advice(plan, threads)
+        raise SpecError("memory", found, needed, hint)
+    hint = 'Raise it, or remove backend = "memory"' if loaded else _advice(plan, threads)
     raise SpecError("memory", f"{plan.spec.memory!r}", needed, hint)
 
 
-def _advice(plan: Plan) -> str:
-    """Return what helps where solvers do not fit: factors, if all methods take them."""
-    if any(bank.is_factored for bank in plan.banks):
+def _advice(plan: Plan, threads: int) -> str:
+    """Return what helps where solvers do not fit: factors, for the methods that take them."""
+
+    def needed(bank: BankPlan) -> int:
+        return least_memory([bank], [one for one in plan.batches if one.bank == bank.id], threads)
+
+    largest = max(plan.banks, key=needed)
+    if largest.is_factored:
         return "Lower rank, or use fewer points"
-    names = {run.method for run in plan.runs}
-    if any(METHODS[name].refuses(ProblemFacts(factors=True)) for name in names):
-        return ""
-    return f'Set backend = "{FACTORS}", which needs no matrix of all points'
+    keys = dict.fromkeys((run.key, run.method) for run in plan.runs if run.bank == largest.id)
+    refusals = {key: METHODS[name].refuses(ProblemFacts(factors=True)) for key, name in keys}
+    can = [key for key, refusal in refusals.items() if refusal is None]
+    cannot = [key for key, refusal in refusals.items() if refusal is not None]
+    if not can:
+        return f"Use fewer points: {_need(cannot)} whole Gram matrices"
+    if not cannot:
+        return f'Set backend = "{FACTORS}", which needs no matrix of all points'
+    return (
+        f'Give {all_of(can)} a bank with backend = "{FACTORS}", which needs no matrix of all '
+        f"points; {_need(cannot)} whole Gram matrices, for fewer points"
+    )
+
+
+def _need(names: Sequence[str]) -> str:
+    """Return names with the verb that says that they need something."""
+    return f"{all_of(names)} need{'s' if len(names) == 1 else ''}"

@@ -159,5 +159,20 @@ def one_of(words: Sequence[str]) -> str:
     >>> one_of(["level", "silp", "uniform"])
     'level, silp or uniform'
     """
-    *first, last = words or ["none is registered"]
-    return f"{', '.join(first)} or {last}" if first else last
+    return _joined(words or ["none is registered"], "or")
+
+
+def all_of(words: Sequence[str]) -> str:
+    """Return words, at least one, as a list.
+
+    Examples
+    --------
+    >>> all_of(["level", "silp", "uniform"])
+    'level, silp and uniform'
+    """
+    return _joined(words, "and")
+
+
+def _joined(words: Sequence[str], conjunction: str) -> str:
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last

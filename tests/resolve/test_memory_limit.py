@@ -24,10 +24,11 @@ def test_other_words_are_refused(text):
         parse_memory(text)
 
 
-def planned(memory, backend="stream", method="level"):
-    banks = [{"family": "xu2008", "backend": backend}]
-    words = {"banks": banks} | ({"memory": memory} if memory else {})
-    return plan_of({"a": dataset("a", 2000)}, {method: grid(method)}, n_kernels=500, **words)
+def planned(memory, backend="stream", names=("level",), **words):
+    words = {"banks": [{"family": "xu2008", "backend": backend}]} | words
+    words |= {"memory": memory} if memory else {}
+    grids = {name: grid(name) for name in names}
+    return plan_of({"a": dataset("a", 2000)}, grids, n_kernels=500, **words)
 
 
 def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
@@ -47,13 +48,37 @@ def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
         check_memory(planned("1GiB", "memory"), 1)
 
 
-def test_factors_are_proposed_where_matrices_do_not_fit_and_the_methods_take_them():
-    with pytest.raises(SpecError, match='Set backend = "factors", which needs no matrix'):
-        check_memory(planned("380MiB"), 1)
-    with pytest.raises(SpecError, match="fewer points"):
-        check_memory(planned(None, method="skm"), 1, available=2**28)
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        (("level", "silp"), 'Set backend = "factors", which needs no matrix of all points'),
+        (
+            ("level", "skm", "silp", "smo_mkl"),
+            'Give level and silp a bank with backend = "factors", which needs no matrix of all '
+            "points; skm and smo_mkl need whole Gram matrices, for fewer points",
+        ),
+        (("gmkl",), "Use fewer points: gmkl needs whole Gram matrices"),
+    ],
+)
+@pytest.mark.parametrize("limit", ["380MiB", None])
+def test_factors_are_proposed_to_the_methods_that_take_them(names, hint, limit):
+    with pytest.raises(SpecError) as refused:
+        check_memory(planned(limit, names=names), 1, available=None if limit else 2**28)
+    assert str(refused.value).endswith(f"{hint}.")
+
+
+def test_the_bank_that_needs_most_decides_what_helps():
     with pytest.raises(SpecError, match="Lower rank, or use fewer points"):
         check_memory(planned("380MiB", "factors"), 1)
+    banks = [
+        {"family": "xu2008", "name": "thin", "backend": "factors", "rank": 1},
+        {"family": "xu2008", "name": "whole", "backend": "stream"},
+    ]
+    runs = [{"name": "level", "banks": ["thin"]}, {"name": "skm", "banks": ["whole"]}]
+    words = {"banks": banks, "methods": runs}
+    plan = planned("310MiB", names=("level", "skm"), **words)
+    with pytest.raises(SpecError, match="Use fewer points: skm needs whole Gram matrices"):
+        check_memory(plan, 1)
 
 
 def test_factors_need_memory_for_one_in_the_making_and_no_matrix():
