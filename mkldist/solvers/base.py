@@ -51,7 +51,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.array_values import values_on_grams
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
@@ -90,8 +90,8 @@ class Problem:
     laplacian : (n, n) float64 array or sparse array, optional
         Graph Laplacian of the points, for semi-supervised methods.
     start : object, optional
-        :attr:`Solution.state` of the same method on the same kernels and labels, at another value
-        of the parameter that the method's :class:`Path` names.
+        :attr:`Solution.state` of the same method and labels: at another value of the parameter
+        that its :class:`Path` names, or renewed for other kernels.
     weights : (n,) float64, optional
         Positive weights of the points' losses, only for methods with ``weighs_points``.
     spare_bytes : int, optional
@@ -326,13 +326,11 @@ class Method:
         Words for ``mkldist show``; `reference` names the paper and its equations.
     hyperparameters : tuple of str
         Parameters that are dimensions of the results even where they have one value.
-    needs_laplacian : bool
-        True if the solver takes the graph Laplacian of the points; False if it takes none.
-    path : Path, optional
-        Parameter along which solvers start from the last solution.
-    joint_classes, weighs_points, takes_groups : bool
-        True if the solver takes labels of k columns, whose classes share kernel weights; weights of
-        the points, ``Problem.weights``; groups of kernels, ``Problem.groups``.
+    path, renewal : Path and Renewal, optional
+        Parameter along which solvers start from the last solution; how they do on longer factors.
+    needs_laplacian, joint_classes, weighs_points, takes_groups : bool
+        True if the solver takes the graph Laplacian of the points; labels of k columns, whose
+        classes share kernel weights; ``Problem.weights``; ``Problem.groups``.
     typical_passes, memory : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M; memory of a solver,
         by the size of its problem and its parameters.  A batch has no more solvers than fit.
@@ -362,6 +360,7 @@ class Method:
     exact_bound: ExactBound | None = None
     exact_objective: ExactBound | None = None
     hinge_machines: bool = False
+    renewal: Renewal | None = None
 
     def refuses(
         self, problem: ProblemFacts, target: Target | None = None, folds: int = 0

@@ -310,8 +310,8 @@ class _Growing:
     @property
     def _by_points(self) -> bool:
         """True if the method may go on by products of the kernels."""
-        path, y = self.method.path, self.problem.y
-        renews = self.method.hinge_machines and path is not None and path.renewed is not None
+        renewal, y = self.method.renewal, self.problem.y
+        renews = renewal is not None and renewal.by_points
         return renews and y.ndim == 1 and len(y) >= MANY and self.kernels.by_points
 
     @property
@@ -359,10 +359,10 @@ class _Growing:
         Factors may have grown since any state was made, that of another solution too.
         """
         state = self.problem.start if self._last is None else self._last.state
-        path = self.method.path
-        if state is None or path is None or path.renewed is None:
+        renewal = self.method.renewal
+        if state is None or renewal is None:
             return None
-        steps = path.renewed(self.problem, state)
+        steps = renewal.renewed(self.problem, state)
         return driven(steps, lambda request: answer_views([(view, request)])[0])
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Regularisation paths: solvers that start from the solution at the last value."""
+"""Solvers that start from a solution: at the last value of a path, or on other kernels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ Params = TypeVar("Params")
 
 
 @dataclass(frozen=True)
+class Renewal:
+    """How a method starts from a solution on kernels that have changed since.
+
+    Parameters
+    ----------
+    renewed : callable
+        Takes a problem and a state, asks the kernels for what the state holds of them, and returns
+        the state that has this.
+    by_points : bool
+        True if few dual variables change then, so that a solver may go on with kernels themselves.
+    """
+
+    renewed: Callable[[Any, Any], Generator[Request, Any, Any]]
+    by_points: bool = False
+
+
+@dataclass(frozen=True)
 class Path:
     """Regularisation path: a method starts each solver from the solution at the last value.
 
@@ -21,14 +38,10 @@ class Path:
         Name of the parameter that varies along the path.
     rising : bool
         True if larger values regularise less, so that the path starts at the smallest.
-    renewed : callable, optional
-        Takes a problem and a state, and asks kernels that have changed since for what the state
-        holds of them; without it, a solver on such kernels starts anew.
     """
 
     parameter: str
     rising: bool
-    renewed: Callable[[Any, Any], Generator[Request, Any, Any]] | None = None
 
     def ordered(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by decreasing regularisation."""

@@ -116,6 +116,15 @@ class Predictor:
         return self.weights / self.total_weight
 
 
+def largest_norms(traces: Floats, squared: Floats, rho: Floats) -> Floats:
+    """Return upper bounds of the dual norms of kernels of some traces (S,), with their rounding.
+
+    Parameters are those of :meth:`BlockNormBounds.largest_norms`.
+    """
+    energy = traces * float(np.abs(rho).max()) ** 2
+    return roots(squared + form_rounding(squared, energy, len(rho)))
+
+
 class BlockNormBounds(Bounds[Predictor]):
     """Least primal value met, greatest dual value met, and the points that attain them.
 
@@ -158,8 +167,7 @@ class BlockNormBounds(Bounds[Predictor]):
         kernels : (S,) intp or slice
             The kernels.
         """
-        energy = self._traces[kernels] * float(np.abs(rho).max()) ** 2
-        return roots(squared + form_rounding(squared, energy, len(rho)))
+        return largest_norms(self._traces[kernels], squared, rho)
 
     def restricted_lower(self, iterate: Iterate, rho: Floats) -> float:
         """Return the dual value of a feasible point near an iterate on the kernels at hand."""

@@ -25,10 +25,11 @@ from pydantic import Field, model_validator
 from mkldist.methods.block_norm.exact_bound import exact_bound
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
@@ -88,4 +89,5 @@ METHOD = Method(
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
     memory=memory_of_components,
     exact_bound=exact_bound,
+    renewal=Renewal(renewed),
 )

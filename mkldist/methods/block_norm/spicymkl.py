@@ -45,9 +45,10 @@ from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, 
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
+from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.trace import Trace
 
 
@@ -183,4 +184,5 @@ METHOD = Method(
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
     memory=memory_of_components,
     exact_bound=exact_bound,
+    renewal=Renewal(renewed),
 )

@@ -64,7 +64,7 @@ from mkldist.methods.primal.kernel_products import (
 from mkldist.methods.primal.one_step import alternate_by_single_steps
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
-from mkldist.methods.primal.working_set_descent import solve_on_working_set
+from mkldist.methods.primal.working_set_descent import renewed, solve_on_working_set
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Method,
@@ -73,7 +73,7 @@ from mkldist.solvers.base import (
     reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import SMALL
 
@@ -169,4 +169,5 @@ METHOD = Method(
     path=Path("lam", rising=False),
     memory=memory_of_columns,
     exact_bound=exact_bound,
+    renewal=Renewal(renewed),
 )

@@ -20,7 +20,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.gram.requests import Matvec, Request
+from mkldist.gram.requests import Matvec, Quadratic, Request
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.methods.primal.certificate import (
     PATIENCE,
@@ -69,6 +69,24 @@ class WorkingSetStart:
     alpha: Floats
     b: float
     candidates: Candidates
+
+
+def renewed(problem: Problem, state: Any) -> Generator[Request, Any, Any]:
+    """Ask changed kernels for the dual norms that a state holds, at the residual of its last pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    state : WorkingSetStart or PlainStart
+        State of a solution with the kernels as they were; the latter holds nothing of them.
+    """
+    if not isinstance(state, WorkingSetStart):
+        return state
+    q = yield Quadratic(state.candidates.centre)
+    candidates = Candidates(problem.n_kernels)
+    candidates.visited(state.candidates.centre, np.sqrt(np.maximum(q, 0.0)))
+    return replace(state, candidates=candidates)
 
 
 class _Passes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
+from mkldist.gram.requests import Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Bounds, Own
@@ -44,15 +45,27 @@ class MachinePoint(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """Dual points that give the lower bound of a solution.
+    """Dual points that give the lower bound of a solution, from which another may start.
 
     Parameters
     ----------
     binding : sequence of MachinePoint
         The points.
+    weights : (M,) float64
+        Kernel weights of the solution.
+    alpha : (n,) or (n, k) float64
+        Dual variables of the machine at these weights.
     """
 
     binding: Sequence[MachinePoint]
+    weights: Floats = np.empty(0)
+    alpha: Floats = np.empty(0)
+
+
+def renewed(problem: Problem, state: Binding) -> Generator[Request, Any, Binding]:
+    """Return a state as it is, for it holds nothing of the kernels."""
+    yield from ()
+    return state
 
 
 class WrapperBounds(Bounds[WeightedMachine]):
@@ -141,5 +154,7 @@ class WrapperBounds(Bounds[WeightedMachine]):
             self._counters,
             self._trace,
             extra,
-            self.binding if state is None else state,
+            self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
+            if state is None
+            else state,
         )

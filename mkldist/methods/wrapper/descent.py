@@ -17,7 +17,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Request
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.wrapper.bounds import Binding, WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.reduced_gradient import (
     KinkSteps,
     QuasiNewton,
@@ -37,12 +37,12 @@ def descend(
     ridges: Floats,
     bounds: WrapperBounds,
 ) -> Generator[Request, Any, StopReason]:
-    """Descend from equal weights of the first kernels; return the reason to stop.
+    """Descend from equal weights of the first kernels, or from a solution; say why it stops.
 
     Parameters
     ----------
     problem : Problem
-        Labels and number of kernels.
+        Labels, number of kernels, and perhaps the state of a solution.
     params : ReducedGradientParams
         Stopping rule, and whether to visit a working set.
     machine : callable
@@ -58,10 +58,12 @@ def descend(
     """
     kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
     restricted = RestrictedBound(problem.y, params.tol, kernels, ridges, bounds)
-    yield from restricted.first_kernels()
+    start = problem.start.weights if isinstance(problem.start, Binding) else None
+    yield from restricted.first_kernels(start)
     line = LineSearch(machine, kernels, ridges, partial(problem.clock.past, params.time_limit))
     kinks, quasi_newton = KinkSteps(len(kernels)), QuasiNewton()
-    d, mu = np.full(len(kernels), 1.0 / len(kernels)), None
+    d = np.full(len(kernels), 1.0 / len(kernels)) if start is None else start[kernels.kernels]
+    mu = None
     for _ in range(params.max_iter):
         # J(d) and its gradient, by a machine on the combined kernel.
         kernel = yield from line.combined(d)

@@ -37,13 +37,14 @@ import numpy as np
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
-from mkldist.methods.wrapper.bounds import WrapperBounds
+from mkldist.methods.wrapper.bounds import Binding, WrapperBounds, renewed
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, DampedNewton
 from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import HingeParams
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
@@ -81,6 +82,9 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
     by_newton = False
     d = np.full(M, 1.0 / M)
+    if isinstance(problem.start, Binding):  # a solution on shorter factors
+        d = problem.start.weights
+        svm_at.begin_at(problem.start.alpha)
     at = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at)
     for _ in range(params.max_iter):
         # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
@@ -129,4 +133,5 @@ METHOD = Method(
     memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
     exact_bound=exact_bound,
     hinge_machines=True,
+    renewal=Renewal(renewed),
 )

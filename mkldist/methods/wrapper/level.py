@@ -64,7 +64,7 @@ from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
 LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds
@@ -211,10 +211,11 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
-    path=Path("C", rising=True, renewed=renewed),
+    path=Path("C", rising=True),
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,
     exact_bound=exact_bound,
     hinge_machines=True,
+    renewal=Renewal(renewed, by_points=True),
 )

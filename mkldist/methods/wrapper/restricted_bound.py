@@ -65,11 +65,18 @@ class RestrictedBound:
         gap = relative_gap(self._bounds.upper, self.lower)
         return gap <= solved(self._tol, self._gap_of_pass)
 
-    def first_kernels(self) -> Generator[Request, Any, None]:
-        """Take those of the largest q_m where the dual variables are equal within each class."""
+    def first_kernels(self, weights: Floats | None = None) -> Generator[Request, Any, None]:
+        """Take the kernels of weights (M,) that are not zero.
+
+        Without weights, those of the largest q_m where the dual variables are equal within each
+        class.
+        """
         if self._kernels.everything:
             return
-        yield from self._kernels.take_first(self._y, self._ridges)
+        if weights is None:
+            yield from self._kernels.take_first(self._y, self._ridges)
+        else:
+            self._kernels.take(np.flatnonzero(weights))
         self._bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:

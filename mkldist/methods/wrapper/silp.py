@@ -47,13 +47,14 @@ from mkldist.methods.wrapper.cut_bundle import (
     certify,
     deciding_gap,
     memory_of_cuts,
+    renewed,
     solve_machine,
 )
 from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.path import Path
+from mkldist.solvers.path import Path, Renewal
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
@@ -194,4 +195,5 @@ METHOD = Method(
     memory=memory_of_cuts,
     exact_bound=exact_bound,
     hinge_machines=True,
+    renewal=Renewal(renewed),
 )

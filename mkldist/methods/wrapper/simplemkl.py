@@ -25,7 +25,7 @@ from pydantic import Field
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
-from mkldist.methods.wrapper.bounds import WrapperBounds
+from mkldist.methods.wrapper.bounds import Binding, WrapperBounds, renewed
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.reduced_gradient import (
@@ -36,6 +36,7 @@ from mkldist.methods.wrapper.reduced_gradient import (
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import Effects, HingeParams
 
 
@@ -75,6 +76,8 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
     counters = Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)
+    if isinstance(problem.start, Binding):  # a solution on shorter factors
+        svm_at.begin_at(problem.start.alpha)
     if not params.curvature:
         return (yield from _plain(problem, params, svm_at, bounds))
     no_ridges = np.zeros(problem.n_kernels)
@@ -92,6 +95,8 @@ def _plain(
         svm_at.sharpen()  # it compares values, which may differ by less than a machine's gap
     # Set d_m = 1/M, and compute J(d) by a machine on sum_m d_m K_m.
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    if isinstance(problem.start, Binding):
+        d = problem.start.weights
     at = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at)
     moved = True
     for _ in range(params.max_iter):
@@ -146,4 +151,5 @@ METHOD = Method(
     memory=memory_of_descent,
     exact_bound=exact_bound,
     hinge_machines=True,
+    renewal=Renewal(renewed),
 )

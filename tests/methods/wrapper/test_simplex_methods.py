@@ -203,7 +203,7 @@ def test_a_state_is_renewed_on_kernels_that_have_changed(classes):
     method = METHODS["level"]
     state = solve("level", instance.grams, y, C=instance.C).state
     grown = instance.grams + 0.5 * np.roll(instance.grams, 1, axis=0)
-    steps = method.path.renewed(plain_bank.problem(grown, y), state)
+    steps = method.renewal.renewed(plain_bank.problem(grown, y), state)
     renewed = plain_bank.run(steps, grown)
     assert len(renewed.binding) == len(state.binding) > 0
     for point, before in zip(renewed.binding, state.binding, strict=True):
