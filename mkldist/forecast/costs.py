@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, passes_of_runs
+from mkldist.planning.factor_growth import factor_rounds
 from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.results.records import RecordStore
@@ -143,7 +144,7 @@ class TaskCosts:
             parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
             return TaskCost(of_runs, receipt_seconds=receipt, shared_seconds=of_bank, parts=parts)
         if bank.is_factored:
-            of_runs += self._certificate_seconds(bank, sum(run.n_jobs for run in item.runs))
+            of_runs += self._certificate_seconds(bank, item.runs)
         moved, kept = _reads(bank, passes)
         if item.builds:
             build = self._build_cost(bank, 1.0)
@@ -178,16 +179,20 @@ class TaskCosts:
         of_values = _n_values(bank) * (passes * of_pass + further)
         return of_values + passes * rates.pass_seconds + vectors * rates.request_seconds
 
-    def _certificate_seconds(self, bank: BankPlan, n_solvers: int) -> float:
-        """Return the time of a pass over the kernels for each certificate."""
+    def _certificate_seconds(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
+        """Return the time of a pass over the kernels for each round of runs not known by others."""
         of_value = self.rates.kernel_value_seconds + self.rates.pass_value_seconds
-        return n_solvers * bank.n_kernels * bank.shape.layout.n_entries * of_value
+        passes = sum(
+            run.n_jobs * factor_rounds(bank, METHODS[run.method]).usual
+            for run in runs
+            if solver_key(run) not in self.recorded
+        )
+        return passes * bank.n_kernels * bank.shape.layout.n_entries * of_value
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
         if (known := self.recorded.get(solver_key(run))) is not None:
-            # Passes over kernels certify runs on factors: the rates tell what they take.
-            return replace(known, pass_seconds=None) if bank.is_factored else known
+            return known  # of runs on factors with all rounds, passes over kernels among them
         n_points = self.facts[run.dataset].known_sizes[run.split]
         seconds = self.rates.solver_seconds
         if not bank.is_factored:  # no solver on factors makes a matrix of all points

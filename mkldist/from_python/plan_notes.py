@@ -10,7 +10,8 @@ from mkldist.gram.factored_kernels import limits_of
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factors_bytes
-from mkldist.planning.model import Plan
+from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory
 from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, certificate_bytes
@@ -51,7 +52,7 @@ def _words(graph: GraphTable) -> str:
 
 
 def factor_lines(plan: Plan) -> list[str]:
-    """Return two lines on banks of factors, if there are any."""
+    """Return three lines on banks of factors, if there are any."""
     banks = [bank for bank in plan.banks if bank.is_factored]
     if not banks:
         return []
@@ -67,7 +68,26 @@ def factor_lines(plan: Plan) -> list[str]:
         f"           a pass over the kernels for each certificate computes at most "
         f"{readable_bytes(round(certified))}, in about "
         f"{of_byte * certified:.2g} s",
+        f"           {_rounds_of(plan, largest)}",
     ]
+
+
+def _rounds_of(plan: Plan, bank: BankPlan) -> str:
+    """Return how many passes over the kernels a solution on a bank of factors takes."""
+    methods = {run.method for run in plan.runs if run.bank == bank.id}
+    rounds = [factor_rounds(bank, METHODS[name]) for name in sorted(methods)]
+    most, usual = max(one.most for one in rounds), sorted({one.usual for one in rounds})
+    if most == 1:
+        return "a solution takes one such pass: no factor can grow"
+    return (
+        f"a solution takes 1 to {most} such passes, about {_span(usual)}: factors may grow "
+        f"from {rounds[0].first} to {rounds[0].longest} columns"
+    )
+
+
+def _span(numbers: list[int]) -> str:
+    """Return the least and the largest of rising numbers, or the only one."""
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
 def _seconds_of_byte() -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS, is_own
+from mkldist.planning.factor_growth import factor_rounds
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
 
@@ -93,7 +94,7 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
 
     A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
     solvers; each solver also takes the time of 50 factorisations of its Gram matrix.  On factors
-    it takes that of a pass over the kernels instead.
+    it takes that of a pass over the kernels in each round instead.
 
     Parameters
     ----------
@@ -105,7 +106,8 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
         Solvers of all runs.
     """
     if bank.is_factored:
-        each = SECONDS_OF_A_SOLVER + certificate_bytes(bank) / RECOMPUTED_BYTES_A_SECOND
+        computed = factor_rounds(bank).usual * certificate_bytes(bank)
+        each = SECONDS_OF_A_SOLVER + computed / RECOMPUTED_BYTES_A_SECOND
         return passes * bank.n_bytes / BYTES_A_SECOND + n_solvers * each
     speed = RECOMPUTED_BYTES_A_SECOND if bank.recomputed else BYTES_A_SECOND
     machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND

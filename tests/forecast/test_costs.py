@@ -13,6 +13,7 @@ from mkldist.forecast.simulation import Crew, Outcome
 from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.layout import TileLayout
 from mkldist.methods.registry import METHODS
+from mkldist.planning.factor_growth import factor_rounds
 from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
@@ -90,13 +91,14 @@ def test_a_sharded_bank_is_computed_once_by_all_workers_together():
 
 
 @pytest.mark.parametrize(("dtype", "n_bytes"), [("float64", 8), ("float32", 4)])
-def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernels(dtype, n_bytes):
+def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype, n_bytes):
     plan, costs = planned("factors", dtype=dtype)
     bank, runs = plan.banks[0], plan.batches[0].runs
     passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / n_bytes
     kernels = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
     of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
-    of_each = kernels * 3e-9 + 0.01 + 0.005 + passes * 2e-5
+    rounds = factor_rounds(bank, METHODS["level"]).usual
+    of_each = rounds * kernels * 3e-9 + 0.01 + 0.005 + passes * 2e-5
     expected = factors * of_passes + passes * 3e-4 + len(runs) * of_each
     cost = costs(item_of(plan))
     assert cost.seconds == pytest.approx(expected)
@@ -106,6 +108,14 @@ def test_factors_are_made_and_each_solver_is_certified_by_a_pass_over_the_kernel
     assert len(built) == bank.n_kernels
     assert sum(one.seconds for one in built) == pytest.approx(factors * 2e-9)
     assert sum(one.moved_bytes for one in built) == pytest.approx(bank.stored_bytes)
+
+
+def test_recorded_runs_on_factors_took_their_rounds_already():
+    plan, by_rates = planned("factors")
+    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
+    known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
+    costs = replace(by_rates, recorded=known)
+    assert costs(item).seconds == pytest.approx(len(item.runs) * (2.0 + 0.5 + 0.005))
 
 
 def test_recorded_runs_replace_the_rates(tmp_path):

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import mkldist
 from mkldist.cli import command
 from mkldist.forecast.rates import Rates, store_rates
+from mkldist.gram import factored_kernels
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = X[:, 0] > 0
@@ -98,6 +99,21 @@ def test_a_plan_says_whether_matrices_or_factors_take_the_disk():
         text = str(mkldist.plan({**SPEC, "banks": banks, "methods": methods}, {"d": (X, Y)}))
         [line] = [line for line in text.splitlines() if line.startswith("disk:")]
         assert f" of {words}, " in f"{line}, "
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rank", "said"),
+    [
+        (3, "a solution takes one such pass: no factor can grow"),
+        (5, "a solution takes 1 to 3 such passes, about 2: factors may grow from 3 to 5 columns"),
+    ],
+)
+def test_a_plan_says_how_many_rounds_solutions_on_factors_take(rank, said, monkeypatch):
+    monkeypatch.setattr(factored_kernels, "FIRST_RANK", 3)
+    thin = {"family": "do2009", "backend": "factors", "rank": rank}
+    words = {**SPEC, "banks": [thin], "methods": [{"name": "level"}]}
+    assert said in str(mkldist.plan(words, {"d": (X, Y)}))
 
 
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
