@@ -12,10 +12,12 @@ that the steps converge (Lin 2001).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
 from mkldist.arrays import Bools, Floats, Ints
+from mkldist.blas_threads import single_threaded
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.symmetric_operator import SymmetricOperator
 
@@ -23,6 +25,7 @@ BLOCK = 1500  # variables optimised at once, or more where more lie between thei
 LARGEST = 4000  # block, of which the matrix takes 128 megabytes
 MOST_BLOCKS = 500  # of one call
 SHARE = 0.1  # of the violation that a block starts with and may keep
+MANY_FREE = 500  # variables between their bounds, whose systems threads solve sooner
 UPDATES_EACH = 50  # most pair updates of a block, for each of its variables
 
 
@@ -64,7 +67,7 @@ def block_ascent(
         of_block, kept = K.block(points), max(violation, SHARE * violated)
         most = UPDATES_EACH * len(points)
         updates += int(pair_updates(of_block, diagonal[points], part, left, *bounds, kept, most))
-        steps += newton_steps(of_block, part, left, *bounds)
+        steps += _newton_steps(of_block, part, left, *bounds)
         change = np.zeros(len(beta))
         change[points] = part - beta[points]
         if not change.any():
@@ -72,6 +75,16 @@ def block_ascent(
         beta[points] = part
         slack -= K @ change
     return updates, steps
+
+
+def _newton_steps(K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats) -> int:
+    """Take Newton steps on a block; on few free variables by one thread of linear algebra.
+
+    Their systems are solved in less time than threads take to synchronise.
+    """
+    few = np.count_nonzero((beta > lower) & (beta < upper)) < MANY_FREE
+    with single_threaded() if few else nullcontext():
+        return newton_steps(K, beta, slack, lower, upper)
 
 
 def _most_violating(slack: Floats, rising: Bools, falling: Bools) -> Ints:

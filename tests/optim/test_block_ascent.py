@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mkldist.machines.svm import solve_svm
 from mkldist.optim import block_ascent as module
@@ -80,3 +81,40 @@ def test_no_block_is_multiplied_out_beyond_its_limit(monkeypatch):
     monkeypatch.setattr(FactoredMatrix, "block", counted)
     solve_svm(operator(FACTORS), Y, 100.0, tol=1e-3, max_rounds=2)
     assert 20 <= max(sizes) <= 50
+
+
+@pytest.mark.parametrize(("many", "threads"), [(N + 1, {1}), (0, {2})])
+def test_systems_of_few_free_variables_are_solved_by_one_thread(monkeypatch, many, threads):
+    found, steps = set(), module.newton_steps
+
+    def noted(*arguments):
+        libraries = [one for one in threadpool_info() if one["user_api"] == "blas"]
+        found.update(one["num_threads"] for one in libraries)
+        return steps(*arguments)
+
+    monkeypatch.setattr(module, "newton_steps", noted)
+    monkeypatch.setattr(module, "MANY_FREE", many)
+    with threadpool_limits(2, "blas"):
+        solve_svm(operator(FACTORS), Y, 1.0, tol=1e-6)
+        after = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+    assert found == threads
+    assert after == {2}
+
+
+def test_a_large_bound_takes_few_more_blocks_and_steps(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 80)
+    K, blocks, block = operator(FACTORS), [], FactoredMatrix.block
+
+    def noted(self, points):
+        blocks.append(len(points))
+        return block(self, points)
+
+    monkeypatch.setattr(FactoredMatrix, "block", noted)
+    work = []
+    for C in (N / 4, N):
+        blocks.clear()
+        solution = solve_svm(K, Y, C / N, tol=1e-3)
+        work.append((len(blocks), solution.newton_steps))
+    (few_blocks, few_steps), (more_blocks, more_steps) = work
+    assert more_blocks <= 2 * few_blocks
+    assert more_steps <= 6 * few_steps
