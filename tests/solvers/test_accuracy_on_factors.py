@@ -30,24 +30,32 @@ def tables(data_dir):
         yield table[:, :-1], table[:, -1]
 
 
-def rights(kernels, y, x_new, y_new):
-    """Return how many new points a machine on a bank gets right."""
-    solution = mkldist.solve("level", kernels, y, C=100.0, tol=TOL)
-    decided = solution.decision_function(kernels.on(x_new))
-    return solution, int((np.sign(decided) == y_new).sum())
+def decisions(kernels, y, x_new, tol=TOL):
+    """Return a machine on a bank, and the labels that it gives to new points."""
+    solution = mkldist.solve("level", kernels, y, C=100.0, tol=tol)
+    return solution, np.sign(solution.decision_function(kernels.on(x_new)))
 
 
-def test_accuracies_are_those_of_the_kernels_to_a_thousandth(data_dir):
-    n_points, on_kernels, on_factors = 0, 0, 0
+def test_accuracies_on_each_data_set_are_those_of_the_kernels_to_a_thousandth(data_dir):
+    """Hold each data set to a thousandth beside the points that the tolerance leaves open.
+
+    Machines of one gap are many, and label some points differently, on the kernels themselves too.
+    On eight tables of the papers, 5,223 points in three splits, the correct labels of a table
+    differed by 0 to 3 between tolerances of 0.01 and 0.001 on the kernels, in all by 12, and by 0
+    to 2 between kernels and factors at 0.01, in all by 7.  A thousandth of a table is 0.3 to 1.2.
+    """
     for x, y in tables(data_dir):
+        n_points, difference, left_open = 0, 0, 0
         for train, test in SPLITS.split(x, y):
             x_all = StandardScaler().fit(x[train]).transform(x)
-            new = x_all[test], y[test]
             with mkldist.KernelBank(x_all[train], "xu2008") as bank:
-                on_kernels += rights(bank, y[train], *new)[1]
+                _, of_kernels = decisions(bank, y[train], x_all[test])
+                _, exactly = decisions(bank, y[train], x_all[test], TOL / 10)
             with mkldist.KernelBank(x_all[train], "xu2008", backend="factors") as bank:
-                solution, right = rights(bank, y[train], *new)
+                solution, of_factors = decisions(bank, y[train], x_all[test])
             assert solution.exact_gap <= TOL
-            on_factors += right
+            rights = [int((one == y[test]).sum()) for one in (of_factors, of_kernels)]
+            difference += rights[0] - rights[1]
+            left_open += int((of_kernels != exactly).sum())
             n_points += len(test)
-    assert abs(on_factors - on_kernels) <= 0.001 * n_points, (on_kernels, on_factors, n_points)
+        assert abs(difference) <= 0.001 * n_points + left_open, (difference, n_points, left_open)
