@@ -62,7 +62,7 @@ class ThinProducts:
         """Return ``sum_s w_s G_s G_s'v`` for (n,) or (n, R) vectors."""
         own = self._there(vectors)
         total = self._xp.zeros_like(own)
-        for weight, factor in zip(weights.tolist(), factors, strict=True):
+        for weight, factor in zip(weights.tolist(), map(self._at_hand, factors), strict=True):
             total += self._spread(factor, weight * self._project(factor, own))
         return self._host(total)
 
@@ -85,6 +85,16 @@ class ThinProducts:
             part *= root
         columns = self._joined(rows, axis=1)
         return self._host(self._xp.matmul(columns, columns.T))
+
+    def _at_hand(self, factor: Thin) -> Thin:
+        """Return a factor that several products read once: its values, unless a device has them."""
+        kept = not self._in_place and self._whole(factor) is not None
+        return factor if kept else values_of(factor)
+
+    @property
+    def _in_place(self) -> bool:
+        """True if factors are multiplied where they are."""
+        return self.device is None or (self._room is None and self.device.on_processor)
 
     def _project(self, factor: Thin, vectors: Any) -> Any:
         """Return ``G'v`` where the vectors are."""
@@ -124,7 +134,7 @@ class ThinProducts:
         """Return a factor where it is multiplied; None if there is no room for it."""
         if self.device is None:
             return values_of(factor)
-        if self._room is None and self.device.on_processor:
+        if self._in_place:
             return self.device.seen(values_of(factor))
         reference, own = self._kept.get(id(factor), (None, None))
         if reference is not None and reference() is factor:

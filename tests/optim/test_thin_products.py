@@ -1,4 +1,4 @@
-"""Products with thin factors on devices, against numpy's on the matrices multiplied out."""
+"""Products with a `thin_factor` on devices, against numpy's on the matrices multiplied out."""
 
 from __future__ import annotations
 
@@ -107,3 +107,29 @@ def test_operators_and_systems_multiply_on_their_device(device):
     found = [system.minimiser(gradient, 1e-10) for system in systems]
     assert_allclose(found[1], found[0], atol=1e-9)
     assert products.taken > 0
+
+
+class Kept:
+    """A factor that somebody has, who counts how often its values are asked for."""
+
+    def __init__(self, G):
+        self._G, self.shape, self.asked = G, G.shape, 0
+
+    @property
+    def values(self):
+        self.asked += 1
+        return self._G
+
+    def on(self, points):
+        return self._G[points]
+
+
+def test_a_factor_that_is_elsewhere_is_read_once_where_the_device_keeps_it(products):
+    factor, expected = Kept(FACTORS[2]), FULL[2] @ VECTORS
+    for _ in range(3):
+        assert_allclose(products.times([factor], np.ones(1), VECTORS), expected, atol=1e-12)
+    keeps = products.device is not None and products._room == ROOM["kept"]
+    assert factor.asked == (1 if keeps else 3)
+    points = np.array([4, 1])
+    block = products.block([factor], np.ones(1), points)
+    assert_allclose(block, FULL[2][np.ix_(points, points)], atol=1e-12)
