@@ -7,6 +7,7 @@ nobody compiles yet.  It does so on the few points of a specimen alone, where Py
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,10 +50,18 @@ class _Shared:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._left: dict[CompiledFunction, tuple[Any, ...]] = {}  # with the types of arguments
+        self._in_python = False  # within a function that another process compiles
 
     def form(self, function: CompiledFunction, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return the function compiled by this process, or in Python while another one compiles."""
+        """Return the function compiled by this process, or in Python while another one compiles.
+
+        Whoever compiles a function compiles what it calls, too, so that this is called in Python as
+        well.
+        """
         import numba
+
+        if self._in_python:
+            return function.in_python
 
         type_of: Callable[[Any], Any] = numba.typeof
         types = tuple(map(type_of, arguments))
@@ -62,7 +71,14 @@ class _Shared:
                 self._left.pop(function, None)
                 return function
         self._left[function] = types
-        return function.in_python
+        return functools.partial(self._called_in_python, function)
+
+    def _called_in_python(self, function: CompiledFunction, *arguments: Any) -> Any:
+        self._in_python = True
+        try:
+            return function.in_python(*arguments)
+        finally:
+            self._in_python = False
 
     def finish(self) -> None:
         """Wait for the functions that others compile, and load them; remove locks nobody holds."""

@@ -21,8 +21,12 @@ MODULE = """
 from mkldist.compiled import compiled
 
 @compiled
-def first(x):
+def doubled(x):
     return 2 * x
+
+@compiled
+def first(x):
+    return doubled(x)
 
 @compiled
 def second(x):
@@ -40,6 +44,7 @@ with event.install_recorder("numba:compile") as recorder:
     with compiling_together(Path(sys.argv[1])):
         print("met", f.first(2.0), f.first._dispatcher is not None, flush=True)
         print("met", f.second(2.0), f.second._dispatcher is not None, flush=True)
+        print("within", f.doubled._dispatcher is not None, flush=True)
     print("left", len(f.first.signatures), len(f.second.signatures))
 names = {e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer}
 print("compiled", *sorted(names & {"first", "second"}))
@@ -71,20 +76,20 @@ def said(process: subprocess.Popen[str]) -> list[list[str]]:
 
 
 def test_one_process_compiles_all_and_the_next_one_nothing(start, tmp_path):
-    expected = [["met", "4.0", "True"], ["met", "6.0", "True"], ["left", "1", "1"]]
-    assert said(start()) == [*expected, ["compiled", "first", "second"]]
+    met, left = [["met", "4.0", "True"], ["met", "6.0", "True"]], ["left", "1", "1"]
+    assert said(start()) == [*met, ["within", "True"], left, ["compiled", "first", "second"]]
     (tmp_path / "locks" / "a.lock").write_text("")  # of a process that was killed
-    assert said(start()) == [*expected, ["compiled"]]
+    assert said(start()) == [*met, ["within", "False"], left, ["compiled"]]
     assert not list((tmp_path / "locks").iterdir())
 
 
-def test_a_function_that_another_process_compiles_is_called_in_python_meanwhile(start, tmp_path):
+def test_a_function_that_another_compiles_is_called_in_python_with_those_it_calls(start, tmp_path):
     (tmp_path / "locks").mkdir()
     with FileLock(tmp_path / "locks" / "shared_functions.first.lock") as lock:
         process = start()
-        lines = [process.stdout.readline().split() for _ in range(2)]
+        lines = [process.stdout.readline().split() for _ in range(3)]
         assert Path(lock.lock_file).exists()
-    assert lines == [["met", "4.0", "False"], ["met", "6.0", "True"]]
+    assert lines == [["met", "4.0", "False"], ["met", "6.0", "True"], ["within", "False"]]
     assert said(process) == [["left", "1", "1"], ["compiled", "first", "second"]]
 
 
