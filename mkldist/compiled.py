@@ -85,7 +85,9 @@ class CompiledFunction:
             if self._dispatcher is None:
                 import numba
 
-                decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
+                # Nothing calls these functions by a pointer to a C function.
+                options: dict[str, Any] = {"fastmath": self._fastmath, "no_cfunc_wrapper": True}
+                decorator = numba.njit(cache=True, nogil=True, **options)
                 self._dispatcher = _load_lightly(decorator(self.in_python))
             return self._dispatcher
 
