@@ -104,7 +104,7 @@ def read_only(place: Path) -> Iterator[None]:
     """Mount a folder over itself without the right to write; open files stay as they are."""
     _mount("--bind", place, place)
     try:
-        _mount("-o", "remount,bind,ro", place)
+        _mount("-o", "remount,bind,ro", place, attempts=100)
         yield
     finally:
         _unmount(place)
@@ -122,8 +122,13 @@ def vanished(place: Path) -> Iterator[None]:
         away.rename(place)
 
 
-def _mount(*words: str | Path) -> None:
-    subprocess.run(["mount", *words], check=True, capture_output=True)
+def _mount(*words: str | Path, attempts: int = 1) -> None:
+    """Mount; try again while a file is open for writing, which forbids to write no more."""
+    for left in range(attempts - 1, -1, -1):
+        ended = subprocess.run(["mount", *words], check=not left, capture_output=True)
+        if not ended.returncode:
+            return
+        time.sleep(0.01)
 
 
 def _unmount(place: Path) -> None:
