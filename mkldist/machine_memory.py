@@ -16,6 +16,17 @@ def physical_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def at_most_half(n_bytes: float) -> str:
+    """Return the words for a limit in bytes that is half of this machine's memory.
+
+    Examples
+    --------
+    >>> at_most_half(3 * 2**30)
+    "at most 3.0 GiB, half of this machine's memory"
+    """
+    return f"at most {n_bytes / GIB:.1f} GiB, half of this machine's memory"
+
+
 def available_memory() -> int:
     """Return the bytes that processes can get: free ones, and those of files that are cached."""
     with suppress(OSError, StopIteration, ValueError):

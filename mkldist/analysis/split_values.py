@@ -24,8 +24,6 @@ from mkldist.spec.toml_texts import TooLongError, parsed_toml
 if TYPE_CHECKING:
     import xarray as xr
 
-    from mkldist.analysis.published_number import Published
-
 PROCESSOR = "processor_seconds"
 """Processor time of a run, that of its share of the passes included."""
 OF_PROCESSOR = ("cpu_seconds", "pass_cpu_seconds")

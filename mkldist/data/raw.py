@@ -15,7 +15,7 @@ from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Task
 
@@ -115,12 +115,8 @@ def check_fits(n_bytes: int, where: str, hint: str) -> None:
     """
     limit = int(SHARE_OF_MEMORY * physical_memory())
     if n_bytes > limit:
-        raise DataError(
-            where,
-            f"an array of {n_bytes / GIB:.1f} GiB",
-            f"at most {limit / GIB:.1f} GiB, half of this machine's memory",
-            hint,
-        )
+        found = f"an array of {n_bytes / GIB:.1f} GiB"
+        raise DataError(where, found, at_most_half(limit), hint)
 
 
 def check_rows(n_rows: int, n_labels: int, where: str) -> None:

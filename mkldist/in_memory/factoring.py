@@ -10,7 +10,7 @@ from mkldist.gram.cache import default_directory
 from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, least_bytes, limits_of
 from mkldist.gram.sources import BankSource
 from mkldist.in_memory.side_by_side import MOST_THREADS
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 from mkldist.processors import n_processors
 from mkldist.spec.banks import BankSpec
 
@@ -40,7 +40,7 @@ def factored(
             "backend",
             f"'factors' of rank {limits.first(n)} on {counted(n, 'point')}, of which one takes "
             f"up to {needed / GIB:.1f} GiB while it is made",
-            f"at most {most / GIB:.1f} GiB, half of this machine's memory",
+            at_most_half(most),
             "Lower rank",
         )
     place = default_directory() if folder is None else Path(folder)

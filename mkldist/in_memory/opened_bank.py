@@ -21,7 +21,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.sources import BankSource, check_finite
 from mkldist.in_memory.side_by_side import side_by_side
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 from mkldist.memory import row_cache_bytes
 from mkldist.processors import n_processors
 
@@ -63,7 +63,7 @@ class BankSize:
                 "backend",
                 f"'memory' for {self.n_kernels} kernels on {self.n_points} points, which take "
                 f"{self.n_bytes / GIB:.1f} GiB as {self.dtype.name}",
-                f"at most {limit / GIB:.1f} GiB, half of this machine's memory",
+                at_most_half(limit),
                 hint,
             )
 

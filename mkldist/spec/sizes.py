@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mkldist.errors import SpecError
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 
 COUNTABLE = 10**15
 """Numbers above it are not written out: they may have thousands of digits."""
@@ -48,5 +48,5 @@ def check_fits(
         found = f"more than {COUNTABLE:,} {noun}"
     else:
         found = f"{number:,} {noun}, which need {number * bytes_each / GIB:,.1f} GiB of memory"
-    expected = f"at most {limit / GIB:.1f} GiB, half of this machine's memory"
-    raise SpecError(where, found, f"at most {most:,}" if too_many else expected, hint)
+    expected = f"at most {most:,}" if too_many else at_most_half(limit)
+    raise SpecError(where, found, expected, hint)
