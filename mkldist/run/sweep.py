@@ -29,6 +29,7 @@ from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.work_note import remove_work_note
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.compiling_ahead import compiling_ahead
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
-    from mkldist.worker.warm_up import Specimen
 
 
 def run_sweep(
@@ -272,8 +272,8 @@ class _Sweep:
             for line in (*self.resolved.account_lines(self.spec), opening):
                 progress.note(line)
             progress.show(replace(self._counts(before), doing="starting workers"))
-            compiling = self._compiling(without(self.plan.batches, before), options)
-            with compiling, options.connect() as client:
+            to_do = without(self.plan.batches, before)
+            with compiling_ahead(self.plan, to_do, options), options.connect() as client:
                 if client.dashboard_link:
                     own = options.scheduler is None
                     progress.note(dashboard_line(client.dashboard_link, own=own))
@@ -338,29 +338,6 @@ class _Sweep:
         """Return the counts of a call that finds some runs recorded."""
         n_runs = len(self.rounds.expected.runs) - len(before)
         return Counts(runs=n_runs, may_be_fewer=self.spec.search is not None)
-
-    def _compiling(
-        self, batches: Sequence[BatchPlan], options: ConnectOptions
-    ) -> AbstractContextManager[None]:
-        """Return a context in which a process compiles what runs on workers of this machine need.
-
-        Meanwhile workers start and build banks.  Isolated runs wait until their own worker has
-        compiled, so that nothing runs beside them.
-        """
-        from mkldist.run.fork_server import process_beside
-        from mkldist.worker.warm_up import compile_ahead, specimens
-
-        isolated = self.spec.execution == "isolated"
-        if isolated or options.in_this_process or not options.are_local:
-            return nullcontext()
-        banks = {bank.id: bank for bank in self.plan.banks}
-        wanted: dict[Specimen, dict[str, Any]] = {}
-        for batch in batches:
-            wanted |= specimens(batch.runs, banks[batch.bank])
-        if not wanted:
-            return nullcontext()
-        options.prepare()
-        return process_beside(compile_ahead, wanted)
 
     def _work(
         self,
