@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import numpy.typing as npt
 
 from mkldist.arrays import Floating, Floats, Ints
-from mkldist.durable import make_folder, output_error
+from mkldist.durable import crc32c, make_folder, output_error
 from mkldist.gram.file_regions import FileRegions
 from mkldist.optim.factored_matrix import RowsOf
 from mkldist.optim.pivoted_cholesky import PivotedFactor, ThinFactor
@@ -105,6 +106,7 @@ class _Place:
     preferred: int = 0  # when it was, by counting
     kept: Floating | None = None
     offset: int | None = None
+    checksum: bytes = b""  # of the values in the file
 
 
 class FactorShelf:
@@ -199,7 +201,7 @@ class FactorShelf:
         Raises
         ------
         mkldist.errors.OutputError
-            If the file does not answer.
+            If the file does not answer, or reads back damaged.
         """
         with self._used():
             place = self._places[number]
@@ -291,7 +293,7 @@ class FactorShelf:
 
     def _write(self, place: _Place, values: Floating) -> None:
         offset = self._regions.take(place.n_bytes)
-        data = _bytes(values)
+        data = _as_bytes(values).data
         try:
             file, done = self._opened().fileno(), 0
             while done < place.n_bytes:
@@ -299,18 +301,20 @@ class FactorShelf:
         except OSError as error:
             self._regions.free(offset, place.n_bytes)
             raise output_error(str(self._folder or tempfile.gettempdir()), error) from error
-        place.offset = offset
+        place.offset, place.checksum = offset, crc32c([_as_bytes(values)])
         self.n_written += 1
 
     def _read(self, place: _Place) -> Floating:
         values, done = np.empty(place.shape, self.dtype), 0
-        data = _bytes(values)
+        data = _as_bytes(values).data
         try:
             while done < place.n_bytes and place.offset is not None:
                 n = os.preadv(self._opened().fileno(), [data[done:]], place.offset + done)
                 if not n:
                     raise OSError(0, "it is cut short")
                 done += n
+            if crc32c([_as_bytes(values)]) != place.checksum:
+                raise OSError(0, "it reads back damaged")
         except OSError as error:
             raise output_error(str(self._folder or tempfile.gettempdir()), error) from error
         self.n_read += 1
@@ -325,6 +329,6 @@ class FactorShelf:
         return self._file
 
 
-def _bytes(values: Floating) -> memoryview:
+def _as_bytes(values: Floating) -> npt.NDArray[np.uint8]:
     """Return the bytes of an array."""
-    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)

@@ -195,3 +195,20 @@ def test_a_file_that_fails_is_said(tmp_path, monkeypatch, call):
         work[call]()
     monkeypatch.undo()
     assert_array_equal(bank.factors[9].values, factor(9).values)
+
+
+@pytest.mark.parametrize("place", [0, EACH // 2, EACH - 1])
+def test_a_flipped_bit_in_the_file_is_said(tmp_path, monkeypatch, place):
+    _, bank = shelved(tmp_path, fit=0)
+    preadv = os.preadv
+
+    def flipping(file, buffers, offset):
+        n = preadv(file, buffers, offset)
+        buffers[0][place] ^= 4
+        return n
+
+    monkeypatch.setattr(os, "preadv", flipping)
+    with pytest.raises(OutputError, match="it reads back damaged"):
+        answer(bank, [Quadratic(np.ones(N))])
+    monkeypatch.undo()
+    assert_array_equal(bank.factors[9].values, factor(9).values)
