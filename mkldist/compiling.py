@@ -49,6 +49,8 @@ class _Shared:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
         self._left: dict[CompiledFunction, tuple[Any, ...]] = {}  # with the types of arguments
         self._in_python = False  # within a function that another process compiles
 
@@ -62,7 +64,6 @@ class _Shared:
 
         if self._in_python:
             return function.in_python
-
         type_of: Callable[[Any], Any] = numba.typeof
         types = tuple(map(type_of, arguments))
         with self._turn(function, 0.0 if function in self._left else LOADING_SECONDS) as is_ours:
@@ -103,7 +104,6 @@ class _Shared:
         name = f"{function.__module__}.{function.__qualname__}.lock"
         lock, is_ours = FileLock(self._folder / name, timeout=seconds), True
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
             lock.acquire(poll_interval=POLL_SECONDS)
         except Timeout:
             is_ours = False
