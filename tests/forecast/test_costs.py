@@ -110,14 +110,6 @@ def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype
     assert sum(one.moved_bytes for one in built) == pytest.approx(bank.stored_bytes)
 
 
-def test_recorded_runs_on_factors_took_their_rounds_already():
-    plan, by_rates = planned("factors")
-    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
-    known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
-    costs = replace(by_rates, recorded=known)
-    assert costs(item).seconds == pytest.approx(len(item.runs) * (2.0 + 0.5 + 0.005))
-
-
 def test_recorded_runs_replace_the_rates(tmp_path):
     plan, _ = planned("memory")
     store = RecordStore(tmp_path)
@@ -129,13 +121,20 @@ def test_recorded_runs_replace_the_rates(tmp_path):
     assert found == {("one", "xu2008", "level"): SolverCost(2.0, 4.0, 0.5)}
 
 
-def test_recorded_passes_take_the_time_that_they_took():
-    plan, by_rates = planned("stream")
+@pytest.mark.parametrize("backend", ["stream", "factors"])
+def test_recorded_passes_take_the_time_that_they_took(backend):
+    """Those on factors too: recorded runs took all their rounds."""
+    plan, by_rates = planned(backend)
     item, passes = item_of(plan), METHODS["level"].typical_passes(40)
     known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
     costs = replace(by_rates, recorded=known)
     assert costs(item).seconds == pytest.approx(len(item.runs) * (2.0 + 0.5 + 0.005))
     assert costs(item).moved_bytes == by_rates(item).moved_bytes
+
+
+def test_passes_whose_time_is_not_recorded_take_that_of_the_rates():
+    plan, by_rates = planned("stream")
+    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
     unknown = {("one", "xu2008", "level"): SolverCost(0.01 + 3e-10 * 30**3, passes)}
     assert replace(by_rates, recorded=unknown)(item).seconds == pytest.approx(
         by_rates(item).seconds
