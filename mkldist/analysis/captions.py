@@ -7,7 +7,7 @@ from typing import Any
 
 from mkldist.analysis.summary import ERRORS, Row
 from mkldist.counted import counted
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 
 EDGES_SHOWN = 6
 _REMEDIES = {

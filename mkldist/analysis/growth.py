@@ -21,7 +21,7 @@ from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT
 from mkldist.results.state import RunState
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from mkldist.analysis.stability import selection_stability
 from mkldist.arrays import Bools, Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.selected import is_validated, selected
-from mkldist.solvers.trace import ACTIVE_THRESHOLD
+from mkldist.solvers.outcome import ACTIVE_THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
-from mkldist.solvers.base import SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:

@@ -17,12 +17,10 @@ from mkldist.analysis.summary import (
     summary_rows,
 )
 from mkldist.results import node_arrays
-from mkldist.results.newest import later_words, n_behind, with_newest
-from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
+from mkldist.results.newest import later_words, with_newest
 from mkldist.results.selected import is_validated
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import current, read_tree
-from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,7 +142,7 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
     )
 
 
-def recorded_table(path: Path) -> SummaryTable:
+def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
     They are read without pandas and xarray, and with the records that the tree does not hold yet,
@@ -154,23 +152,24 @@ def recorded_table(path: Path) -> SummaryTable:
     ----------
     path : Path
         The sweep's output folder, or the ``results.zarr`` in it.
+    held : Snapshot, optional
+        What the folder holds, if that is known.
 
     Raises
     ------
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    index = TreeIndex(current(path))
-    store = RecordStore(OutputFolder(index.path.parent).records)
-    if node_arrays.is_validated(index):
-        table, later = results_table(read_tree(path)), later_words(n_behind(index, store))
+    held = held or Snapshot.of(current(path))
+    if node_arrays.is_validated(held.index):
+        table, later = results_table(read_tree(path)), later_words(held.n_behind)
         return replace(table, note=f"{table.note}\n{later}") if later else table
-    return table_of(summary_rows(with_newest(node_arrays.nodes_in(index, INPUTS), index, store)))
+    return table_of(summary_rows(with_newest(node_arrays.nodes_in(held.index, INPUTS), held)))
 
 
-def recorded_rows(path: Path) -> list[Row]:
+def recorded_rows(path: Path, held: Snapshot | None = None) -> list[Row]:
     """Return the rows of :func:`recorded_table`, for other programs."""
-    return recorded_table(path).summary
+    return recorded_table(path, held).summary
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:

@@ -106,7 +106,7 @@ def command() -> None:
     """Multiple kernel learning over large banks of kernels: certified, resumable sweeps."""
 
 
-OBJECTS_AT_ONCE = 10_000
+OBJECTS_AT_ONCE = 100_000
 """Objects that are made before Python looks for garbage.
 
 A command imports and plans objects by the hundred thousand that stay, among which looking after

@@ -49,6 +49,7 @@ def _document(status: SweepStatus) -> dict[str, Any]:
     """Return the status for ``--json``."""
     from mkldist.analysis.tables import recorded_rows
 
+    some = status.counts.get(RunState.COMPLETE, 0)
     return {
         "name": status.name,
         "path": status.path,
@@ -63,7 +64,7 @@ def _document(status: SweepStatus) -> dict[str, Any]:
         "at_work": status.at_work,
         "failed": status.failed,
         "others": status.others,
-        "summary": recorded_rows(status.path) if status.counts.get(RunState.COMPLETE, 0) else [],
+        "summary": recorded_rows(status.path, status.held) if some else [],
     }
 
 
@@ -91,7 +92,7 @@ def _print(status: SweepStatus) -> None:
         from mkldist.analysis.tables import recorded_table
 
         console.print()
-        console.print(recorded_table(status.path))
+        console.print(recorded_table(status.path, status.held))
     if status.others:
         runs = counted(status.others, "more run is", "more runs are")
         console.print(

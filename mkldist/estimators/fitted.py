@@ -12,7 +12,8 @@ from mkldist.arrays import Floats
 from mkldist.estimators.rows import Rows
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.kernel_bank import KernelBank
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,11 +27,12 @@ from mkldist.in_memory.making import threads_for
 from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.memory import kept_arrays_bytes
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
+from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.most_points import most_points
 from mkldist.solvers.on_factors import solve_on_factors
+from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.validation import check_effect, validate
 

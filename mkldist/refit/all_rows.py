@@ -41,8 +41,9 @@ from mkldist.refit.choice import Choice
 from mkldist.refit.source import FittedFrom, source_of
 from mkldist.resolve.code_check import check_code
 from mkldist.results.manifest import restored_manifest
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.validation import validate

@@ -19,7 +19,7 @@ from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
-from mkldist.solvers.base import STATIONARITY, StopReason
+from mkldist.solvers.outcome import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
 MOST_ROWS = 500  # of a table, in the page

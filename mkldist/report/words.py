@@ -16,7 +16,7 @@ from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import DATASET_SERIES
 from mkldist.results.state import RunState
-from mkldist.solvers.base import SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 
 MOST_NAMED = 3  # with more, their number stands for the names
 UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from mkldist.errors import MkldistError
 from mkldist.results.lost_chunks import lost_chunks
 from mkldist.results.manifest import manifest_name
-from mkldist.results.newest import later_runs
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import catch_up, current, read_tree
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter
@@ -41,7 +41,7 @@ def caught_up(path: str | Path) -> xr.DataTree:
     """
     tree = current(path)
     folder = OutputFolder(tree.parent)
-    if later_runs(tree) and folder.results == tree:
+    if Snapshot.of(tree).n_behind and folder.results == tree:
         with suppress(MkldistError, OSError), claimed(folder.path, manifest_name(folder.path)):
             catch_up(TreeWriter(tree), RecordStore(folder.records))
     _refuse_lost(tree)

@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mkldist.counted import counted
 from mkldist.results.node_arrays import NodeArrays
-from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
 from mkldist.results.reported import scalars
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import STATE, TEXTS
-from mkldist.results.tree_index import Place, TreeIndex
+from mkldist.results.snapshot import Snapshot
+from mkldist.results.tree_index import Place
 
 OF_TEXT = {STATE.name, *(variable.name for variable in TEXTS)}
-
-
-def later_runs(tree: Path) -> int:
-    """Return the number of runs that were recorded after a tree was last written.
-
-    Parameters
-    ----------
-    tree : Path
-        The tree in an output folder, beside its records.
-    """
-    store = RecordStore(OutputFolder(tree.parent).records)
-    return n_behind(TreeIndex(tree), store) if store.ids() else 0
 
 
 def later_words(count: int) -> str:
@@ -50,33 +36,23 @@ def later_words(count: int) -> str:
     return f"{runs} after the results were last written."
 
 
-def n_behind(index: TreeIndex, store: RecordStore) -> int:
-    """Return the number of recorded runs whose state the tree does not hold yet."""
-    known = index.states()
-    return sum(known.get(run_id, state) is not state for run_id, state in store.ids().items())
-
-
-def with_newest(
-    nodes: Sequence[NodeArrays], index: TreeIndex, store: RecordStore
-) -> list[NodeArrays]:
+def with_newest(nodes: Sequence[NodeArrays], held: Snapshot) -> list[NodeArrays]:
     """Return the runs of a tree, those that were recorded since included; change no file.
 
     Parameters
     ----------
     nodes : sequence of NodeArrays
-        The nodes of the tree in the order of `index`, with their states.
-    index : TreeIndex
-        The tree.
-    store : RecordStore
-        The records.  Those of runs that the tree holds are not read.
+        The nodes of the tree in the order of its index, with their states.
+    held : Snapshot
+        The tree and the records.  Those of runs that the tree holds are not read.
     """
     behind: dict[str, dict[Place, RunRecord]] = defaultdict(dict)
+    index, recorded = held.index, held.recorded
     by_path = dict(zip(index.nodes, nodes, strict=True))
-    recorded = store.ids()
     for path, node in by_path.items():
         known = zip(index.run_ids[path].flat, node.values[STATE.name].flat, strict=True)
         for run_id in [i for i, state in known if recorded.get(i, state) != state]:
-            record = store.read(run_id)
+            record = held.store.read(run_id)
             if record is not None:
                 behind[path][index.places[run_id][1]] = record
     return [

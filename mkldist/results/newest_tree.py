@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from mkldist.results.newest import OF_TEXT, with_newest
 from mkldist.results.node_arrays import nodes_in
-from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
 from mkldist.results.schema import LATER_RUNS
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import current
-from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,11 +33,11 @@ def newest_tree(tree: xr.DataTree, path: str | Path) -> xr.DataTree:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    index = TreeIndex(current(path))
-    store = RecordStore(OutputFolder(index.path.parent).records)
+    held = Snapshot.of(current(path))
+    index = held.index
     nodes = nodes_in(index, sorted({*OF_TEXT}.union(*index.scalars.values())))
     found = tree.copy()
-    for name, old, new in zip(index.nodes, nodes, with_newest(nodes, index, store), strict=True):
+    for name, old, new in zip(index.nodes, nodes, with_newest(nodes, held), strict=True):
         if new is not old:
             data = found[name].to_dataset()
             dims = tuple(index.nodes[name])

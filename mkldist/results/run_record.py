@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
-from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
-from mkldist.solvers.base import Solution
-from mkldist.solvers.trace import ACTIVE_THRESHOLD
+from mkldist.solvers.outcome import ACTIVE_THRESHOLD
 
 if TYPE_CHECKING:
     from mkldist.planning.model import RunPlan
+    from mkldist.solvers.base import Solution
 
 
 def _no_floats() -> Floats:
@@ -159,6 +158,8 @@ class RunRecord:
         of_classes : mapping of str to array, optional
             Scores of each class.
         """
+        from mkldist.results.solution_fields import solution_fields  # commands that read need none
+
         found = solution_fields(solutions)
         found["counters"] |= counters or {}
         found["of_classes"] = {**found.get("of_classes", {}), **(of_classes or {})}

@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.results.state import RunState
 from mkldist.scores import part_scores
-from mkldist.solvers.base import STATIONARITY
-from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
+from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST, STATIONARITY
 
 if TYPE_CHECKING:
     from mkldist.spec.kinds import Task

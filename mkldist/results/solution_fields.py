@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.solvers.base import STATIONARITY, Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 
 

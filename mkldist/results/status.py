@@ -12,6 +12,7 @@ from mkldist.results.manifest import MANIFEST, manifest_name
 from mkldist.results.output import Claim, OutputFolder, claim_on, no_folder
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import MOST_RUNS
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
@@ -69,6 +70,8 @@ class SweepStatus:
         Recorded runs that are not in the plan of the last call.
     most_runs : int
         As many runs as a search may have, of which it has planned some; 0 without a search.
+    held : Snapshot or None
+        What the folder holds, from which this is told; None of a sweep that is still planning.
     """
 
     name: str
@@ -80,6 +83,7 @@ class SweepStatus:
     at_work: tuple[AtWork, ...] = ()
     others: int = 0
     most_runs: int = 0
+    held: Snapshot | None = None
 
     @property
     def n_runs(self) -> int:
@@ -110,13 +114,13 @@ def sweep_status(path: str | Path) -> SweepStatus:
             f"no {MANIFEST} here" if given.is_dir() else no_folder(given),
             "the output folder of a sweep",
         )
-    records = RecordStore(folder.records)
     # The tree is made after the manifest: a sweep that is still planning has no runs.
-    index = TreeIndex(locate(folder.path)) if folder.results.is_dir() else None
+    held = Snapshot.of(locate(folder.path)) if folder.results.is_dir() else None
+    index, recorded = (held.index, held.recorded) if held else (None, {})
     places = index.places if index else {}
-    recorded = records.ids()
     by_node: dict[str, Counter[RunState]] = {}
     failed = []
+    records = RecordStore(folder.records)
     for run_id, (node, place) in places.items():
         state = recorded.get(run_id, RunState.WAITING)
         by_node.setdefault(node, Counter())[state] += 1
@@ -136,6 +140,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         at_work=() if ended else tuple(read_work_note(folder.path)),
         others=len(recorded.keys() - places.keys()) if index else 0,
         most_runs=_most_runs(index),
+        held=held,
     )
 
 

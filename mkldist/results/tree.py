@@ -18,7 +18,7 @@ from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.coordinates import Coordinate
 from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
-from mkldist.results.newest import later_runs, later_words
+from mkldist.results.newest import later_words
 from mkldist.results.node_variables import check
 from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore
@@ -31,6 +31,7 @@ from mkldist.results.schema import (
     MOST_RUNS,
     RUN_ID,
 )
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.tree_check import is_sound
 from mkldist.results.tree_index import damaged
@@ -185,7 +186,7 @@ def read_tree(path: str | Path) -> xr.DataTree:
             check(node, f"{store}{node.path}")
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
-    tree.attrs[LATER_RUNS] = later_runs(store)
+    tree.attrs[LATER_RUNS] = Snapshot.of(store).n_behind
     return tree
 
 

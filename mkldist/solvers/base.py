@@ -33,7 +33,6 @@ which problems it cannot solve.  An entry in :mod:`mkldist.methods.registry` reg
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
@@ -51,6 +50,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.array_values import values_on_grams
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.outcome import ACTIVE_THRESHOLD, SAMPLED, STATIONARITY, StopReason
 from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
@@ -65,13 +65,11 @@ from mkldist.solvers.refusals import (
     unfit_factors,
 )
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.trace import ACTIVE_THRESHOLD
 from mkldist.solvers.usual import usual_memory, usual_passes
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
-STATIONARITY, SAMPLED = "stationarity", "sampled_points"  # keys of Solution.extra
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +123,6 @@ class Problem:
     def bound(self, C: float) -> float | Floats:
         """Return the bound of dual variables: C, or (n,) C times the weights of the points."""
         return C if self.weights is None else C * self.weights
-
-
-class StopReason(enum.StrEnum):
-    """Reason for which a solver returned."""
-
-    CONVERGED = "converged"
-    MAX_ITER = "max_iter"
-    TIME_LIMIT = "time_limit"
-    STALLED = "stalled"
-    RANK_LIMIT = "rank_limit"  # factors may have no more columns
-    MEMORY_LIMIT = "memory_limit"
 
 
 def reason_to_stop(

@@ -36,11 +36,12 @@ from mkldist.gram.passes import driven
 from mkldist.gram.point_bank import PointBank
 from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import BankView, answer_views
-from mkldist.solvers.base import SAMPLED, Method, Problem, Solution, StopReason
+from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.clock import working_time
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
 from mkldist.solvers.exact_machine import with_kernels
 from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
+from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
 
 SHARE = 0.5  # of the tolerance that the gap on the factors may take

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import STATIONARITY, Solution
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import STATIONARITY
 
 
 def exact_proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkldist.solvers.solver_params import SolverParams
+if TYPE_CHECKING:
+    from mkldist.solvers.solver_params import SolverParams
 
 
 def plain_settings(params: SolverParams) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def plain_settings(params: SolverParams) -> dict[str, Any]:
 
     Examples
     --------
+    >>> from mkldist.solvers.solver_params import SolverParams
     >>> plain_settings(SolverParams(tol=0.1))
     {'tol': 0.1, 'max_iter': 500, 'trace': False}
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Own
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 

@@ -12,14 +12,9 @@ from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-N_LARGEST = 5
-"""Number of the largest kernel weights in a row."""
-
-ACTIVE_THRESHOLD = 1e-3
-"""Kernel weight above which traces and results count a kernel as active."""
 
 
 class Trace:

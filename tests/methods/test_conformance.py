@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references import Case, all_cases
 from tests.methods.references.recorded import (

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 from tests.methods.instances import solid_factors
 from tests.methods.references import conic_value

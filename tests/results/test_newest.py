@@ -1,4 +1,4 @@
-"""Results with the records that the tree does not hold yet, against the tree that does."""
+"""A `snapshot` with the records that the tree does not hold yet, against a tree that does."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.summary import INPUTS
-from mkldist.results.newest import later_words, n_behind, with_newest
+from mkldist.results.newest import later_words, with_newest
 from mkldist.results.node_arrays import nodes_in
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import prepare
-from mkldist.results.tree_index import TreeIndex
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -28,10 +28,10 @@ def test_records_are_read_as_the_tree_would_hold_them(tmp_path, plan):
         store.write(made_up_record(run))
     store.write(RunRecord.failed(plan.runs[9], "worker lost"))
     prepare(tmp_path / "current.zarr", plan, facts, store)
-    behind, current = TreeIndex(tmp_path / "behind.zarr"), TreeIndex(tmp_path / "current.zarr")
-    assert (n_behind(behind, store), n_behind(current, store)) == (7, 0)
-    found = with_newest(nodes_in(behind, INPUTS), behind, store)
-    expected = nodes_in(current, INPUTS)
+    behind, current = (Snapshot.of(tmp_path / f"{name}.zarr") for name in ("behind", "current"))
+    assert (behind.n_behind, current.n_behind) == (7, 0)
+    found = with_newest(nodes_in(behind.index, INPUTS), behind)
+    expected = nodes_in(current.index, INPUTS)
     assert len(found) == len(expected)
     for node, other in zip(found, expected, strict=True):
         assert node.place == other.place
@@ -47,9 +47,9 @@ def test_only_records_that_the_tree_lacks_are_read(tmp_path, plan, monkeypatch):
     store.write(made_up_record(plan.runs[7]))
     read = []
     monkeypatch.setattr(RecordStore, "read", lambda self, run_id: read.append(run_id))
-    index = TreeIndex(tmp_path / "tree.zarr")
-    nodes = nodes_in(index, INPUTS)
-    assert with_newest(nodes, index, store) == nodes
+    held = Snapshot.of(tmp_path / "tree.zarr")
+    nodes = nodes_in(held.index, INPUTS)
+    assert with_newest(nodes, held) == nodes
     assert read == [plan.runs[7].id]
 
 

@@ -22,7 +22,8 @@ from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.sealed import sealed, unsealed
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from tests.results.sweeps import made_up_plan, made_up_record
 
 RUNS = made_up_plan().runs

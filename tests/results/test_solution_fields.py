@@ -9,7 +9,8 @@ import pytest
 
 from mkldist.counters import Counters
 from mkldist.results.solution_fields import solution_fields
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 
 
 def solution(weights: list[float], objective: float, dual: float, **words) -> Solution:

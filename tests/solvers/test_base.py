@@ -1,4 +1,4 @@
-"""The contract: stopping, solutions, methods along a `path`; `usual` plans, `array_values`.
+"""The contract: stopping and `outcome`, solutions, methods along a `path`; `usual` plans, `array_values`.
 
 Every method is held to the contract by tests/methods/test_conformance.py.
 """
@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Solution, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.usual import usual_passes
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
 from mkldist.solvers.kernel_groups import KernelGroups, on_groups
+from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 
 LABELS = np.array([3, 1, 3, 7, 1, 3])

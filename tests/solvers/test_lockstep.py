@@ -12,8 +12,9 @@ from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive, solve_alone
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances
 
 GRID = tuple(np.geomspace(1.0, 1000.0, 8))

@@ -20,8 +20,9 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.solvers import on_factors
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
 from mkldist.solvers.on_factors import solve_on_factors
+from mkldist.solvers.outcome import StopReason
 from tests.kernels.few_lists import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm

@@ -11,7 +11,8 @@ import pytest
 
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution, solve_svm
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution, svm_solution
 from mkldist.solvers.trace import Trace

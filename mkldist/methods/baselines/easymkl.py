@@ -49,8 +49,9 @@ from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.exact_forms import largest_forms
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 

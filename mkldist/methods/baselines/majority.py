@@ -14,7 +14,8 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
-from mkldist.solvers.base import Method, Problem, Solution, StopReason
+from mkldist.solvers.base import Method, Problem, Solution
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 

@@ -32,8 +32,9 @@ from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.optim.form_rounding import EPS, form_rounding
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
 from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 
 NORM_SUM = "norm_sum"

@@ -47,7 +47,8 @@ from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.trace import Trace
 

@@ -35,7 +35,8 @@ from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import most_newcomers

@@ -39,8 +39,9 @@ from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels,
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.primal import primalmkl
 from mkldist.optim.line_search import root_of_slope
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 

@@ -57,16 +57,9 @@ from mkldist.methods.manifold.lapmkl_weights import (
     weight_step,
     z_step,
 )
-from mkldist.solvers.base import (
-    STATIONARITY,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.trace import Trace
 
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap

@@ -33,7 +33,8 @@ from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldPar
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 
 Solver = Callable[[Problem, PrimalMKLParams], Steps]

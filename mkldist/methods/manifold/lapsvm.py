@@ -46,8 +46,9 @@ from mkldist.methods.manifold.deformed import (
     decision_rounding,
     memory_on_graph,
 )
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.single_kernels import check_kernel_number
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.trace import Trace

@@ -24,7 +24,8 @@ from mkldist.gram.requests import Combine
 from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.manifold_svm import ManifoldSvm
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 
 

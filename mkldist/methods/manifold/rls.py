@@ -26,7 +26,8 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 
 REFINEMENTS = 2

@@ -14,9 +14,10 @@ from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squa
 from mkldist.optim.factored_matrix import Gram, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.exact_forms import largest_forms
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 8  # iterations without a better bound after which only rounding is left

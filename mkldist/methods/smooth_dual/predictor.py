@@ -9,8 +9,9 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.hinge import best_bias
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 
 

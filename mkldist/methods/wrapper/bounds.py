@@ -12,8 +12,9 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace

@@ -33,8 +33,9 @@ from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Own
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.working_set import WorkingSet, solved
 

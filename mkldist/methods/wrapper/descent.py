@@ -26,7 +26,8 @@ from mkldist.methods.wrapper.reduced_gradient import (
 )
 from mkldist.methods.wrapper.restricted_bound import RestrictedBound
 from mkldist.methods.wrapper.simplex_line import LineSearch, Machine
-from mkldist.solvers.base import Problem, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.working_set import WorkingSet
 
 

@@ -54,7 +54,8 @@ from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, Damp
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 
 TINY = float(np.finfo(np.float64).tiny)

@@ -43,7 +43,8 @@ from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import HingeParams
 

@@ -45,16 +45,9 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.methods.wrapper import level
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
-from mkldist.solvers.base import (
-    STATIONARITY,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.trace import Trace
 

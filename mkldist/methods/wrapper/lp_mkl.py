@@ -36,9 +36,10 @@ from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.exact_forms import best_multiple
 from mkldist.solvers.log_weights import ASCENT, LogWeights
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 
 PATIENCE = 25  # iterations without a better bound, after which only rounding is left

@@ -57,7 +57,8 @@ from mkldist.methods.wrapper.simplex_line import (
     slope_along,
     step_along,
 )
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 
 # A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the
 # gradient.  Machines are solved until that error is this share of the outer tolerance.

@@ -35,7 +35,8 @@ from mkldist.methods.wrapper.reduced_gradient import (
 )
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import Effects, HingeParams
 

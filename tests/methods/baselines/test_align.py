@@ -8,7 +8,8 @@ from sklearn.svm import SVC
 
 from mkldist.gram.requests import Combine
 from mkldist.methods.baselines.align import METHOD
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)

@@ -9,7 +9,7 @@ from mkldist.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.baselines import choice, cv_scores
 

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.easymkl import weights
 

@@ -9,8 +9,9 @@ from sklearn.datasets import load_breast_cancer
 from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.outcome import StopReason
 from mkldist.spec.banks import BankSpec
 from tests.benchmarks.problems import Points, built
 

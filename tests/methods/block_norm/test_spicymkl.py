@@ -13,7 +13,7 @@ from mkldist.errors import GramError, SpecError
 from mkldist.methods.block_norm import pace
 from mkldist.methods.block_norm.regularizers import Concave
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
 from tests.methods.references import conic_value, real_values

@@ -10,7 +10,7 @@ from sklearn.neighbors import kneighbors_graph
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from mkldist.target import Target
 from tests.methods import plain_bank
 from tests.methods.manifolds import grams_between, manifold

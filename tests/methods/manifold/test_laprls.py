@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from tests.methods.manifolds import Manifold, manifold
 
 

@@ -8,7 +8,7 @@ import pytest
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from mkldist.target import Target
 from tests.methods import instances
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, single_penalised_losses

@@ -12,7 +12,8 @@ from mkldist.gram.requests import Combine
 from mkldist.methods.primal.one_step import alternate_by_single_steps
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.parameters import expand
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

@@ -12,7 +12,8 @@ from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.methods.primal import kernel_products
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.primalmkl import METHOD
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
 from mkldist.target import Target
 from tests.methods import instances, plain_bank
 from tests.methods.primal_machines import (

@@ -9,7 +9,8 @@ from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
+from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import linear_kernel
 
 from mkldist.gram.requests import Matvec, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.simplex_svm import simplex_optimum
 

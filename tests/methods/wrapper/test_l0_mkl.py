@@ -9,8 +9,9 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.l0_mkl import L0MklParams, solve_on
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
 from tests.methods.references.recorded import optimum_of

@@ -11,8 +11,9 @@ from mkldist.gram.requests import Combine, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.machines.l2_svm import best_bias
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.balls import squared_radii, squared_radius
 from tests.methods.references.rmkl import ridged_optimum

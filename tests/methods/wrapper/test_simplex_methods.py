@@ -10,8 +10,9 @@ import pytest
 from sklearn.svm import SVC
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 

@@ -1,0 +1,45 @@
+"""What the output folder of a sweep holds at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkldist.results.output import OutputFolder
+from mkldist.results.records import RecordStore
+from mkldist.results.state import RunState
+from mkldist.results.tree_index import TreeIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A tree of results and the records beside it, listed once for all that is told of them.
+
+    Parameters
+    ----------
+    index : TreeIndex
+        The tree.
+    store : RecordStore
+        The records, which may be ahead of the tree.
+    recorded : mapping of str to RunState
+        The runs that had a record, and their states.
+    """
+
+    index: TreeIndex
+    store: RecordStore
+    recorded: Mapping[str, RunState]
+
+    @classmethod
+    def of(cls, tree: Path) -> Snapshot:
+        """Read the ids of a tree, and list the records beside it."""
+        store = RecordStore(OutputFolder(tree.parent).records)
+        return cls(TreeIndex(tree), store, store.ids())
+
+    @property
+    def n_behind(self) -> int:
+        """Number of recorded runs whose state the tree does not hold yet."""
+        if not self.recorded:
+            return 0
+        known = self.index.states()
+        return sum(known.get(i, state) is not state for i, state in self.recorded.items())
