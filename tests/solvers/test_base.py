@@ -1,4 +1,4 @@
-"""The contract: stopping and `outcome`, solutions, methods along a `path`; `usual` plans, `array_values`.
+"""The contract: stopping and `outcome`, solutions, methods with a `path`; `usual`, `array_values`.
 
 Every method is held to the contract by tests/methods/test_conformance.py.
 """
