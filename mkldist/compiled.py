@@ -14,6 +14,7 @@ import functools
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -100,6 +101,12 @@ class CompiledFunction:
         if name.startswith("__"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+def has_code_on_disk(function: Callable[..., Any]) -> bool:
+    """Return True if some process has kept machine code of a compiled function of this name."""
+    folder = Path(cast("CompiledFunction", function).dispatcher._cache.cache_path)
+    return any(folder.glob(f"*.{function.__qualname__}-*.nbi"))
 
 
 def _load_lightly(dispatcher: Any) -> Any:

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.compiled import compiled
+from mkldist.compiled import compiled, has_code_on_disk
 
 ARRAYS = ("empty", "zeros", "ones", "full", "array", "arange", "copy", "empty_like", "zeros_like")
 DEAR = ("solve", "inv", "norm", "eigh", "cholesky", "dot", "sort", "argsort", "sum")
 MODULE = """
-from mkldist.compiled import compiled
+from mkldist.compiled import compiled, has_code_on_disk
 
 @compiled
 def twice(x):
@@ -163,6 +163,7 @@ def test_threads_that_call_first_make_one_function(file):
 def test_machine_code_is_kept_on_disk(file, tmp_path):
     for hits in (0, 1):
         module = loaded(file)
+        assert has_code_on_disk(module.twice) is bool(hits)
         assert module.twice(21) == 42
         assert sum(module.twice.stats.cache_hits.values()) == hits
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))

@@ -24,7 +24,10 @@ from mkldist.run.scratch import check_sockets_fit, make_socket_folder, mark_sock
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # What tasks import at their first need would be imported anew by every worker.
-PRELOADED = ["distributed", "mkldist.worker.tasks", "numba", "scipy.linalg", "google_crc32c"]
+PRELOADED = [
+    "distributed", "mkldist.worker.tasks", "mkldist.worker.compiler", "scipy.linalg",
+    "google_crc32c",
+]  # fmt: skip
 START_SECONDS = 10.0  # that the end of a context waits for a process that has not started yet
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 BESIDE = "mkldist process beside"

@@ -1,0 +1,31 @@
+"""Numba's compiler, made ready for workers that will compile, and for no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+READY = """
+import sys
+import numpy as np
+import mkldist.worker.compiler
+print("numba.np.arraymath" in sys.modules)
+from mkldist.kernels.gram_tiles import add_features
+columns, bases = np.ones((2, 3)), np.zeros((6, 3))
+add_features(columns, np.array([0, 1], dtype=np.int32), 1, 0, 0, 3, bases)
+print(bases[0].tolist())
+"""
+
+
+@pytest.mark.slow
+def test_the_compiler_is_made_ready_where_no_machine_code_is_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", READY], check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    ]
+    assert printed == [["True", "[2.0, 2.0, 2.0]"], ["False", "[2.0, 2.0, 2.0]"]]
