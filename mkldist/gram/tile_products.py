@@ -114,9 +114,11 @@ def _add_products(tiles: Floating, lines: Ints, vectors: Floats, sums: Floats) -
             for row in range(side):
                 for col in range(row, side):
                     tile = tiles[lines[s], t]
-                    _add_tile(tile, vectors[r, col], sums[s, r, row])
-                    if row != col:
-                        _add_transposed(tile, vectors[r, row], sums[s, r, col])
+                    if row == col:
+                        _add_tile(tile, vectors[r, row], sums[s, r, row])
+                    else:
+                        right, left = vectors[r, col], vectors[r, row]
+                        _add_both(tile, right, left, sums[s, r, row], sums[s, r, col])
                     t += 1
 
 
@@ -146,18 +148,31 @@ def _add_tile(tile: Floating, right: Floats, total: Floats) -> None:
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add_transposed(tile: Floating, left: Floats, total: Floats) -> None:
-    """Add ``tile' @ left`` to `total`, four rows of the tile at a time."""
+def _add_both(tile: Floating, right: Floats, left: Floats, above: Floats, below: Floats) -> None:
+    """Add ``tile @ right`` to `above` and ``tile' @ left`` to `below`; each entry is read once."""
     edge = len(tile)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
         a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
         f0, f1, f2, f3 = left[i], left[i + 1], left[i + 2], left[i + 3]
+        s0 = s1 = s2 = s3 = 0.0
         for j in range(edge):
-            total[j] += a[j] * f0 + b[j] * f1 + c[j] * f2 + d[j] * f3
+            factor = right[j]
+            s0 += a[j] * factor
+            s1 += b[j] * factor
+            s2 += c[j] * factor
+            s3 += d[j] * factor
+            below[j] += a[j] * f0 + b[j] * f1 + c[j] * f2 + d[j] * f3
+        above[i] += s0
+        above[i + 1] += s1
+        above[i + 2] += s2
+        above[i + 3] += s3
     for i in range(whole, edge):
+        a, f0, s0 = tile[i], left[i], 0.0
         for j in range(edge):
-            total[j] += tile[i, j] * left[i]
+            s0 += a[j] * right[j]
+            below[j] += a[j] * f0
+        above[i] += s0
 
 
 def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:

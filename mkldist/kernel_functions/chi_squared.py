@@ -11,6 +11,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import Base, accumulate
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction, Takes
+from mkldist.kernel_functions.exponential import exponential
 from mkldist.kernel_functions.tile import Tile
 
 
@@ -33,7 +34,7 @@ DISTANCE = Base("sum_j (x_j-z_j)^2 / (x_j+z_j)", _distances, is_distance=True)
 def values(tile: Tile, width: float, second: float, out: Floats) -> None:
     """Write ``exp(-sum_j (x_j - z_j)² / (x_j + z_j) / width)`` to `out`."""
     np.multiply(tile.base(DISTANCE), -1.0 / width, out=out)
-    np.exp(out, out=out)
+    exponential(out)
 
 
 FUNCTION = KernelFunction(

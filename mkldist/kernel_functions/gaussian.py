@@ -7,13 +7,14 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import SQUARED_DISTANCE
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction
+from mkldist.kernel_functions.exponential import exponential
 from mkldist.kernel_functions.tile import Tile
 
 
 def values(tile: Tile, width: float, second: float, out: Floats) -> None:
     """Write ``exp(-|x - z|² / (2 width²))`` to `out`."""
     np.multiply(tile.base(SQUARED_DISTANCE), -0.5 / width**2, out=out)
-    np.exp(out, out=out)
+    exponential(out)
 
 
 FUNCTION = KernelFunction(

@@ -14,6 +14,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import SQUARED_DISTANCE
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction, Parameter
+from mkldist.kernel_functions.exponential import exponential
 from mkldist.kernel_functions.tile import Tile
 
 NU = Parameter(
@@ -33,14 +34,14 @@ def values(tile: Tile, width: float, nu: float, out: Floats) -> None:
     out *= math.sqrt(2.0 * nu) / width
     np.minimum(out, FAR, out=out)
     if nu == 0.5:
-        np.exp(np.negative(out, out=out), out=out)
+        exponential(np.negative(out, out=out))
     elif nu == 1.5:
         polynomial = 1.0 + out
-        np.exp(np.negative(out, out=out), out=out)
+        exponential(np.negative(out, out=out))
         out *= polynomial
     elif nu == 2.5:
         polynomial = 1.0 + out + out * out / 3.0
-        np.exp(np.negative(out, out=out), out=out)
+        exponential(np.negative(out, out=out))
         out *= polynomial
     else:
         _bessel(nu, out)
@@ -59,7 +60,7 @@ def _bessel(nu: float, out: Floats) -> None:
         logarithms += nu * np.log(out)
     logarithms += (1.0 - nu) * math.log(2.0) - math.lgamma(nu)
     at_zero = ~np.isfinite(logarithms) & (out < 1.0)
-    np.exp(np.minimum(logarithms, 0.0, out=logarithms), out=out)
+    exponential(np.minimum(logarithms, 0.0, out=out))
     out[at_zero] = 1.0
 
 

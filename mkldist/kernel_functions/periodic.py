@@ -12,6 +12,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import Base, accumulate
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction, Parameter
+from mkldist.kernel_functions.exponential import exponential
 from mkldist.kernel_functions.tile import Tile
 
 PERIOD = Parameter("period", "Periods p, in units of the features.", "positive", example="1")
@@ -35,7 +36,7 @@ SQUARED_SINES = Base("sum_j sin^2(pi (x_j-z_j) / p)", _squared_sines, is_distanc
 def values(tile: Tile, width: float, period: float, out: Floats) -> None:
     """Write ``exp(-2 sum_j sin²(π (x_j - z_j) / period) / width²)`` to `out`."""
     np.multiply(tile.base(SQUARED_SINES, period), -2.0 / width**2, out=out)
-    np.exp(out, out=out)
+    exponential(out)
 
 
 FUNCTION = KernelFunction(

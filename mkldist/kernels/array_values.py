@@ -15,6 +15,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.devices import Device
+from mkldist.kernel_functions.exponential import VANISHES_AT
 from mkldist.kernels.gram_tiles import BASE_OF, CITY, COMPILED, INNER, SQUARED, WIDE
 from mkldist.kernels.kernel_list import KernelList
 
@@ -139,7 +140,8 @@ class ArrayValues:
         if kind == INNER:
             return powers(base + float(self.kernels.offset[m]), int(p))
         factor = -0.5 / (p * p) if kind == SQUARED else -1.0 / p
-        return self.device.xp.exp(factor * base)
+        arguments, xp = factor * base, self.device.xp
+        return xp.where(arguments > VANISHES_AT, xp.exp(arguments), 0.0)
 
     def _scaled(self, m: int, values: Any, rows: slice | Ints, cols: slice | Ints) -> Any:
         """Return values times the factors of their rows and columns."""

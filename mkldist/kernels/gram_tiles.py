@@ -20,6 +20,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
 from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
 from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
+from mkldist.kernel_functions.exponential import VANISHES_AT
 from mkldist.kernels.kernel_list import KernelList
 
 COMPILED = tuple(module.FUNCTION for module in (gaussian, polynomial, linear, laplacian_rbf))
@@ -31,7 +32,7 @@ VALUES, EXPONENTS, ZEROS = 3, 4, 5  # rows of the scratch, after those of the ba
 BASE_OF = np.array([BASES.index(function.base) for function in COMPILED])
 
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
-SMALLEST_EXPONENT = -708.0  # below it, the exponential is subnormal
+OF_ZERO = -1023.0 * math.log(2.0)  # an exponent of two whose bits are those of zero
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it leaves the nearest integer in the last bits
@@ -300,16 +301,18 @@ def exponentials(
 ) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
 
+    Values vanish where those of :func:`mkldist.kernel_functions.exponential.exponential` do.
     ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``; the Taylor polynomial of
     degree 13 gives ``exp(r)`` for ``|r| <= ln(2) / 2``.  The compiler vectorises these loops, which
     have no calls and branches, but not the exponential of the C library.
     """
     row, values, exponents = scratch[base], scratch[VALUES], scratch[EXPONENTS]
     for j in range(width):
-        exponents[j] = max(row[j] * factor, SMALLEST_EXPONENT) * LOG2_E + ROUND
+        x = row[j] * factor
+        exponents[j] = (x if x > VANISHES_AT else OF_ZERO) * LOG2_E + ROUND
     for j in range(width):
-        k = exponents[j] - ROUND
-        r = max(row[j] * factor, SMALLEST_EXPONENT) - k * LN2_HIGH
+        k, x = exponents[j] - ROUND, row[j] * factor
+        r = (x if x > VANISHES_AT else OF_ZERO) - k * LN2_HIGH
         r -= k * LN2_LOW
         p = TAYLOR[0]
         for c in TAYLOR[1:]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.kernel_functions.exponential import VANISHES_AT
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gram_tiles import WIDE, evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
@@ -74,11 +75,15 @@ def test_a_point_of_no_length_has_zero_cosines() -> None:
     np.testing.assert_array_equal(diagonals, [[0, 1, 1]])
 
 
-def test_exponentials_reach_from_one_to_almost_zero() -> None:
+@pytest.mark.parametrize("function", ["gaussian", "laplacian-rbf"])
+def test_exponentials_reach_from_one_to_where_they_vanish(function: str) -> None:
     kernels = kernel_list(
-        BankSpec(kernels=[{"function": "gaussian", "widths": 1.0}]), 1, ["x"], {}, 0
+        BankSpec(kernels=[{"function": function, "widths": 1.0}]), 1, ["x"], {}, 0
     )
-    points = np.linspace(0.0, 37.0, 200)[:, None]
-    found, _ = tiles(kernels, points, 200)
-    expected = np.exp(-0.5 * (points - points.T) ** 2)
+    points = np.linspace(0.0, 90.0, 300)[:, None]
+    found, _ = tiles(kernels, points, 300)
+    distances = np.abs(points - points.T)
+    arguments = -0.5 * distances**2 if function == "gaussian" else -distances
+    expected = np.where(arguments > VANISHES_AT, np.exp(arguments), 0.0)
     np.testing.assert_allclose(found[0, 0], expected, rtol=1e-13)
+    assert found[found > 0].min() < 1e-33
