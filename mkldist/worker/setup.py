@@ -8,15 +8,18 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
+from mkldist.worker.standstill import end_at_standstill
+
 
 class WorkerSetup(WorkerPlugin):
-    """Make a worker of this machine ignore Ctrl-C.
+    """Make a worker of this machine ignore Ctrl-C, and end where it comes to a standstill.
 
     The workers of a local cluster share the terminal with the coordinator and get its Ctrl-C too;
     without the plugin they would die with a traceback before the coordinator tells them to stop.
     """
 
     def setup(self, worker: Any) -> None:
-        """Set the signal handler, if this is the main thread, as in a process of its own."""
+        """Set both up, if this is the main thread, as in a process of its own."""
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            end_at_standstill(worker.loop.asyncio_loop)

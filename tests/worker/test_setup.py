@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +21,9 @@ def handler():
 
 
 def test_a_worker_of_this_machine_ignores_it():
-    WorkerSetup().setup(None)
+    loop = asyncio.new_event_loop()
+    loop.close()
+    WorkerSetup().setup(SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop)))
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     signal.raise_signal(signal.SIGINT)  # would be a KeyboardInterrupt
 
