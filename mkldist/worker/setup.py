@@ -8,11 +8,11 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
-from mkldist.worker.standstill import end_at_standstill
+from mkldist.worker.lost_threads import end_if_threads_are_lost
 
 
 class WorkerSetup(WorkerPlugin):
-    """Make a worker of this machine ignore Ctrl-C, and end where it comes to a standstill.
+    """Make a worker of this machine ignore Ctrl-C, and end if it loses a thread.
 
     The workers of a local cluster share the terminal with the coordinator and get its Ctrl-C too;
     without the plugin they would die with a traceback before the coordinator tells them to stop.
@@ -22,4 +22,4 @@ class WorkerSetup(WorkerPlugin):
         """Set both up, if this is the main thread, as in a process of its own."""
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            end_at_standstill(worker.loop.asyncio_loop)
+            end_if_threads_are_lost()

@@ -1,11 +1,9 @@
-"""Ctrl-C in workers of this machine, which ignore it."""
+"""What workers of this machine begin with: they ignore Ctrl-C, and watch for lost threads."""
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -21,10 +19,10 @@ def handler():
 
 
 def test_a_worker_of_this_machine_ignores_it():
-    loop = asyncio.new_event_loop()
-    loop.close()
-    WorkerSetup().setup(SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop)))
+    before = set(threading.enumerate())
+    WorkerSetup().setup(None)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert [one.name for one in set(threading.enumerate()) - before] == ["mkldist-lost-threads"]
     signal.raise_signal(signal.SIGINT)  # would be a KeyboardInterrupt
 
 
