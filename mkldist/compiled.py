@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -104,9 +104,13 @@ class CompiledFunction:
 
 
 def has_code_on_disk(function: Callable[..., Any]) -> bool:
-    """Return True if some process has kept machine code of a compiled function of this name."""
-    folder = Path(cast("CompiledFunction", function).dispatcher._cache.cache_path)
-    return any(folder.glob(f"*.{function.__qualname__}-*.nbi"))
+    """Return True if machine code of a compiled function, as it is now, is kept on disk.
+
+    False where that cannot be told, for instance since no folder takes machine code.
+    """
+    with suppress(Exception):
+        return bool(cast("CompiledFunction", function).dispatcher._cache._cache_file._load_index())
+    return False
 
 
 def _load_lightly(dispatcher: Any) -> Any:

@@ -160,7 +160,8 @@ def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    held = held or Snapshot.of(current(path))
+    tree = current(path)
+    held = held or Snapshot.of(tree)
     if node_arrays.is_validated(held.index):
         table, later = results_table(read_tree(path)), later_words(held.n_behind)
         return replace(table, note=f"{table.note}\n{later}") if later else table

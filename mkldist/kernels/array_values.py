@@ -141,7 +141,7 @@ class ArrayValues:
             return powers(base + float(self.kernels.offset[m]), int(p))
         factor = -0.5 / (p * p) if kind == SQUARED else -1.0 / p
         arguments, xp = factor * base, self.device.xp
-        return xp.where(arguments > VANISHES_AT, xp.exp(arguments), 0.0)
+        return xp.where(arguments <= VANISHES_AT, xp.zeros_like(arguments), xp.exp(arguments))
 
     def _scaled(self, m: int, values: Any, rows: slice | Ints, cols: slice | Ints) -> Any:
         """Return values times the factors of their rows and columns."""

@@ -309,10 +309,10 @@ def exponentials(
     row, values, exponents = scratch[base], scratch[VALUES], scratch[EXPONENTS]
     for j in range(width):
         x = row[j] * factor
-        exponents[j] = (x if x > VANISHES_AT else OF_ZERO) * LOG2_E + ROUND
+        exponents[j] = (OF_ZERO if x <= VANISHES_AT else x) * LOG2_E + ROUND
     for j in range(width):
         k, x = exponents[j] - ROUND, row[j] * factor
-        r = (x if x > VANISHES_AT else OF_ZERO) - k * LN2_HIGH
+        r = (OF_ZERO if x <= VANISHES_AT else x) - k * LN2_HIGH
         r -= k * LN2_LOW
         p = TAYLOR[0]
         for c in TAYLOR[1:]:

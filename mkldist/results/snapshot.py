@@ -1,4 +1,4 @@
-"""What the output folder of a sweep holds at one moment."""
+"""What the output folder of a sweep holds, listed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from mkldist.results.tree_index import TreeIndex
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A tree of results and the records beside it, listed once for all that is told of them.
+    """A tree of results and the records beside it, as they were listed.
+
+    All that one command tells of a sweep at work is of the same runs.  Values are read later.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mkldist.errors import StoreError
@@ -83,7 +83,7 @@ class SweepStatus:
     at_work: tuple[AtWork, ...] = ()
     others: int = 0
     most_runs: int = 0
-    held: Snapshot | None = None
+    held: Snapshot | None = field(default=None, repr=False, compare=False)
 
     @property
     def n_runs(self) -> int:

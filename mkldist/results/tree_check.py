@@ -28,7 +28,7 @@ from mkldist.results.tree_index import Place, TreeIndex
 from mkldist.results.zarr_documents import DOCUMENT, Document, parsed_document, read_root
 
 READERS = 8  # threads, once one thread waits for the disk
-WAITING = 2.0  # wall time of one thread over its processor time, from which on it waits
+WAITS_FROM = 2.0  # wall time of one thread over its processor time, from which on it waits
 CHUNKS_AT_ONCE = 64  # for a thread
 _DAMAGE = (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError)
 
@@ -174,7 +174,7 @@ def _looked_at(chunks: Sequence[tuple[str, Document]]) -> tuple[list[str], set[s
     began, worked = time.perf_counter(), time.thread_time()
     for start in starts:
         found += of_part(start)
-        if time.perf_counter() - began > WAITING * (time.thread_time() - worked):
+        if time.perf_counter() - began > WAITS_FROM * (time.thread_time() - worked):
             break
     with ThreadPoolExecutor(READERS) as pool:
         found += chain.from_iterable(pool.map(of_part, starts))

@@ -1,4 +1,4 @@
-"""Why a solver returned, what counts as an active kernel, and names of what some solvers report."""
+"""Words and numbers that solvers and results share: reasons to stop, names, sizes of traces."""
 
 from __future__ import annotations
 

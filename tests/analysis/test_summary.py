@@ -12,8 +12,11 @@ from rich.console import Console
 
 from mkldist.analysis.summary import summary
 from mkldist.analysis.tables import recorded_table, results_table
+from mkldist.errors import StoreError
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import open_results, prepare
+from mkldist.results.zarr_documents import read_root, write_documents
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)
@@ -50,6 +53,16 @@ def test_the_table_read_from_disk_is_that_of_the_tree(records, tmp_path):
     assert shown[0] == shown[1]
     rows = [line for line in shown[0].splitlines() if line.startswith(" level ")]
     assert len(rows) == 2 * len(GRIDS["level"]["C"])
+
+
+def test_a_tree_of_another_layout_is_refused_also_where_it_was_listed_before(records, tmp_path):
+    tree_of(tmp_path, records)
+    held = Snapshot.of(tmp_path / "results.zarr")
+    root = read_root(tmp_path / "results.zarr")
+    root["attributes"]["layout_version"] = 0
+    write_documents(tmp_path / "results.zarr", {"": root})
+    with pytest.raises(StoreError, match="layout version 0"):
+        recorded_table(tmp_path, held)
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):

@@ -45,6 +45,19 @@ def test_narrow_kernels_lose_no_digits_far_from_the_origin(device):
     np.testing.assert_allclose(device.host(found), np.exp(-2.0 * squares), rtol=1e-8)
 
 
+def test_values_far_away_vanish_and_overflow_shows(device):
+    points = np.array([[0.0], [30.0], [1e100]])
+    kernels = kernels_of(1).select([0])
+    kernels.parameter[:] = 1.0
+    tile = ArrayValues(device, points, kernels).tile(np.array([0]), slice(0, 3), slice(0, 3))
+    [(_, found)] = tile
+    np.testing.assert_array_equal(device.host(found), np.eye(3))
+    points[1:] = np.nan
+    tile = ArrayValues(device, points, kernels).tile(np.array([0]), slice(0, 3), slice(0, 3))
+    [(_, found)] = tile
+    assert np.isnan(device.host(found)[0, 1:]).all()
+
+
 def test_rows_and_columns_have_factors(device):
     points, kernels = RNG.normal(size=(5, 2)), kernels_of(2)
     factors = RNG.random((len(kernels), 5))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.kernel_functions.exponential import VANISHES_AT
+from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gram_tiles import WIDE, evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
@@ -73,6 +74,17 @@ def test_a_point_of_no_length_has_zero_cosines() -> None:
     np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [0, 1, -1], [0, -1, 1]])
     diagonals = evaluate_diagonals(kernels, np.ascontiguousarray(points.T), cosine=True)
     np.testing.assert_array_equal(diagonals, [[0, 1, 1]])
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered")
+def test_values_of_distances_that_overflow_do_not_vanish() -> None:
+    """The BLAS takes infinity from infinity where many features overflow."""
+    spec, d = BankSpec(kernels=[{"function": "gaussian", "widths": 1.0}]), WIDE + 6
+    kernels = kernel_list(spec, d, [f"f{j}" for j in range(d)], {}, 0)
+    points = np.full((4, d), 1e200) * np.array([[1.0], [-1.0], [0.5], [2.0]])
+    found, _ = tiles(kernels, points, 4)
+    assert np.isnan(found).any()
+    np.testing.assert_array_equal(found[0, 0], evaluate(kernels, points, points)[0])
 
 
 @pytest.mark.parametrize("function", ["gaussian", "laplacian-rbf"])

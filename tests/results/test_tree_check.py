@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 import xarray as xr
 
 from mkldist.errors import StoreError
+from mkldist.results import tree_check
 from mkldist.results.array_chunks import read_array, write_rows
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results, prepare
@@ -75,6 +77,19 @@ def test_a_flipped_bit_in_any_file_is_refused_and_mended(tmp_path, store):
     assert tree_files(tree)[1] == []
     for node, data in values_of(tree).items():
         xr.testing.assert_equal(data, sound[node])
+
+
+@pytest.mark.parametrize("waits_from", [0.0, math.inf])  # after the first part, and never
+def test_one_thread_and_several_find_the_same_chunks(tmp_path, store, monkeypatch, waits_from):
+    monkeypatch.setattr(tree_check, "CHUNKS_AT_ONCE", 3)
+    monkeypatch.setattr(tree_check, "WAITS_FROM", waits_from)
+    tree = tmp_path / "results.zarr"
+    assert is_sound(tree)
+    first, last = tree / "heart/level/bias/c/0/0", tree / "heart/level/test_error/c/1/0"
+    first.write_bytes(first.read_bytes()[:-1])
+    last.unlink()
+    assert sorted(tree_files(tree)[1]) == sorted([first, last])
+    assert not is_sound(tree)
 
 
 def test_a_bit_that_flips_after_a_check_is_found_by_the_next(tmp_path, store):
