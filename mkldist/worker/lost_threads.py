@@ -1,7 +1,7 @@
 """End of a worker that waits for a thread which Python has lost, so that others take its tasks.
 
-A thread that finds no memory for its first step ends without a word, and whoever started it waits
-for ever for a sign that it runs.  The worker then neither works nor answers, or does one of these,
+A thread that finds no memory for its first step ends before it gives a sign, for which whoever
+started it waits for ever.  The worker then neither works nor answers, or does one of these,
 and yet its connections stay open: Dask would take it for a busy one.
 """
 
@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import FrameType
 
 PERIOD = 5.0  # seconds between two looks
@@ -41,7 +42,8 @@ def _watch(period: float, looks: int) -> None:
     seen: dict[FrameType, int] = {}  # holds the frames, so that no other gets their identity
     while max(seen.values(), default=0) < looks:
         time.sleep(period)
-        seen = {start: seen.get(start, 0) + 1 for start in _starts()}
+        with suppress(MemoryError):  # the next look may find some
+            seen = {start: seen.get(start, 0) + 1 for start in _starts()}
     os._exit(EXIT_CODE)
 
 
