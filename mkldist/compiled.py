@@ -11,6 +11,7 @@ compiling, a loop about a tenth of a second; numpy does the rest before or after
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -76,8 +77,28 @@ class CompiledFunction:
     def _first_form(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Return what the first call calls."""
         choose = FIRST_CALL.get()
-        form: Callable[..., Any] = self.dispatcher if choose is None else choose(self, arguments)
+        if choose is not None:
+            return choose(self, arguments)
+        import numba
+
+        type_of: Callable[[Any], Any] = numba.typeof
+        self.compile_for(tuple(map(type_of, arguments)))
+        form: Callable[..., Any] = self.dispatcher
         return form
+
+    def compile_for(self, types: tuple[Any, ...]) -> None:
+        """Compile the function for numba's types of its arguments, or load it from disk.
+
+        Meanwhile nobody looks for garbage: a compiler makes many objects, and a sixth of its time
+        would go into looking.
+        """
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            self.dispatcher.compile(types)
+        finally:
+            if was_enabled:
+                gc.enable()
 
     @property
     def dispatcher(self) -> Any:

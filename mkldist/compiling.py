@@ -68,7 +68,7 @@ class _Shared:
         types = tuple(map(type_of, arguments))
         with self._turn(function, 0.0 if function in self._left else LOADING_SECONDS) as is_ours:
             if is_ours:
-                function.dispatcher.compile(types)
+                function.compile_for(types)
                 self._left.pop(function, None)
                 return function
         self._left[function] = types
@@ -87,7 +87,7 @@ class _Shared:
 
         for function, types in self._left.items():
             with self._turn(function, LOCK_SECONDS):
-                function.dispatcher.compile(types)
+                function.compile_for(types)
         for path in self._folder.glob("*.lock"):
             with suppress(OSError), FileLock(path, timeout=0.0):  # its Timeout is an OSError
                 path.unlink()
