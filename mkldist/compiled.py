@@ -79,10 +79,7 @@ class CompiledFunction:
         choose = FIRST_CALL.get()
         if choose is not None:
             return choose(self, arguments)
-        import numba
-
-        type_of: Callable[[Any], Any] = numba.typeof
-        self.compile_for(tuple(map(type_of, arguments)))
+        self.compile_for(types_of(arguments))
         form: Callable[..., Any] = self.dispatcher
         return form
 
@@ -122,6 +119,14 @@ class CompiledFunction:
         if name.startswith("__"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return numba's types of arguments."""
+    import numba
+
+    type_of: Callable[[Any], Any] = numba.typeof
+    return tuple(map(type_of, arguments))
 
 
 def has_code_on_disk(function: Callable[..., Any]) -> bool:

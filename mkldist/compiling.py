@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mkldist.compiled import FIRST_CALL, CompiledFunction
+from mkldist.compiled import FIRST_CALL, CompiledFunction, types_of
 
 LOCK_SECONDS = 300.0  # after which a process compiles for itself rather than wait for another
 LOADING_SECONDS = 0.05  # that another process may take to load machine code
@@ -60,12 +60,9 @@ class _Shared:
         Whoever compiles a function compiles what it calls, too, so that this is called in Python as
         well.
         """
-        import numba
-
         if self._in_python:
             return function.in_python
-        type_of: Callable[[Any], Any] = numba.typeof
-        types = tuple(map(type_of, arguments))
+        types = types_of(arguments)
         with self._turn(function, 0.0 if function in self._left else LOADING_SECONDS) as is_ours:
             if is_ours:
                 function.compile_for(types)

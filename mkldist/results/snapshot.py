@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mkldist.results.output import OutputFolder
@@ -20,7 +21,7 @@ class Snapshot:
 
     Parameters
     ----------
-    index : TreeIndex
+    tree : Path
         The tree.
     store : RecordStore
         The records, which may be ahead of the tree.
@@ -28,15 +29,20 @@ class Snapshot:
         The runs that had a record, and their states.
     """
 
-    index: TreeIndex
+    tree: Path
     store: RecordStore
     recorded: Mapping[str, RunState]
 
     @classmethod
     def of(cls, tree: Path) -> Snapshot:
-        """Read the ids of a tree, and list the records beside it."""
+        """List the records beside a tree."""
         store = RecordStore(OutputFolder(tree.parent).records)
-        return cls(TreeIndex(tree), store, store.ids())
+        return cls(tree, store, store.ids())
+
+    @cached_property
+    def index(self) -> TreeIndex:
+        """Nodes, variables and run ids of the tree, read when they are first used."""
+        return TreeIndex(self.tree)
 
     @property
     def n_behind(self) -> int:

@@ -1,8 +1,8 @@
 """End of a worker that waits for a thread which Python has lost, so that others take its tasks.
 
 A thread that finds no memory for its first step ends before it gives a sign, for which whoever
-started it waits for ever.  The worker then neither works nor answers, or does one of these,
-and yet its connections stay open: Dask would take it for a busy one.
+started it waits for ever.  Then the worker no longer answers, or its task never ends.  Its
+connections stay open, so that Dask takes it for a busy one.
 """
 
 from __future__ import annotations
