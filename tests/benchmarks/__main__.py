@@ -11,6 +11,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from tests.benchmarks import (
+    accelerator,
     commands,
     many_points,
     many_runs,
@@ -31,9 +32,10 @@ ROWS = (
     | python_call.ROWS
     | predicting.ROWS
     | starting.ROWS
+    | accelerator.ROWS
 )
 SLOW = (
-    *("million", "larger-than-memory", *many_runs.ROWS),
+    *("million", "larger-than-memory", *many_runs.ROWS, *accelerator.ROWS),
     *(row for row in many_points.ROWS if row != "many-points"),
 )
 

@@ -84,12 +84,17 @@ def points(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bank_of(
-    x: np.ndarray, widths: Sequence[float], rank: int | None = None, tolerance: float | None = None
+    x: np.ndarray,
+    widths: Sequence[float],
+    rank: int | None = None,
+    tolerance: float | None = None,
+    backend: str = "factors",
+    device: str = "cpu",
 ) -> mkldist.KernelBank:
-    """Return Gaussians of each width on all features and on four groups of them, as factors."""
+    """Return Gaussians of each width on all features and on four groups of them."""
     kernels = [{"function": "gaussian", "widths": widths, "features": ["all", *GROUPS]}]
     return mkldist.KernelBank(
-        x, kernels, groups=GROUPS, backend="factors", rank=rank, tolerance=tolerance
+        x, kernels, groups=GROUPS, backend=backend, rank=rank, tolerance=tolerance, device=device
     )
 
 

@@ -1,14 +1,24 @@
-"""Lists of kernels made up for the tests of devices."""
+"""Devices of the tests, and lists of kernels made up for them."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from mkldist.devices import Device, device_named
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.kernel_list import KernelList
 
-LIBRARIES = ("array_api_strict", "torch:cpu")
-"""Devices without an accelerator; PyTorch only where it is installed."""
+DEVICES = ("array_api_strict", "torch:cpu", "cuda")
+"""Devices to test: those without an accelerator, and the accelerator of a machine that has one."""
+
+
+def device_there(name: str) -> Device:
+    """Return a device; skip the test where its library is not installed or it is not there."""
+    library = pytest.importorskip("torch" if name == "cuda" else name.partition(":")[0])
+    if name == "cuda" and not library.cuda.is_available():
+        pytest.skip("this machine has no accelerator of CUDA")
+    return device_named(name, "device")
 
 
 def kernels_of(n_features: int) -> KernelList:

@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 
-from mkldist.devices import device_named
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.array_values import TAKEN, ArrayValues, powers, takes
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from tests.kernels.made_up import LIBRARIES, kernels_of
+from tests.kernels.made_up import DEVICES, device_there, kernels_of
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=DEVICES)
 def device(request):
-    pytest.importorskip(request.param.partition(":")[0])
-    return device_named(request.param, "device")
+    return device_there(request.param)
 
 
 @pytest.mark.parametrize("n_features", [1, 5, 70])

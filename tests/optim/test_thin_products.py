@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.devices import device_named
 from mkldist.optim import thin_products
 from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner
 from mkldist.optim.thin_products import ThinProducts
 from mkldist.optim.thin_system import ThinSystem
-from tests.kernels.made_up import LIBRARIES
+from tests.kernels.made_up import DEVICES, device_there
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -24,20 +23,18 @@ VECTORS = RNG.normal(size=(N, 4))
 ROOM = {"shared": None, "kept": 2**20, "no room": 0}
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=DEVICES)
 def device(request):
-    pytest.importorskip(request.param.partition(":")[0])
-    return device_named(request.param, "device")
+    return device_there(request.param)
 
 
-@pytest.fixture(params=["host", *(f"{name} {room}" for name in LIBRARIES for room in ROOM)])
+@pytest.fixture(params=["host", *(f"{name} {room}" for name in DEVICES for room in ROOM)])
 def products(request, monkeypatch):
     if request.param == "host":
         return ThinProducts()
     name, _, room = request.param.partition(" ")
-    pytest.importorskip(name.partition(":")[0])
     monkeypatch.setattr(thin_products, "BLOCK_BYTES", 7 * 8 * 12)  # blocks of seven rows
-    return ThinProducts(device_named(name, "device"), ROOM[room])
+    return ThinProducts(device_there(name), ROOM[room])
 
 
 @pytest.mark.parametrize("columns", [slice(0, 4), 0], ids=["several", "one"])
