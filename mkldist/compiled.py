@@ -69,10 +69,11 @@ class CompiledFunction:
         self.in_python = function
         self._fastmath = fastmath
         self._dispatcher: Any = None
+        self._form: Callable[..., Any] | None = None  # what is called, once there is machine code
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        return (self._dispatcher or self._first_form(arguments))(*arguments)
+        return (self._form or self._first_form(arguments))(*arguments)
 
     def _first_form(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Return what the first call calls."""
@@ -80,8 +81,7 @@ class CompiledFunction:
         if choose is not None:
             return choose(self, arguments)
         self.compile_for(types_of(arguments))
-        form: Callable[..., Any] = self.dispatcher
-        return form
+        return self
 
     def compile_for(self, types: tuple[Any, ...]) -> None:
         """Compile the function for numba's types of its arguments, or load it from disk.
@@ -96,6 +96,7 @@ class CompiledFunction:
         finally:
             if was_enabled:
                 gc.enable()
+        self._form = self.dispatcher
 
     @property
     def dispatcher(self) -> Any:

@@ -37,14 +37,16 @@ SHARES = """
 import sys
 from pathlib import Path
 from numba.core import event
+from mkldist.compiled import has_code_on_disk
 from mkldist.compiling import compiling_together
 import shared_functions as f
 
+has_code_on_disk(f.doubled)  # to ask is not to call
 with event.install_recorder("numba:compile") as recorder:
     with compiling_together(Path(sys.argv[1])):
-        print("met", f.first(2.0), f.first._dispatcher is not None, flush=True)
-        print("met", f.second(2.0), f.second._dispatcher is not None, flush=True)
-        print("within", f.doubled._dispatcher is not None, flush=True)
+        print("met", f.first(2.0), bool(f.first.signatures), flush=True)
+        print("met", f.second(2.0), bool(f.second.signatures), flush=True)
+        print("within", bool(f.doubled.signatures), flush=True)
     print("left", len(f.first.signatures), len(f.second.signatures))
 names = {e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer}
 print("compiled", *sorted(names & {"first", "second"}))
