@@ -36,7 +36,7 @@ OF_ZERO = -1023.0 * math.log(2.0)  # an exponent of two whose bits are those of 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it leaves the nearest integer in the last bits
-NO_PRODUCTS = np.empty((0, 0, 0)), np.empty(0)
+NO_PRODUCTS = np.empty((0, 0, 0))
 TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 
 
@@ -71,11 +71,11 @@ def evaluate_gram_tiles(
     factors = _inverse_lengths(kernels, columns) if divided else np.empty((0, 0))
     scratch = aligned_rows(ZEROS + 1, columns.shape[1])
     bits = scratch[EXPONENTS].view(np.int64)
-    for some, tiles, products, norms in _shares(kernels, columns, rows, cols, out.shape[2]):
+    for some, tiles, products in _shares(kernels, columns, rows, cols, out.shape[2]):
         _fill(
             columns, kernels.function, kernels.parameter, kernels.offset, kernels.subset,
             kernels.subset_indptr, kernels.subset_indices, some.start, some.stop,
-            rows, cols, tiles.start, tiles.stop, products, norms, factors, scratch, bits, out,
+            rows, cols, tiles.start, tiles.stop, products, factors, scratch, bits, out,
         )  # fmt: skip
 
 
@@ -94,11 +94,19 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     cosine : bool
         Divide by ``k(x, x)``; zeros stay zero.
     """
-    out = np.empty((len(kernels), columns.shape[1]))
-    _self_similarities(
-        columns, kernels.function, kernels.parameter, kernels.offset, kernels.subset,
-        kernels.subset_indptr, kernels.subset_indices, np.empty(columns.shape[1]), out,
-    )  # fmt: skip
+    out = np.ones((len(kernels), columns.shape[1]))
+    inner = np.flatnonzero(BASE_OF[kernels.function] == INNER)
+    subsets, places = np.unique(kernels.subset[inner], return_inverse=True)
+    squares = np.empty((len(subsets), columns.shape[1]))
+    for row, subset in zip(squares, subsets.tolist(), strict=True):
+        start, stop = kernels.subset_indptr[subset : subset + 2].tolist()
+        points = columns[kernels.subset_indices[start:stop]]
+        np.einsum("sj,sj->j", points, points, out=row)
+    degrees = kernels.parameter[inner].astype(np.intp)
+    with np.errstate(over="ignore"):  # whoever needs finite values looks for others
+        for power in range(int(degrees.max(initial=0))):
+            more = degrees > power
+            out[inner[more]] *= squares[places[more]] + kernels.offset[inner[more], None]
     if cosine:
         out[...] = (out > 0.0) & (out < np.inf)
     return out
@@ -120,22 +128,22 @@ def aligned_rows(count: int, length: int) -> Floats:
 
 def _shares(
     kernels: KernelList, columns: Floats, rows: Ints, cols: Ints, edge: int
-) -> Iterator[tuple[slice, slice, Floats, Floats]]:
+) -> Iterator[tuple[slice, slice, Floats]]:
     """Yield some kernels, some tiles, and what :func:`_products` yields for both.
 
-    Only the kernels of a subset of many features come with products, the others with empty arrays.
+    Only the kernels of a subset of many features come with products, the others with none.
     """
     first, whole = 0, slice(0, len(rows))
     for run in _wide_runs(kernels):
         if first < run.start:
-            yield slice(first, run.start), whole, *NO_PRODUCTS
+            yield slice(first, run.start), whole, NO_PRODUCTS
         points = columns[kernels.features_of(run.start)]
         bases = set(BASE_OF[kernels.function[run]].tolist())
-        for tiles, products, norms in _products(points, bases, rows, cols, edge):
-            yield run, tiles, products, norms
+        for tiles, products in _products(points, bases, rows, cols, edge):
+            yield run, tiles, products
         first = run.stop
     if first < len(kernels):
-        yield slice(first, len(kernels)), whole, *NO_PRODUCTS
+        yield slice(first, len(kernels)), whole, NO_PRODUCTS
 
 
 def _wide_runs(kernels: KernelList) -> Iterator[slice]:
@@ -149,27 +157,38 @@ def _wide_runs(kernels: KernelList) -> Iterator[slice]:
 
 def _products(
     points: Floats, bases: set[int], rows: Ints, cols: Ints, edge: int
-) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Yield the tiles of a row of tiles, inner products, (2, r, c), and squared lengths, (n,).
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield the tiles of a row of tiles, and their inner products and squared distances, (2, r, c).
 
-    The products are those of the points and those of centred points, which give distances with few
-    digits lost; those that no base needs are not computed.  The lengths are those of all centred
-    points.
+    The distances are those of centred points, which loses few digits; what no base needs is not
+    computed.  All are exactly symmetric where rows and columns are the same points.
     """
-    norms = NO_PRODUCTS[1]
-    if SQUARED in bases:
-        centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
-        norms = np.einsum("si,si->i", centred, centred)
+    centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
+    norms = np.einsum("si,si->i", centred, centred)
     starts = [0, *(np.flatnonzero(rows[1:] != rows[:-1]) + 1).tolist(), len(rows)]
     for start, stop in itertools.pairwise(starts):
         top, left, right = int(rows[start]), int(cols[start]), int(cols[stop - 1]) + 1
         own, others = slice(top * edge, (top + 1) * edge), slice(left * edge, right * edge)
-        products = np.empty((2, points[0, own].size, points[0, others].size))
-        if INNER in bases:
-            np.matmul(points[:, own].T, points[:, others], out=products[INNER])
+        products = np.empty((2, norms[own].size, norms[others].size))
+        for base, seen in ((INNER, points), (SQUARED, centred)):
+            if base in bases:
+                np.matmul(seen[:, own].T, seen[:, others], out=products[base])
+                if left <= top < right:
+                    _mirror(products[base, :, (top - left) * edge :])
         if SQUARED in bases:
-            np.matmul(centred[:, own].T, centred[:, others], out=products[SQUARED])
-        yield slice(start, stop), products, norms
+            distances = products[SQUARED]
+            distances *= -2.0
+            distances += norms[own, None] + norms[others]
+            np.maximum(distances, 0.0, out=distances)
+            if left <= top < right:
+                np.fill_diagonal(distances[:, (top - left) * edge :], 0.0)
+        yield slice(start, stop), products
+
+
+def _mirror(products: Floats) -> None:
+    """Copy the upper triangle of the first columns, as many as there are rows, to the lower one."""
+    r, c = np.tril_indices(len(products), -1)
+    products[r, c] = products[c, r]
 
 
 @compiled
@@ -188,7 +207,6 @@ def _fill(
     tile: int,
     behind_tiles: int,
     products: Floats,
-    norms: Floats,
     factors: Floats,
     scratch: Floats,
     bits: npt.NDArray[np.int64],
@@ -216,7 +234,7 @@ def _fill(
                 if i >= n_points:
                     width = 0  # zeros only
                 else:
-                    _take_products(products, norms, needed, top, i, left, width, scratch)
+                    _take_products(products, needed, i - top, width, scratch)
                     of_loops = needed >> len(products) << len(products)
                     add_features(columns, features, of_loops, i, left, width, scratch)
                 for m in range(first, last):
@@ -234,33 +252,12 @@ def _fill(
 
 
 @compiled
-def _take_products(
-    products: Floats,
-    norms: Floats,
-    needed: int,
-    top: int,
-    i: int,
-    left: int,
-    width: int,
-    bases: Floats,
-) -> None:
-    """Write inner products and squared distances of point i and the points from `left` on.
-
-    They are exactly symmetric where rows and columns are the same points.
-    """
+def _take_products(products: Floats, needed: int, r: int, width: int, bases: Floats) -> None:
+    """Write the needed products and distances of row r of some tiles, if the BLAS has them."""
     for base in range(len(products)):
         if needed >> base & 1:
-            row = products[base, i - top]
-            for j in range(max(top, left), min(i, left + width)):
-                row[j - left] = products[base, j - top, i - left]
-            if base == INNER:
-                for j in range(width):
-                    bases[INNER, j] = row[j]
-            else:
-                for j in range(width):
-                    bases[SQUARED, j] = max(norms[i] + norms[left + j] - 2.0 * row[j], 0.0)
-                if left <= i < left + width:
-                    bases[SQUARED, i - left] = 0.0
+            for j in range(width):
+                bases[base, j] = products[base, r, j]
 
 
 @compiled(fastmath={"contract"})
@@ -339,34 +336,6 @@ def powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
             for j in range(width):
                 values[j] *= factor[j]
         degree >>= 1
-
-
-@compiled
-def _self_similarities(
-    columns: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    subset: npt.NDArray[np.int32],
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    squares: Floats,
-    out: Floats,
-) -> None:
-    """Write ``k(x, x)`` of all kernels and points; `squares` (n,) is scratch."""
-    for m in range(len(function)):
-        if m == 0 or subset[m] != subset[m - 1]:
-            for j in range(len(squares)):
-                squares[j] = 0.0
-            for s in range(indptr[subset[m]], indptr[subset[m] + 1]):
-                for j in range(len(squares)):
-                    squares[j] += columns[indices[s], j] * columns[indices[s], j]
-        degree = int(parameter[m]) if BASE_OF[function[m]] == INNER else 0
-        for j in range(len(squares)):
-            value = 1.0
-            for _ in range(degree):
-                value *= squares[j] + offset[m]
-            out[m, j] = value
 
 
 @compiled
