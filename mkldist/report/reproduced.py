@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion, Judged, judge
 from mkldist.analysis.explanations import Explanation, explanation_of
+from mkldist.analysis.origins import origins
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published import Cell
 from mkldist.analysis.published_number import Published
@@ -103,28 +102,15 @@ def reproduced(
 
 
 def _origin(results: Mapping[str, Results]) -> Iterator[str]:
-    """Yield a line for each software and machine that made results, with the dates of these."""
-    origins: dict[str, list[str]] = {}
-    for one in results.values():
-        origins.setdefault(_software(one), []).append(str(one.tree.attrs["created"])[:10])
-    for software, dates in sorted(origins.items()):
-        days = " to ".join(dict.fromkeys((min(dates), max(dates))))
-        yield f"- {counted(len(dates), 'sweep')} of {days}: {software}."
-
-
-def _software(results: Results) -> str:
-    """Return the versions, the commit and the machine of results."""
-    facts: dict[str, Any] = json.loads(str(results.tree.attrs["provenance"]))
-    versions = ", ".join(f"{name} {text}" for name, text in facts.get("versions", {}).items())
-    system = str(facts.get("platform", "unknown")).partition("-")[0]
-    machine = f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}"
-    if facts.get("processor"):
-        machine += f", {facts['processor']}"
-    commit = f"; commit {facts['commit']}" if facts.get("commit") else ""
-    python = facts.get("python", "unknown")
-    return (
-        f"{versions or results.tree.attrs['mkldist_version']}{commit}; Python {python}; {machine}"
-    )
+    """Yield a line for each software and machine that made runs, and one for their dates."""
+    for one in origins(results.items()):
+        runs, sweeps = counted(one.commits.total(), "run"), counted(len(one.sweeps), "sweep")
+        known = ((commit, n) for commit, n in one.commits.most_common() if commit)
+        commits = ", ".join(f"{commit} ({counted(n, 'run')})" for commit, n in known)
+        of_commits = f"; by commit {commits}" if commits else ""
+        yield f"- {runs} of {sweeps}: {one.description}{of_commits}."
+    if dates := sorted(str(one.tree.attrs["created"])[:10] for one in results.values()):
+        yield f"- The sweeps were begun on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -153,13 +153,22 @@ def test_the_same_results_give_the_same_page(results):
     assert len(pages) == 1
 
 
-def test_the_page_names_the_commit_and_the_machine(results):
-    one = results["made-up"]
-    tree = one.tree.copy()
+def test_the_page_names_commits_and_machines_by_the_records_of_runs(tmp_path):
+    ours = made(tmp_path, {("heart", "level"): [0.1, 0.3]}, split_names=("s0", "s1"))
+    tree, runs = ours.tree.copy(), sorted(ours.store.ids())
     facts = {"commit": "0a1b", "processor": "Example 9000", "processors": 2, "python": "3.12.1",
              "platform": "Linux-6", "machine": "x86_64",
              "versions": {"mkldist": "0.1.0"}}  # fmt: skip
+    others = [facts | {"processors": 16}, facts | {"processors": 16, "commit": "2c3d"}]
+    for run, provenance in zip(runs, others, strict=False):
+        ours.store.write(replace(ours.store.read(run), provenance=provenance))
+    for run in runs[2:]:  # as where a record has none
+        ours.store.write(replace(ours.store.read(run), provenance={}))
     tree.attrs["provenance"] = json.dumps(facts)
-    page = reproduced({"made-up": replace(one, tree=tree)}, PUBLISHED, CONCLUSIONS, {})
-    said = "mkldist 0.1.0; commit 0a1b; Python 3.12.1; 2 processors, Linux x86_64, Example 9000."
-    assert said in page
+    page = reproduced({"made-up": replace(ours, tree=tree)}, PUBLISHED, CONCLUSIONS, {})
+    made_by = "mkldist 0.1.0; Python 3.12.1; {} processors, Linux x86_64, Example 9000; by commit "
+    two = "2 runs of 1 sweep: " + made_by.format(16) + "0a1b (1 run), 2c3d (1 run)."
+    rest = len(runs) - 2
+    assert {f"- {two}", f"- {rest} runs of 1 sweep: {made_by.format(2)}0a1b ({rest} runs)."} <= set(
+        page.splitlines()
+    )
