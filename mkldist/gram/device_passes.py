@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,11 @@ from mkldist.kernels.array_values import ArrayValues
 
 EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy
 PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays
+
+
+def quiet() -> AbstractContextManager[None]:
+    """Return a context without warnings of numpy: values that are not finite are looked for."""
+    return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +63,21 @@ class DevicePasses:
         request : request
             A request that fits the kernels, see :mod:`mkldist.gram.requests`.
         """
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with quiet():
             return self._answered(request)
 
     def _answered(self, request: Request) -> Floats | None:
         match request:
             case Quadratic(vectors, kernels):
                 columns = vectors.reshape(self.n_points, -1)
-                return self._forms(columns, kernels).reshape(-1, *vectors.shape[1:])
+                return self.forms(columns, kernels).reshape(-1, *vectors.shape[1:])
             case Matvec(kernels, vectors):
                 columns = vectors.reshape(self.n_points, -1)
                 return self._products(columns, kernels).reshape(-1, *vectors.shape)
             case Inner(matrices):
                 return self._inner(matrices)
             case Combine(weights, kernels, memory, _):
-                sums = self._sums(np.atleast_2d(weights), kernels, memory)
+                sums = self.sums(np.atleast_2d(weights), kernels, memory)
                 return sums[0] if weights.ndim == 1 else sums
             case _:
                 return None
@@ -81,12 +87,69 @@ class DevicePasses:
         places = np.arange(self.n_points)[columns]
         found = np.empty((len(rows), len(places)))
         step = self.edge**2 // max(1, len(rows)) + 1
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with quiet():
             for start in range(0, len(places), step):
                 part = slice(start, start + step)
                 [(_, values)] = self.values.tile(np.array([kernel]), rows, places[part])
                 found[:, part] = self.device.host(values)
         return found
+
+    def at(self, points: Ints) -> DevicePasses:
+        """Return passes over the same kernels on some of the points."""
+        factors = None if self.values.factors is None else self.values.factors[:, points]
+        own = self.values.points[points]
+        return DevicePasses(ArrayValues(self.device, own, self.values.kernels, factors))
+
+    def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
+        """Return ``K V`` of some kernels between all points and some, (S, n, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels.
+        columns : (c,) intp
+            Some points.
+        vectors : (c, R) float64
+            V.
+        """
+        n, xp = self.n_points, self.device.xp
+        found = [self.device.zeros((n, vectors.shape[1])) for _ in kernels]
+        for rows, place, part in self._parts(kernels, np.arange(n), columns, vectors):
+            found[place][rows, :] = found[place][rows, :] + part
+        whole = xp.stack(found) if found else self.device.zeros((0, n, vectors.shape[1]))
+        return self.device.host(whole)
+
+    def expansion(
+        self, kernels: Ints, weights: Floats, columns: Ints, vectors: Floats, rows: Ints
+    ) -> Floats:
+        """Return ``sum_s w_s K_s V`` of some kernels between some points and others, (r, R).
+
+        Parameters
+        ----------
+        kernels, weights : (S,) intp, (S,) float64
+            The kernels and their weights.
+        columns, vectors
+            As for :meth:`products`.
+        rows : (r,) intp
+            Other points.
+        """
+        found = self.device.zeros((len(rows), vectors.shape[1]))
+        for here, place, part in self._parts(kernels, rows, columns, vectors):
+            found[here, :] = found[here, :] + float(weights[place]) * part
+        return self.device.host(found)
+
+    def _parts(
+        self, kernels: Ints, rows: Ints, columns: Ints, vectors: Floats
+    ) -> Iterator[tuple[slice, int, Any]]:
+        """Yield some of the rows, the place of a kernel, and a part of its product with vectors."""
+        own, most = self.device.array(vectors), self.edge**2
+        for left in range(0, len(columns), self.edge):
+            some = slice(left, min(left + self.edge, len(columns)))
+            height = most // (some.stop - some.start)
+            for top in range(0, len(rows), height):
+                here = slice(top, min(top + height, len(rows)))
+                for place, values in self.values.tile(kernels, rows[here], columns[some]):
+                    yield here, place, self.device.xp.matmul(values, own[some, :])
 
     def _tiles(self, kernels: Ints) -> Iterator[tuple[slice, slice, float, int, Any]]:
         """Yield rows, columns, weight and values of upper tiles, with each kernel's place."""
@@ -103,7 +166,7 @@ class DevicePasses:
     def _chosen(self, kernels: Ints | None) -> Ints:
         return np.arange(len(self.values.kernels)) if kernels is None else kernels
 
-    def _forms(self, vectors: Floats, kernels: Ints | None) -> Floats:
+    def forms(self, vectors: Floats, kernels: Ints | None) -> Floats:
         """Return ``v'K v``, (S, R)."""
         chosen, xp = self._chosen(kernels), self.device.xp
         found = [self.device.zeros((vectors.shape[1],)) for _ in chosen]
@@ -134,7 +197,7 @@ class DevicePasses:
                 found[place, column] += weight * float(xp.sum(values * part))
         return found
 
-    def _sums(self, weights: Floats, kernels: Ints | None, memory: Floats | None) -> Floats:
+    def sums(self, weights: Floats, kernels: Ints | None, memory: Floats | None) -> Floats:
         """Return ``sum_m w_m K_m`` of R weight vectors, (R, n, n)."""
         n, chosen = self.n_points, self._chosen(kernels)
         used = np.flatnonzero(weights.any(axis=0))

@@ -10,7 +10,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
-from mkldist.gram.point_products import PointProducts
+from mkldist.gram.point_products import point_products
 from mkldist.gram.sources import BankSource, check_finite
 
 VALUES = 2**22  # kernel values that a thread has at once
@@ -48,9 +48,9 @@ def expansion(
     """
     used, kernels = np.flatnonzero(vectors.any(axis=1)), np.flatnonzero(weights)
     asked = np.arange(len(vectors)) if rows is None else rows
-    looped = PointProducts.of(source, counter, threads)
-    if looped is not None:
-        return looped.expansion(kernels, weights[kernels], vectors, asked)
+    whole = point_products(source, counter, threads)
+    if whole is not None:
+        return whole.expansion(kernels, weights[kernels], vectors, asked)
     n, of_used = len(asked), vectors[used]
     found = np.zeros((n, vectors.shape[1]))
     step = max(1, VALUES // max(len(used), 1))

@@ -25,7 +25,7 @@ from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.point_bank import PointBank
-from mkldist.gram.point_products import PointProducts
+from mkldist.gram.point_products import point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
@@ -171,8 +171,8 @@ class FactoredKernels:
 
     @property
     def by_points(self) -> bool:
-        """True if loops compute products of the kernels from the points."""
-        return PointProducts.of(self.source, self.counter, self.threads) is not None
+        """True if loops or a device compute products of the kernels from the points."""
+        return point_products(self.source, self.counter, self.threads) is not None
 
     def copy(self) -> FactoredKernels:
         """Return the same kernels and factors, which grow by themselves."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.bank import Answer
-from mkldist.gram.point_products import PointProducts
+from mkldist.gram.point_products import PointProducts, point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.gram.sources import BankSource
@@ -177,14 +177,14 @@ class PointBank(RecomputedBank):
     Parameters
     ----------
     source : BankSource
-        Source of kernels that :class:`~mkldist.gram.point_products.PointProducts` knows.
+        Source of kernels that :func:`~mkldist.gram.point_products.point_products` knows.
     threads : int
         Parts that are computed at the same time.
     """
 
     def __init__(self, source: BankSource, threads: int = 1) -> None:
         super().__init__(source, 0, threads)
-        products = PointProducts.of(source, self.counter, threads)
+        products = point_products(source, self.counter, threads)
         if products is None:
             raise ValueError("source: found kernels that no loop knows; expected others")
         self._products, self._last = products, KeptProducts(products)

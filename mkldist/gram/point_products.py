@@ -1,8 +1,9 @@
 """Products of kernels with vectors, computed from the points; nothing is kept of the kernels.
 
-The compiled loops of :mod:`mkldist.kernels.product_sums` compute them, for kernels on features that
-these loops know.  Rows of zeros of the vectors cost nothing.  Parts of the work do not depend on
-the number of threads, so that neither do the bits of the results.
+The device of a source computes them, or the compiled loops of
+:mod:`mkldist.kernels.product_sums`, for kernels on features that these loops know.  Rows of zeros
+of the vectors cost nothing.  Parts of the loops' work do not depend on the number of threads, so
+that neither do the bits of the results.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.bank import PassCounter
+from mkldist.gram.device_products import DeviceProducts
+from mkldist.gram.device_source import passes_of
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import BankSource, FeatureSource, check_finite
 from mkldist.kernels.expansion_sums import expansion_sums, takes
@@ -31,8 +34,54 @@ PARTS = 64  # of the lower triangle of a form
 Part = TypeVar("Part")
 
 
+class PointProducts(Protocol):
+    """Products of the kernels of a source, by whatever knows all of them."""
+
+    @property
+    def counter(self) -> PassCounter:
+        """Work done."""
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R)."""
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R)."""
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
+
+
+def point_products(
+    source: BankSource, counter: PassCounter, threads: int = 1
+) -> PointProducts | None:
+    """Return products of the kernels of a source, by its device if it has one.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    counter : PassCounter
+        Work done, to which that of the products is added.
+    threads : int
+        Parts that the processor computes at the same time.
+
+    Returns
+    -------
+    PointProducts or None
+        None if neither a device nor the loops know all kernels.
+    """
+    passes = passes_of(source)
+    if passes is not None:
+        return DeviceProducts(source, passes, counter)
+    known = _known(source)
+    return None if known is None else LoopedProducts(source, *known, counter, threads)
+
+
 @dataclass(frozen=True, eq=False)
-class PointProducts:
+class LoopedProducts:
     """Kernels of a source that the loops know.
 
     Parameters
@@ -54,12 +103,6 @@ class PointProducts:
     kernels: KernelList
     counter: PassCounter
     threads: int = 1
-
-    @classmethod
-    def of(cls, source: BankSource, counter: PassCounter, threads: int) -> PointProducts | None:
-        """Return the kernels of a source; None if the loops do not know all of them."""
-        known = _known(source)
-        return None if known is None else cls(source, *known, counter, threads)
 
     def products(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``K_m V`` of some kernels, (S, n, R).
@@ -186,7 +229,7 @@ def _known(source: BankSource) -> tuple[Floats, KernelList] | None:
         whole = _known(source.whole)
         return None if whole is None else (whole[0], whole[1].select(source.index))
     if type(source) is not FeatureSource or source.presence is not None:
-        return None  # devices compute their own
+        return None
     divided = source.cosine and bool((BASE_OF[source.kernels.function] == INNER).any())
     return None if divided or not takes(source.kernels) else (source.points, source.kernels)
 

@@ -14,6 +14,7 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import ArraySource, FeatureSource
+from mkldist.solvers import on_factors
 from tests.data.mistakes import mistake
 from tests.kernels.made_up import DEVICES, device_there, kernels_of
 
@@ -156,6 +157,27 @@ def test_solutions_and_certificates_are_those_of_the_loops(library, backend, met
     gap = "exact_gap" if backend == "factors" else "gap"
     assert getattr(found, gap) <= 1e-3
     np.testing.assert_allclose(found.kernel_weights, plain.kernel_weights, atol=1e-4)
+
+
+def test_level_goes_on_by_the_kernels_of_a_device(library, monkeypatch):
+    monkeypatch.setattr(on_factors, "MANY", 40)
+    X = RNG.normal(size=(60, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=60) > 0, 1.0, -1.0)
+    kernels = [{"function": "gaussian", "widths": [0.5, 2], "features": ["all", "each"]}]
+    plain, found = (
+        mkldist.solve(
+            "level",
+            mkldist.KernelBank(X, kernels, backend="factors", device=name, rank=10),
+            y,
+            C=20.0,
+            tol=1e-3,
+        )
+        for name in ("cpu", library)
+    )
+    assert found.converged
+    assert found.exact_gap == found.gap <= 1e-3
+    assert found.extra["largest_rank"] == 10  # which did not grow
+    assert found.objective == pytest.approx(plain.objective, rel=1e-3)
 
 
 @pytest.mark.parametrize("backend", ["auto", "memory"])

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import mkldist.gram.point_products as looped
 from mkldist.errors import GramError
-from mkldist.gram import point_products
+from mkldist.gram import device_passes
 from mkldist.gram.bank import PassCounter
-from mkldist.gram.point_products import PointProducts
+from mkldist.gram.device_source import on_device
+from mkldist.gram.point_products import point_products
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.kernels.evaluate import evaluate
 from tests.kernels.few_lists import gaussians, listed
+from tests.kernels.made_up import DEVICES, device_there
 
 N = 130
 RNG = np.random.default_rng(0)
@@ -27,14 +30,14 @@ SOME = np.array([1, 2, 5])
 
 
 def known(threads=1, source=None):
-    found = PointProducts.of(source or FeatureSource(POINTS, KERNELS), PassCounter(), threads)
+    found = point_products(source or FeatureSource(POINTS, KERNELS), PassCounter(), threads)
     assert found is not None
     return found
 
 
 @pytest.fixture(params=[1, 7, 500])
 def rows(request, monkeypatch):
-    monkeypatch.setattr(point_products, "ROWS", request.param)
+    monkeypatch.setattr(looped, "ROWS", request.param)
 
 
 def test_products_are_those_with_matrices_and_zeros_cost_nothing(rows):
@@ -67,8 +70,37 @@ def test_expansions_are_weighted_sums_of_products(rows):
     assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("selected", [False, True])
+def test_a_device_has_the_products_of_the_loops(name, selected, monkeypatch):
+    device_there(name)
+    for edge in ("EDGE", "PROCESSOR_EDGE"):  # tiles that cut rows and columns
+        monkeypatch.setattr(device_passes, edge, 20)
+    source = plain = FeatureSource(POINTS, KERNELS)
+    source = on_device(source, name, "device")
+    if selected:
+        source, plain = (
+            SelectedSource(one, np.array([4, 0, 3, 5, 1, 2])) for one in (source, plain)
+        )
+    own, loops = known(source=source), known(source=plain)
+    assert type(own) is not type(loops)
+    weights, at = np.array([0.5, 2.0, 1.0]), RNG.permutation(N)[:90]
+    for vectors in (VECTORS, 0.0 * VECTORS):
+        for ask in (
+            lambda of, v=vectors: of.products(SOME, v),
+            lambda of, v=vectors: of.forms(SOME, v),
+            lambda of, v=vectors: of.expansion(SOME, weights, v, at),
+            lambda of: of.block(SOME, weights, at),
+        ):
+            one, other = ask(own), ask(loops)
+            assert one.shape == other.shape
+            assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+    assert abs(own.counter.bytes_computed / loops.counter.bytes_computed - 1.0) < 0.02
+    assert known(source=source.at(np.arange(9))).products(SOME, VECTORS[:9]).shape == (3, 9, 2)
+
+
 def test_bits_do_not_depend_on_the_threads(monkeypatch):
-    monkeypatch.setattr(point_products, "ROWS", 9)
+    monkeypatch.setattr(looped, "ROWS", 9)
     one, more = known(1), known(3)
     assert_array_equal(one.products(SOME, VECTORS), more.products(SOME, VECTORS))
     assert_array_equal(one.forms(SOME, VECTORS), more.forms(SOME, VECTORS))
@@ -82,7 +114,7 @@ def test_selections_are_known_and_what_the_loops_do_not_know_is_not():
     lacking[0, 1] = np.nan
     cosines = FeatureSource(POINTS, listed(["linear"], [[0, 1]], [1.0]), cosine=True)
     for source in (ArraySource(GRAMS), FeatureSource(lacking, KERNELS), cosines):
-        assert PointProducts.of(source, PassCounter(), 1) is None
+        assert point_products(source, PassCounter(), 1) is None
 
 
 def test_a_kernel_that_is_not_finite_is_named():
@@ -94,3 +126,16 @@ def test_a_kernel_that_is_not_finite_is_named():
         found.expansion(np.array([0, 1]), np.ones(2), VECTORS, np.arange(N))
     with pytest.raises(GramError, match="polynomial"):
         found.forms(np.array([0, 1]), VECTORS)
+
+
+def test_a_kernel_that_is_not_finite_on_a_device_is_named():
+    kernels = listed(["linear", "polynomial"], [[0, 1]], [1.0, 40.0])
+    source = on_device(FeatureSource(1e9 * POINTS, kernels), "array_api_strict", "device")
+    found, both = known(source=source), np.array([0, 1])
+    for ask in (
+        lambda: found.products(both, VECTORS),
+        lambda: found.expansion(both, np.ones(2), VECTORS, np.arange(N)),
+        lambda: found.forms(both, VECTORS),
+    ):
+        with pytest.raises(GramError, match="polynomial"):
+            ask()

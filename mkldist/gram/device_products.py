@@ -1,0 +1,76 @@
+"""Products of kernels with vectors on a device, from values that never leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.gram.bank import PassCounter
+from mkldist.gram.device_passes import DevicePasses, quiet
+from mkldist.gram.sources import BankSource, check_finite
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceProducts:
+    """Products of the kernels of a source on a device; rows of zeros of vectors cost nothing.
+
+    Parameters, shapes and errors of the methods are those of
+    :class:`mkldist.gram.point_products.PointProducts`.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    passes : DevicePasses
+        Its kernels on the device.
+    counter : PassCounter
+        Work done.
+    """
+
+    source: BankSource
+    passes: DevicePasses
+    counter: PassCounter
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(vectors) * len(used))
+        with quiet():
+            found = self.passes.products(kernels, used, vectors[used])
+        return self._finite(found, kernels)
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
+        with quiet():
+            found = self.passes.at(used).forms(vectors[used], kernels)
+        return self._finite(found, kernels)
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(rows) * len(used))
+        with quiet():
+            found = self.passes.expansion(kernels, weights, used, vectors[used], rows)
+        if not np.isfinite(found).all():
+            self.products(kernels, vectors)  # raises the error of a kernel
+        return found
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
+        self._count(len(kernels) * len(points) ** 2 // 2)
+        with quiet():
+            sums = self.passes.at(points).sums(weights[None], kernels, None)
+        return np.asarray(sums[0])
+
+    def _count(self, n_values: int) -> None:
+        self.counter.bytes_computed += 8 * n_values
+
+    def _finite(self, found: Floats, kernels: Ints) -> Floats:
+        """Return what kernels gave; raise GramError if it is not finite."""
+        for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
+            check_finite(of_kernel.reshape(1, -1), kernel, self.source)
+        return found
