@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from mkldist.analysis.pairing import Results
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
@@ -50,10 +48,12 @@ def origins(results: Iterable[tuple[str, Results]]) -> list[Origin]:
     found: dict[str, Origin] = {}
     for name, one in results:
         of_tree = json.loads(str(one.tree.attrs["provenance"]))
-        of_tree.setdefault("versions", {"mkldist": one.tree.attrs["mkldist_version"]})
+        if not of_tree.get("versions"):
+            of_tree["versions"] = {"mkldist": one.tree.attrs["mkldist_version"]}
         for run in _complete_runs(one):
             record = one.store.read(run)
-            facts = record.provenance if record is not None and record.provenance else of_tree
+            known = record is not None and record.provenance.get("versions")
+            facts = record.provenance if record is not None and known else of_tree
             origin = found.setdefault(words := _description(facts), Origin(words))
             origin.commits[facts.get("commit", "")] += 1
             origin.sweeps.add(name)
@@ -62,16 +62,17 @@ def origins(results: Iterable[tuple[str, Results]]) -> list[Origin]:
 
 def _complete_runs(results: Results) -> list[str]:
     """Return the ids of complete runs."""
-    ids = []
+    ids: list[str] = []
     for node in results.nodes():
-        complete = node[STATE.name].to_numpy() == RunState.COMPLETE.value
-        ids += np.asarray(node[RUN_ID.name])[complete].tolist()
+        states = node[STATE.name]
+        names = node[RUN_ID.name].transpose(*states.dims).to_numpy()
+        ids += names[states.to_numpy() == RunState.COMPLETE.value].tolist()
     return ids
 
 
 def _description(facts: dict[str, Any]) -> str:
     """Return versions, Python and machine in words."""
-    versions = ", ".join(f"{name} {text}" for name, text in facts.get("versions", {}).items())
+    versions = ", ".join(f"{name} {text}" for name, text in sorted(facts["versions"].items()))
     system = str(facts.get("platform", "unknown")).partition("-")[0]
     machine = f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}"
     if facts.get("processor"):

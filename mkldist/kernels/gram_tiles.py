@@ -3,8 +3,8 @@
 This is the fast path of :mod:`mkldist.kernels.evaluate` for the Gram matrix of one set of points.
 The loop takes one row of the matrix at a time.  The base of a feature subset (inner products,
 distances) on this row stays in the processor's first cache while every kernel of the subset is
-applied to it.  For many features, the BLAS computes the inner products
-of a row of tiles before the loop, which takes squared distances from those of centred points.
+applied to it.  For many features, the BLAS computes the inner products of a row of tiles before
+the loop, and numpy takes squared distances from those of centred points.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mkldist.compiled import compiled
 from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
 from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernel_functions.exponential import VANISHES_AT
+from mkldist.kernel_functions.polynomial import integer_power
 from mkldist.kernels.kernel_list import KernelList
 
 COMPILED = tuple(module.FUNCTION for module in (gaussian, polynomial, linear, laplacian_rbf))
@@ -95,18 +96,17 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
         Divide by ``k(x, x)``; zeros stay zero.
     """
     out = np.ones((len(kernels), columns.shape[1]))
-    inner = np.flatnonzero(BASE_OF[kernels.function] == INNER)
-    subsets, places = np.unique(kernels.subset[inner], return_inverse=True)
-    squares = np.empty((len(subsets), columns.shape[1]))
-    for row, subset in zip(squares, subsets.tolist(), strict=True):
-        start, stop = kernels.subset_indptr[subset : subset + 2].tolist()
-        points = columns[kernels.subset_indices[start:stop]]
-        np.einsum("sj,sj->j", points, points, out=row)
-    degrees = kernels.parameter[inner].astype(np.intp)
-    with np.errstate(over="ignore"):  # whoever needs finite values looks for others
-        for power in range(int(degrees.max(initial=0))):
-            more = degrees > power
-            out[inner[more]] *= squares[places[more]] + kernels.offset[inner[more], None]
+    is_inner = BASE_OF[kernels.function] == INNER
+    with _may_overflow():
+        for run in kernels.runs() if is_inner.any() else ():
+            squares = np.zeros(columns.shape[1])
+            features = kernels.features_of(run.start) if is_inner[run].any() else ()
+            for start in range(0, len(features), WIDE):  # without a copy of all of their columns
+                points = columns[features[start : start + WIDE]]
+                squares += np.einsum("sj,sj->j", points, points)
+            for m in run.start + np.flatnonzero(is_inner[run]):
+                np.add(squares, kernels.offset[m], out=out[m])
+                integer_power(out[m], int(kernels.parameter[m]))
     if cosine:
         out[...] = (out > 0.0) & (out < np.inf)
     return out
@@ -116,6 +116,11 @@ def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
     """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
     lengths = np.sqrt(evaluate_diagonals(kernels, columns))
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+
+
+def _may_overflow() -> np.errstate:
+    """Return a context without warnings: whoever needs finite values looks for others."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 def aligned_rows(count: int, length: int) -> Floats:
@@ -163,32 +168,46 @@ def _products(
     The distances are those of centred points, which loses few digits; what no base needs is not
     computed.  All are exactly symmetric where rows and columns are the same points.
     """
-    centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
-    norms = np.einsum("si,si->i", centred, centred)
+    seen = {INNER: points} if INNER in bases else {}
+    if SQUARED in bases:
+        with _may_overflow():
+            seen[SQUARED] = centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
+            norms = np.einsum("si,si->i", centred, centred)
     starts = [0, *(np.flatnonzero(rows[1:] != rows[:-1]) + 1).tolist(), len(rows)]
     for start, stop in itertools.pairwise(starts):
         top, left, right = int(rows[start]), int(cols[start]), int(cols[stop - 1]) + 1
         own, others = slice(top * edge, (top + 1) * edge), slice(left * edge, right * edge)
-        products = np.empty((2, norms[own].size, norms[others].size))
-        for base, seen in ((INNER, points), (SQUARED, centred)):
-            if base in bases:
-                np.matmul(seen[:, own].T, seen[:, others], out=products[base])
-                if left <= top < right:
-                    _mirror(products[base, :, (top - left) * edge :])
-        if SQUARED in bases:
-            distances = products[SQUARED]
-            distances *= -2.0
-            distances += norms[own, None] + norms[others]
-            np.maximum(distances, 0.0, out=distances)
-            if left <= top < right:
-                np.fill_diagonal(distances[:, (top - left) * edge :], 0.0)
+        products = np.empty((2, points[0, own].size, points[0, others].size))
+        square = (top - left) * edge if left <= top < right else None
+        for base, z in seen.items():
+            with _may_overflow():
+                _multiply(z[:, own], z[:, others], square, products[base])
+                if base == SQUARED:
+                    _turn_to_distances(norms[own], norms[others], square, products[base])
         yield slice(start, stop), products
 
 
-def _mirror(products: Floats) -> None:
-    """Copy the upper triangle of the first columns, as many as there are rows, to the lower one."""
-    r, c = np.tril_indices(len(products), -1)
-    products[r, c] = products[c, r]
+def _multiply(left: Floats, right: Floats, square: int | None, products: Floats) -> None:
+    """Write inner products of points (d, r) and (d, c), (r, c).
+
+    They are symmetric from column `square` on, where both are the same points, unless it is None.
+    """
+    np.matmul(left.T, right, out=products)
+    if square is not None:
+        i, j = np.tril_indices(len(products), -1)
+        products[i, square + j] = products[j, square + i]
+
+
+def _turn_to_distances(own: Floats, others: Floats, square: int | None, products: Floats) -> None:
+    """Turn inner products, as :func:`_multiply` writes them, into squared distances.
+
+    The squared lengths of the points are `own` (r,) and `others` (c,).
+    """
+    products *= -2.0
+    products += own[:, None] + others  # one sum, so that symmetric entries are equal
+    np.maximum(products, 0.0, out=products)
+    if square is not None:
+        np.fill_diagonal(products[:, square:], 0.0)
 
 
 @compiled
@@ -253,7 +272,7 @@ def _fill(
 
 @compiled
 def _take_products(products: Floats, needed: int, r: int, width: int, bases: Floats) -> None:
-    """Write the needed products and distances of row r of some tiles, if the BLAS has them."""
+    """Write the needed bases of row r of some tiles that were computed before the loop."""
     for base in range(len(products)):
         if needed >> base & 1:
             for j in range(width):

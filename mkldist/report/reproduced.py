@@ -105,12 +105,12 @@ def _origin(results: Mapping[str, Results]) -> Iterator[str]:
     """Yield a line for each software and machine that made runs, and one for their dates."""
     for one in origins(results.items()):
         runs, sweeps = counted(one.commits.total(), "run"), counted(len(one.sweeps), "sweep")
-        known = ((commit, n) for commit, n in one.commits.most_common() if commit)
-        commits = ", ".join(f"{commit} ({counted(n, 'run')})" for commit, n in known)
-        of_commits = f"; by commit {commits}" if commits else ""
-        yield f"- {runs} of {sweeps}: {one.description}{of_commits}."
+        known = sorted((-n, commit or "unknown") for commit, n in one.commits.items())
+        commits = ", ".join(f"{commit} ({counted(-n, 'run')})" for n, commit in known)
+        yield f"- {runs} of {sweeps}: {one.description}; by commit {commits}."
     if dates := sorted(str(one.tree.attrs["created"])[:10] for one in results.values()):
-        yield f"- The sweeps were begun on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
+        days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+        yield f"- Trees of results: {days}."
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -81,9 +81,16 @@ class Candidates:
         """Multiply the centre and the bounds by a positive factor."""
         self.centre, self.bounds = factor * self.centre, factor * self.bounds
 
+    @property
+    def n_visited(self) -> int:
+        """Number of kernels that a pass visits: all, unless the others are worth leaving out."""
+        left = int(self.may_be_active.sum())
+        n_kernels = len(self.may_be_active)
+        return n_kernels if left > WORTH_VISITING_ALONE * n_kernels else left
+
     def quadratic(self, vectors: Floats) -> Generator[Request, Any, Floats]:
         """Ask for ``v'K_m v`` of all kernels for (n, R) vectors, (M, R); zero where screened."""
-        if self.may_be_active.mean() > WORTH_VISITING_ALONE:
+        if self.n_visited == len(self.may_be_active):
             q: Floats = yield Quadratic(vectors)
             q[~self.may_be_active] = 0.0
             return q

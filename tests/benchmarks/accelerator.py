@@ -1,4 +1,4 @@
-"""An accelerator against the compiled loops of one processor."""
+"""An accelerator against the compiled loops of the processors that are free."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _passes() -> Measured:
         bank = bank_of(x, WIDTHS, backend="recompute", device=device).view.bank
         seconds[device], [forms[device]] = timed(lambda b=bank: answer(b, [Quadratic(y)]))
     apart = float(np.max(np.abs(forms[DEVICE] - forms[CPU]) / forms[CPU]))
-    work = f"a pass over 50 Gaussians on {N_POINTS} points; one thread"
+    work = f"a pass over 50 Gaussians on {N_POINTS} points"
     return Measured(work, seconds[DEVICE], "faster", seconds[CPU], note=f"apart {apart:.1e}")
 
 
@@ -57,7 +57,7 @@ def _solutions(backend: str, n: int) -> Measured:
         _solved(300, backend, device)  # compiles
         seconds[device], found[device] = timed(lambda d=device: _solved(n, backend, d))
     gaps = f"gaps {found[DEVICE].gap:.4f} and {found[CPU].gap:.4f}"
-    work = f"Level, {backend}, {n} points, 50 Gaussians; one thread"
+    work = f"Level, {backend}, {n} points, 50 Gaussians"
     return Measured(work, seconds[DEVICE], "faster", seconds[CPU], note=gaps)
 
 

@@ -1,4 +1,4 @@
-"""Products of kernels with vectors from the points, held to products with whole matrices."""
+"""`point_products` by loops and `device_products`, held to products with whole matrices."""
 
 from __future__ import annotations
 

@@ -42,7 +42,10 @@ from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import most_newcomers
 
 FIRST_KERNELS = 40
-SOLVED = 0.1, 0.4  # of the last pass's gap, to which the working set is solved before the next
+SOLVED = (
+    0.1,
+    0.4,
+)  # least and largest share of a pass's gap, left on the working set before the next
 SOLVED_TOL = 0.5  # of the tolerance: the working set is never solved to a smaller gap
 ACTIVE_SLACK = 1e-10  # excess of a dual norm over the threshold that may be rounding, relative
 
@@ -200,13 +203,14 @@ class _Bank:
     def gap_for_pass(self, iterate: Iterate) -> float:
         """Return the relative gap on the working set at which a pass is due.
 
-        It is the smaller, the dearer a pass is beside the steps that would delay it.  Where the
-        working set holds all kernels, a pass has only the tolerance to confirm.
+        It is the smaller, the more kernels a pass visits beside those of a step on the working set.
+        Where the working set holds all kernels, a pass has only the tolerance to confirm.
         """
         if len(iterate.kernels) == self._n_kernels:
             return self._tol
         least, largest = SOLVED
-        share = min(max(math.sqrt(len(iterate.kernels) / self._n_kernels), least), largest)
+        visited = max(self.candidates.n_visited, 1)
+        share = min(max(math.sqrt(len(iterate.kernels) / visited), least), largest)
         return max(SOLVED_TOL * self._tol, share * self._gap_of_pass)
 
     def visit(self, rho: Floats) -> Generator[Request, Any, Floats]:
