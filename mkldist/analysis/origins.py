@@ -74,7 +74,9 @@ def _description(facts: dict[str, Any]) -> str:
     """Return versions, Python and machine in words."""
     versions = ", ".join(f"{name} {text}" for name, text in sorted(facts["versions"].items()))
     system = str(facts.get("platform", "unknown")).partition("-")[0]
-    machine = f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}"
+    machine = (
+        f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}".rstrip()
+    )
     if facts.get("processor"):
         machine += f", {facts['processor']}"
     return f"{versions}; Python {facts.get('python', 'unknown')}; {machine}"

@@ -94,11 +94,9 @@ class DevicePasses:
                 found[:, part] = self.device.host(values)
         return found
 
-    def at(self, points: Ints) -> DevicePasses:
-        """Return passes over the same kernels on some of the points."""
-        factors = None if self.values.factors is None else self.values.factors[:, points]
-        own = self.values.points[points]
-        return DevicePasses(ArrayValues(self.device, own, self.values.kernels, factors))
+    def select(self, index: Ints) -> DevicePasses:
+        """Return passes over the kernels at `index`, in that order."""
+        return DevicePasses(self.values.select(index))
 
     def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
         """Return ``K V`` of some kernels between all points and some, (S, n, R).
@@ -112,12 +110,10 @@ class DevicePasses:
         vectors : (c, R) float64
             V.
         """
-        n, xp = self.n_points, self.device.xp
-        found = [self.device.zeros((n, vectors.shape[1])) for _ in kernels]
-        for rows, place, part in self._parts(kernels, np.arange(n), columns, vectors):
-            found[place][rows, :] = found[place][rows, :] + part
-        whole = xp.stack(found) if found else self.device.zeros((0, n, vectors.shape[1]))
-        return self.device.host(whole)
+        found = np.zeros((len(kernels), self.n_points, vectors.shape[1]))
+        for rows, place, part in self._parts(kernels, None, columns, vectors):
+            found[place, rows] += self.device.host(part)
+        return found
 
     def expansion(
         self, kernels: Ints, weights: Floats, columns: Ints, vectors: Floats, rows: Ints
@@ -136,45 +132,59 @@ class DevicePasses:
         found = self.device.zeros((len(rows), vectors.shape[1]))
         for here, place, part in self._parts(kernels, rows, columns, vectors):
             found[here, :] = found[here, :] + float(weights[place]) * part
-        return self.device.host(found)
+        return np.array(self.device.host(found))
 
     def _parts(
-        self, kernels: Ints, rows: Ints, columns: Ints, vectors: Floats
+        self, kernels: Ints, rows: Ints | None, columns: Ints, vectors: Floats
     ) -> Iterator[tuple[slice, int, Any]]:
-        """Yield some of the rows, the place of a kernel, and a part of its product with vectors."""
-        own, most = self.device.array(vectors), self.edge**2
+        """Yield some of the rows, the place of a kernel, and a part of its product with vectors.
+
+        The rows are those of all points where they are None.
+        """
+        own, n_rows = self.device.array(vectors), self.n_points if rows is None else len(rows)
         for left in range(0, len(columns), self.edge):
             some = slice(left, min(left + self.edge, len(columns)))
-            height = most // (some.stop - some.start)
-            for top in range(0, len(rows), height):
-                here = slice(top, min(top + height, len(rows)))
-                for place, values in self.values.tile(kernels, rows[here], columns[some]):
+            height = self.edge**2 // max(some.stop - some.start, self.values.most_features) + 1
+            for top in range(0, n_rows, height):
+                here = slice(top, min(top + height, n_rows))
+                points = here if rows is None else rows[here]
+                for place, values in self.values.tile(kernels, points, columns[some]):
                     yield here, place, self.device.xp.matmul(values, own[some, :])
 
-    def _tiles(self, kernels: Ints) -> Iterator[tuple[slice, slice, float, int, Any]]:
+    def _tiles(
+        self, kernels: Ints, points: Ints | None = None
+    ) -> Iterator[tuple[slice, slice, float, int, Any]]:
         """Yield rows, columns, weight and values of upper tiles, with each kernel's place."""
-        for rows, cols in self._places():
-            for place, values in self.values.tile(kernels, rows, cols, diagonal=rows == cols):
+        for rows, cols in self._places(points):
+            for place, values in self._tile(kernels, rows, cols, points):
                 yield rows, cols, 1.0 if rows == cols else 2.0, place, values
 
-    def _places(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the rows and columns of upper tiles, row by row."""
-        n, edge = self.n_points, self.edge
+    def _tile(
+        self, kernels: Ints, rows: slice, cols: slice, points: Ints | None
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the place and the values of each kernel, between all points or some."""
+        sides = (rows, cols) if points is None else (points[rows], points[cols])
+        yield from self.values.tile(kernels, *sides, diagonal=rows == cols)
+
+    def _places(self, points: Ints | None = None) -> Iterator[tuple[slice, slice]]:
+        """Yield the rows and columns of upper tiles between all points or some, row by row."""
+        n, edge = self.n_points if points is None else len(points), self.edge
         sides = [slice(start, min(start + edge, n)) for start in range(0, n, edge)]
         yield from itertools.combinations_with_replacement(sides, 2)
 
     def _chosen(self, kernels: Ints | None) -> Ints:
-        return np.arange(len(self.values.kernels)) if kernels is None else kernels
+        return np.arange(self.values.n_kernels) if kernels is None else kernels
 
-    def forms(self, vectors: Floats, kernels: Ints | None) -> Floats:
-        """Return ``v'K v``, (S, R)."""
+    def forms(self, vectors: Floats, kernels: Ints | None, points: Ints | None = None) -> Floats:
+        """Return ``v'K v`` of all points or some, (S, R)."""
         chosen, xp = self._chosen(kernels), self.device.xp
         found = [self.device.zeros((vectors.shape[1],)) for _ in chosen]
         own = self.device.array(vectors)
-        for rows, cols, weight, place, values in self._tiles(chosen):
+        for rows, cols, weight, place, values in self._tiles(chosen, points):
             forms = xp.sum(own[rows, :] * xp.matmul(values, own[cols, :]), axis=0)
             found[place] = found[place] + weight * forms
-        return np.array([self.device.host(forms) for forms in found]).reshape(len(chosen), -1)
+        forms = [self.device.host(one) for one in found]
+        return np.array(forms).reshape(len(chosen), vectors.shape[1])
 
     def _products(self, vectors: Floats, kernels: Ints) -> Floats:
         """Return ``K V``, (S, n, R)."""
@@ -197,17 +207,22 @@ class DevicePasses:
                 found[place, column] += weight * float(xp.sum(values * part))
         return found
 
-    def sums(self, weights: Floats, kernels: Ints | None, memory: Floats | None) -> Floats:
-        """Return ``sum_m w_m K_m`` of R weight vectors, (R, n, n)."""
-        n, chosen = self.n_points, self._chosen(kernels)
+    def sums(
+        self,
+        weights: Floats,
+        kernels: Ints | None,
+        memory: Floats | None = None,
+        points: Ints | None = None,
+    ) -> Floats:
+        """Return ``sum_m w_m K_m`` of R weight vectors between all points or some, (R, n, n)."""
+        n, chosen = self.n_points if points is None else len(points), self._chosen(kernels)
         used = np.flatnonzero(weights.any(axis=0))
         fits = memory is not None and memory.shape == (n, n) and len(weights) == 1
         found = np.zeros((len(weights), n, n)) if not fits or memory is None else memory[None]
-        for rows, cols in self._places():
+        for rows, cols in self._places(points):
             totals = [self.device.zeros((rows.stop - rows.start, cols.stop - cols.start))
                       for _ in weights]  # fmt: skip
-            tile = self.values.tile(chosen[used], rows, cols, diagonal=rows == cols)
-            for place, values in tile:
+            for place, values in self._tile(chosen[used], rows, cols, points):
                 for r, row in enumerate(weights[:, used[place]].tolist()):
                     totals[r] = totals[r] + row * values
             for matrix, total in zip(found, totals, strict=True):

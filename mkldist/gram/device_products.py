@@ -46,7 +46,7 @@ class DeviceProducts:
         used = np.flatnonzero(vectors.any(axis=1))
         self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
         with quiet():
-            found = self.passes.at(used).forms(vectors[used], kernels)
+            found = self.passes.forms(vectors[used], kernels, used)
         return self._finite(found, kernels)
 
     def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
@@ -63,7 +63,7 @@ class DeviceProducts:
         """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
         self._count(len(kernels) * len(points) ** 2 // 2)
         with quiet():
-            sums = self.passes.at(points).sums(weights[None], kernels, None)
+            sums = self.passes.sums(weights[None], kernels, points=points)
         return np.asarray(sums[0])
 
     def _count(self, n_values: int) -> None:

@@ -129,21 +129,24 @@ def _not_computed(name: str, where: str) -> SpecError:
 
 
 def passes_of(source: BankSource) -> DevicePasses | None:
-    """Return the passes of a source on a device; None if it has none."""
-    found = _whole(source)
-    return None if found is None else found.passes
+    """Return the passes of a source on a device; None if it has none.
+
+    Selections of a source share its points on the device.
+    """
+    if isinstance(source, SelectedSource):
+        whole = passes_of(source.whole)
+        return None if whole is None else whole.select(source.index)
+    return source.passes if isinstance(source, DeviceSource) else None
+
+
+def device_of(source: BankSource) -> Device | None:
+    """Return the device of a source; None if it has none."""
+    if isinstance(source, SelectedSource):
+        return device_of(source.whole)
+    return source.device if isinstance(source, DeviceSource) else None
 
 
 def thin_products(source: BankSource) -> ThinProducts:
     """Return what multiplies the factors of the kernels of a source: its device, if it has one."""
-    whole = _whole(source)
-    return ON_HOST if whole is None else ThinProducts(whole.device)
-
-
-def _whole(source: BankSource) -> DeviceSource | None:
-    """Return a source on a device as one of all of its kernels; None if it is none."""
-    if isinstance(source, DeviceSource):
-        return source
-    if isinstance(source, SelectedSource) and (whole := _whole(source.whole)) is not None:
-        return replace(whole, kernels=whole.kernels.select(source.index))
-    return None
+    device = device_of(source)
+    return ON_HOST if device is None else ThinProducts(device)

@@ -25,7 +25,7 @@ from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.point_bank import PointBank
-from mkldist.gram.point_products import point_products
+from mkldist.gram.point_products import has_point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
@@ -162,7 +162,7 @@ class FactoredKernels:
             if 0 < len(used) < source.n_points:
                 source = source.at(used)
                 request = replace(request, vectors=request.vectors[used])
-        fast = self.by_points and isinstance(request, Quadratic)
+        fast = isinstance(request, Quadratic) and self.by_points
         bank = (PointBank if fast else RecomputedBank)(source, threads=self.threads)
         [found] = answer_views([(BankView(bank, None, self.scale, centred=False), request)])
         self.counter.bytes_computed += bank.counter.bytes_computed
@@ -172,7 +172,7 @@ class FactoredKernels:
     @property
     def by_points(self) -> bool:
         """True if loops or a device compute products of the kernels from the points."""
-        return point_products(self.source, self.counter, self.threads) is not None
+        return has_point_products(self.source)
 
     def copy(self) -> FactoredKernels:
         """Return the same kernels and factors, which grow by themselves."""

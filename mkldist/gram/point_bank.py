@@ -186,7 +186,9 @@ class PointBank(RecomputedBank):
         super().__init__(source, 0, threads)
         products = point_products(source, self.counter, threads)
         if products is None:
-            raise ValueError("source: found kernels that no loop knows; expected others")
+            raise ValueError(
+                "source: found kernels that neither a loop nor a device knows; expected others"
+            )
         self._products, self._last = products, KeptProducts(products)
 
     def own_answer(self, request: Request) -> Answer | None:

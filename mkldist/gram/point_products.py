@@ -20,7 +20,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_products import DeviceProducts
-from mkldist.gram.device_source import passes_of
+from mkldist.gram.device_source import device_of, passes_of
 from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import BankSource, FeatureSource, check_finite
 from mkldist.kernels.expansion_sums import expansion_sums, takes
@@ -78,6 +78,11 @@ def point_products(
         return DeviceProducts(source, passes, counter)
     known = _known(source)
     return None if known is None else LoopedProducts(source, *known, counter, threads)
+
+
+def has_point_products(source: BankSource) -> bool:
+    """Return True if :func:`point_products` has those of a source."""
+    return device_of(source) is not None or _known(source) is not None
 
 
 @dataclass(frozen=True, eq=False)

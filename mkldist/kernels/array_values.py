@@ -8,7 +8,7 @@ there are many features.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def squared_distances(device: Device, left: Any, right: Any) -> Any:
         squares = (xp.sum(points * points, axis=1) for points in (left, right))
         own, others = squares
         total = own[:, None] + others[None, :] - 2.0 * inner_products(device, left, right)
-        return xp.where(total > 0.0, total, xp.zeros_like(total))
+        return xp.where(total < 0.0, xp.zeros_like(total), total)  # NaN stays
     total = device.zeros((left.shape[0], right.shape[0]))
     for feature in range(left.shape[1]):
         difference = left[:, feature][:, None] - right[:, feature][None, :]
@@ -86,13 +86,30 @@ class ArrayValues:
     factors : (M, n) float64, or None
         Factors of the rows and columns of each kernel: those of cosines, and zeros of points that
         lack a kernel; None for none.
+    index : (S,) intp, or None
+        The kernels that are meant by 0 to S - 1; None for all.
     """
 
     device: Device
     points: Floats
     kernels: KernelList
     factors: Floats | None = None
+    index: Ints | None = None
     _points: dict[tuple[int, bool], Any] = field(default_factory=dict)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels that are meant."""
+        return len(self.kernels) if self.index is None else len(self.index)
+
+    @property
+    def most_features(self) -> int:
+        """Number of features of the largest subset."""
+        return int(np.diff(self.kernels.subset_indptr).max(initial=1))
+
+    def select(self, index: Ints) -> ArrayValues:
+        """Return the kernels at `index`, in that order, with the same points on the device."""
+        return replace(self, index=index if self.index is None else self.index[index])
 
     def tile(
         self, kernels: Ints, rows: slice | Ints, cols: slice | Ints, *, diagonal: bool = False
@@ -110,7 +127,8 @@ class ArrayValues:
         """
         last: tuple[int, int] | None = None
         base: Any = None
-        for place, m in enumerate(kernels.tolist()):
+        chosen = kernels if self.index is None else self.index[kernels]
+        for place, m in enumerate(chosen.tolist()):
             kind = int(BASE_OF[self.kernels.function[m]])
             if last != (int(self.kernels.subset[m]), kind):
                 last = int(self.kernels.subset[m]), kind

@@ -32,6 +32,7 @@ LINE = 8  # float64 entries of a cache line
 VALUES, EXPONENTS, ZEROS = 3, 4, 5  # rows of the scratch, after those of the bases
 BASE_OF = np.array([BASES.index(function.base) for function in COMPILED])
 
+MANY = 4096  # points whose features are copied at once
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
 OF_ZERO = -1023.0 * math.log(2.0)  # an exponent of two whose bits are those of zero
 LOG2_E = 1.4426950408889634
@@ -99,11 +100,9 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     is_inner = BASE_OF[kernels.function] == INNER
     with _may_overflow():
         for run in kernels.runs() if is_inner.any() else ():
-            squares = np.zeros(columns.shape[1])
-            features = kernels.features_of(run.start) if is_inner[run].any() else ()
-            for start in range(0, len(features), WIDE):  # without a copy of all of their columns
-                points = columns[features[start : start + WIDE]]
-                squares += np.einsum("sj,sj->j", points, points)
+            if not is_inner[run].any():
+                continue
+            squares = _squared_lengths(columns, kernels.features_of(run.start))
             for m in run.start + np.flatnonzero(is_inner[run]):
                 np.add(squares, kernels.offset[m], out=out[m])
                 integer_power(out[m], int(kernels.parameter[m]))
@@ -116,6 +115,17 @@ def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
     """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
     lengths = np.sqrt(evaluate_diagonals(kernels, columns))
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+
+
+def _squared_lengths(columns: Floats, features: npt.NDArray[np.int32]) -> Floats:
+    """Return ``x'x`` of n points on some features, (n,); few entries are copied at once."""
+    squares = np.zeros(columns.shape[1])
+    for left in range(0, len(squares), MANY):
+        part = slice(left, left + MANY)
+        for start in range(0, len(features), WIDE):
+            points = columns[features[start : start + WIDE], part]
+            squares[part] += np.einsum("sj,sj->j", points, points)
+    return squares
 
 
 def _may_overflow() -> np.errstate:

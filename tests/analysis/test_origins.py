@@ -47,10 +47,13 @@ def test_runs_are_counted_by_machine_and_commit_those_of_most_first(ours):
 
 
 def test_a_run_without_a_record_is_of_what_made_the_tree(ours):
-    one = with_provenance(ours, FACTS, *[FACTS] * 8)
     runs = sorted(ours.store.ids())
+    one = with_provenance(ours, LARGE, *[FACTS] * len(runs))
     one.store.remove(runs[0])
-    assert told(one) == [(WORDS.format(2), {"0a1b": len(runs)}, ["sweep 0"])]
+    assert told(one) == [
+        (WORDS.format(2), {"0a1b": len(runs) - 1}, ["sweep 0"]),
+        (WORDS.format(16), {"0a1b": 1}, ["sweep 0"]),
+    ]
 
 
 def test_runs_that_failed_count_for_nobody(tmp_path):
@@ -75,5 +78,5 @@ def test_sweeps_on_one_machine_are_told_together(tmp_path):
 def test_a_tree_of_an_early_version_tells_the_version_alone(ours):
     [(words, commits, _)] = told(with_provenance(ours, {}))
     version = ours.tree.attrs["mkldist_version"]
-    assert words == f"mkldist {version}; Python unknown; ? processors, unknown "
+    assert words == f"mkldist {version}; Python unknown; ? processors, unknown"
     assert list(commits) == [""]

@@ -7,6 +7,7 @@ import mkldist
 from mkldist.devices import device_named
 from mkldist.errors import SpecError
 from mkldist.gram import device_passes
+from mkldist.gram.device_products import DeviceProducts
 from mkldist.gram.device_source import DeviceSource, on_device, passes_of
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors
 from mkldist.gram.passes import answer
@@ -161,8 +162,13 @@ def test_solutions_and_certificates_are_those_of_the_loops(library, backend, met
 
 def test_level_goes_on_by_the_kernels_of_a_device(library, monkeypatch):
     monkeypatch.setattr(on_factors, "MANY", 40)
-    X = RNG.normal(size=(60, 3))
-    y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=60) > 0, 1.0, -1.0)
+    asked, products = [], DeviceProducts.products
+    monkeypatch.setattr(
+        DeviceProducts, "products", lambda *own: (asked.append(own), products(*own))[1]
+    )
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=60) > 0, 1.0, -1.0)
     kernels = [{"function": "gaussian", "widths": [0.5, 2], "features": ["all", "each"]}]
     plain, found = (
         mkldist.solve(
@@ -174,6 +180,7 @@ def test_level_goes_on_by_the_kernels_of_a_device(library, monkeypatch):
         )
         for name in ("cpu", library)
     )
+    assert asked
     assert found.converged
     assert found.exact_gap == found.gap <= 1e-3
     assert found.extra["largest_rank"] == 10  # which did not grow

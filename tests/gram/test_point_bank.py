@@ -119,5 +119,5 @@ def test_machines_on_operators_are_those_on_matrices(C):
 
 
 def test_kernels_without_loops_are_refused():
-    with pytest.raises(ValueError, match="no loop knows"):
+    with pytest.raises(ValueError, match="neither a loop nor a device knows"):
         PointBank(ArraySource(GRAMS))

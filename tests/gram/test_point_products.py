@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mkldist.gram.point_products as looped
+from mkldist.devices import Device
 from mkldist.errors import GramError
 from mkldist.gram import device_passes
 from mkldist.gram.bank import PassCounter
@@ -16,7 +17,7 @@ from mkldist.gram.selected_source import SelectedSource
 from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.kernels.evaluate import evaluate
 from tests.kernels.few_lists import gaussians, listed
-from tests.kernels.made_up import DEVICES, device_there
+from tests.kernels.made_up import DEVICES, device_there, kernels_of
 
 N = 130
 RNG = np.random.default_rng(0)
@@ -70,33 +71,68 @@ def test_expansions_are_weighted_sums_of_products(rows):
     assert_allclose(found, expected, atol=1e-12)
 
 
+LACKING = np.where(RNG.random((N, 4)) < 0.1, np.nan, RNG.normal(size=(N, 4)))
+OF_DEVICES = {
+    "gaussians": FeatureSource(POINTS, KERNELS),
+    "all functions": FeatureSource(RNG.normal(size=(N, 4)), kernels_of(4)),
+    "cosines": FeatureSource(RNG.normal(size=(N, 4)), kernels_of(4), cosine=True),
+    "gaps": FeatureSource(LACKING, kernels_of(4)),
+    "many features": FeatureSource(RNG.normal(size=(N, 70)) / 8, kernels_of(70)),
+}
+
+
 @pytest.mark.parametrize("name", DEVICES)
-@pytest.mark.parametrize("selected", [False, True])
-def test_a_device_has_the_products_of_the_loops(name, selected, monkeypatch):
+@pytest.mark.parametrize("case", OF_DEVICES)
+def test_products_on_a_device_are_those_with_matrices(name, case, monkeypatch):
     device_there(name)
     for edge in ("EDGE", "PROCESSOR_EDGE"):  # tiles that cut rows and columns
         monkeypatch.setattr(device_passes, edge, 20)
-    source = plain = FeatureSource(POINTS, KERNELS)
-    source = on_device(source, name, "device")
-    if selected:
-        source, plain = (
-            SelectedSource(one, np.array([4, 0, 3, 5, 1, 2])) for one in (source, plain)
-        )
-    own, loops = known(source=source), known(source=plain)
-    assert type(own) is not type(loops)
+    plain = OF_DEVICES[case]
+    everyone, order = np.arange(N), np.array([4, 0, 3, 5, 1, 2])
+    grams = np.stack([plain.between(m, everyone, everyone) for m in order[SOME].tolist()])
+    own = known(source=SelectedSource(on_device(plain, name, "device"), order))
     weights, at = np.array([0.5, 2.0, 1.0]), RNG.permutation(N)[:90]
+    total = np.tensordot(weights, grams, axes=1)
     for vectors in (VECTORS, 0.0 * VECTORS):
-        for ask in (
-            lambda of, v=vectors: of.products(SOME, v),
-            lambda of, v=vectors: of.forms(SOME, v),
-            lambda of, v=vectors: of.expansion(SOME, weights, v, at),
-            lambda of: of.block(SOME, weights, at),
+        products = grams @ vectors
+        forms = np.einsum("ir,mir->mr", vectors, products)
+        for found, expected in (
+            (own.products(SOME, vectors), products),
+            (own.forms(SOME, vectors), forms),
+            (own.expansion(SOME, weights, vectors, at), (total @ vectors)[at]),
+            (own.block(SOME, weights, at), total[np.ix_(at, at)]),
         ):
-            one, other = ask(own), ask(loops)
-            assert one.shape == other.shape
-            assert_allclose(one, other, rtol=1e-11, atol=1e-11)
-    assert abs(own.counter.bytes_computed / loops.counter.bytes_computed - 1.0) < 0.02
-    assert known(source=source.at(np.arange(9))).products(SOME, VECTORS[:9]).shape == (3, 9, 2)
+            assert found.shape == expected.shape
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_device_counts_its_work_as_the_loops_do():
+    source = FeatureSource(POINTS, KERNELS)
+    both = known(source=on_device(source, "array_api_strict", "device")), known(source=source)
+    assert type(both[0]) is not type(both[1])
+    for found in both:
+        found.products(SOME, VECTORS)
+        found.forms(SOME, VECTORS)
+        found.expansion(SOME, np.ones(3), VECTORS, np.arange(50))
+        found.block(SOME, np.ones(3), np.arange(50))
+        assert found.forms(SOME[:0], VECTORS).shape == (0, 2)
+        assert found.products(SOME[:0], VECTORS).shape == (0, N, 2)
+    assert both[0].counter.bytes_computed == both[1].counter.bytes_computed
+
+
+def test_points_are_taken_to_a_device_once(monkeypatch):
+    source = on_device(FeatureSource(POINTS, KERNELS), "array_api_strict", "device")
+    taken = []
+    plain = Device.array
+    monkeypatch.setattr(
+        Device, "array", lambda own, values: (taken.append(values.shape), plain(own, values))[1]
+    )
+    for _ in range(3):
+        found = known(source=SelectedSource(source, np.array([0, 3])))
+        found.products(np.arange(2), VECTORS)
+        found.block(np.arange(2), np.ones(2), np.arange(7))
+        found.forms(np.arange(2), VECTORS)
+    assert [shape for shape in taken if shape[0] == N] == [(N, 3), (N, 1)]
 
 
 def test_bits_do_not_depend_on_the_threads(monkeypatch):

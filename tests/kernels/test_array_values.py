@@ -85,3 +85,13 @@ def test_only_some_functions_are_taken():
     )
     assert not takes(other)
     assert TAKEN == ("gaussian", "polynomial", "linear", "laplacian-rbf")
+
+
+def test_distances_that_overflow_are_not_zero(device):
+    points = np.full((4, 70), 1e200) * np.array([[1.0], [-1.0], [0.5], [2.0]])
+    values = ArrayValues(device, points, kernels_of(70))
+    with np.errstate(all="ignore"):
+        [(_, found)] = values.tile(np.array([0]), slice(0, 4), slice(0, 4))
+        expected = evaluate(kernels_of(70).select([0]), points, points)[0]
+    assert np.isnan(expected).any()
+    assert not (device.host(found) == 1.0).any()

@@ -204,9 +204,12 @@ class _Bank:
         """Return the relative gap on the working set at which a pass is due.
 
         It is the smaller, the more kernels a pass visits beside those of a step on the working set.
-        Where the working set holds all kernels, a pass has only the tolerance to confirm.
+        Where the working set holds all kernels that may be active, a pass has only the tolerance to
+        confirm.
         """
-        if len(iterate.kernels) == self._n_kernels:
+        others = self.candidates.may_be_active.copy()
+        others[iterate.kernels] = False
+        if not others.any():
             return self._tol
         least, largest = SOLVED
         visited = max(self.candidates.n_visited, 1)
