@@ -1,7 +1,8 @@
-"""Types of the package's arrays."""
+"""Types of arrays, and what all parts of the package do with arrays."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,3 +35,11 @@ def read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def may_overflow() -> AbstractContextManager[None]:
+    """Return a context without warnings of overflow: whoever needs finite values looks for others.
+
+    Threads that the body starts have none.
+    """
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")

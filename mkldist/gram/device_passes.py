@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats, Ints, may_overflow
 from mkldist.devices import Device
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
 from mkldist.kernels.array_values import ArrayValues
 
 EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy
 PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays
-
-
-def quiet() -> AbstractContextManager[None]:
-    """Return a context without warnings of numpy: values that are not finite are looked for."""
-    return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +57,7 @@ class DevicePasses:
         request : request
             A request that fits the kernels, see :mod:`mkldist.gram.requests`.
         """
-        with quiet():
+        with may_overflow():
             return self._answered(request)
 
     def _answered(self, request: Request) -> Floats | None:
@@ -87,7 +81,7 @@ class DevicePasses:
         places = np.arange(self.n_points)[columns]
         found = np.empty((len(rows), len(places)))
         step = self.edge**2 // max(1, len(rows)) + 1
-        with quiet():
+        with may_overflow():
             for start in range(0, len(places), step):
                 part = slice(start, start + step)
                 [(_, values)] = self.values.tile(np.array([kernel]), rows, places[part])

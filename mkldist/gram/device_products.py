@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats, Ints, may_overflow
 from mkldist.gram.bank import PassCounter
-from mkldist.gram.device_passes import DevicePasses, quiet
+from mkldist.gram.device_passes import DevicePasses
 from mkldist.gram.sources import BankSource, check_finite
 
 
@@ -37,7 +37,7 @@ class DeviceProducts:
         """Return ``K_m V`` of some kernels, (S, n, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
         self._count(len(kernels) * len(vectors) * len(used))
-        with quiet():
+        with may_overflow():
             found = self.passes.products(kernels, used, vectors[used])
         return self._finite(found, kernels)
 
@@ -45,7 +45,7 @@ class DeviceProducts:
         """Return ``v'K_m v`` of some kernels, (S, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
         self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
-        with quiet():
+        with may_overflow():
             found = self.passes.forms(vectors[used], kernels, used)
         return self._finite(found, kernels)
 
@@ -53,7 +53,7 @@ class DeviceProducts:
         """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
         self._count(len(kernels) * len(rows) * len(used))
-        with quiet():
+        with may_overflow():
             found = self.passes.expansion(kernels, weights, used, vectors[used], rows)
         if not np.isfinite(found).all():
             self.products(kernels, vectors)  # raises the error of a kernel
@@ -62,7 +62,7 @@ class DeviceProducts:
     def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
         """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
         self._count(len(kernels) * len(points) ** 2 // 2)
-        with quiet():
+        with may_overflow():
             sums = self.passes.sums(weights[None], kernels, points=points)
         return np.asarray(sums[0])
 

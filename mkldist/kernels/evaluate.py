@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, may_overflow
 from mkldist.errors import DataError
 from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.lengths import inverse_lengths
@@ -80,7 +80,7 @@ def _fill(
     shape = rows.shape[0], cols.shape[0]
     tile = Tile(shape, symmetric)
     scratch = None if result.dtype == np.float64 else np.empty(shape)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with may_overflow():
         for run in kernels.runs():
             columns = kernels.features_of(run.start)
             tile.enter(_on_features(rows, columns), _on_features(cols, columns))

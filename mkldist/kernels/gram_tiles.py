@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats, Ints, may_overflow
 from mkldist.compiled import compiled
 from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
 from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
@@ -98,12 +98,12 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     """
     out = np.ones((len(kernels), columns.shape[1]))
     is_inner = BASE_OF[kernels.function] == INNER
-    with _may_overflow():
+    with may_overflow():
         for run in kernels.runs() if is_inner.any() else ():
-            if not is_inner[run].any():
-                continue
-            squares = _squared_lengths(columns, kernels.features_of(run.start))
-            for m in run.start + np.flatnonzero(is_inner[run]):
+            of_run = run.start + np.flatnonzero(is_inner[run])
+            if len(of_run):
+                squares = _squared_lengths(columns, kernels.features_of(run.start))
+            for m in of_run:
                 np.add(squares, kernels.offset[m], out=out[m])
                 integer_power(out[m], int(kernels.parameter[m]))
     if cosine:
@@ -126,11 +126,6 @@ def _squared_lengths(columns: Floats, features: npt.NDArray[np.int32]) -> Floats
             points = columns[features[start : start + WIDE], part]
             squares[part] += np.einsum("sj,sj->j", points, points)
     return squares
-
-
-def _may_overflow() -> np.errstate:
-    """Return a context without warnings: whoever needs finite values looks for others."""
-    return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 def aligned_rows(count: int, length: int) -> Floats:
@@ -180,7 +175,7 @@ def _products(
     """
     seen = {INNER: points} if INNER in bases else {}
     if SQUARED in bases:
-        with _may_overflow():
+        with may_overflow():
             seen[SQUARED] = centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
             norms = np.einsum("si,si->i", centred, centred)
     starts = [0, *(np.flatnonzero(rows[1:] != rows[:-1]) + 1).tolist(), len(rows)]
@@ -190,7 +185,7 @@ def _products(
         products = np.empty((2, points[0, own].size, points[0, others].size))
         square = (top - left) * edge if left <= top < right else None
         for base, z in seen.items():
-            with _may_overflow():
+            with may_overflow():
                 _multiply(z[:, own], z[:, others], square, products[base])
                 if base == SQUARED:
                     _turn_to_distances(norms[own], norms[others], square, products[base])
