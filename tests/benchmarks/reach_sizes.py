@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
 from mkldist.gram.view import make_views
 from tests.benchmarks import problems
-from tests.benchmarks.measuring import Measured, jobs, named, run, solved, timed
+from tests.benchmarks.measuring import Measured, jobs, named, peak_bytes, run, solved, timed
 from tests.benchmarks.problems import Points
 
 THREADS = 2
@@ -52,7 +51,7 @@ def _solve_recomputed(n_kernels: int) -> tuple[float, float, str]:
     bank = RecomputedBank(problems.source(points), 2**28, THREADS)
     solution = solved(bank, points.y, "spicymkl", C=0.05)
     seconds = time.perf_counter() - started
-    peak = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_bytes()
     note = f"gap {solution.gap:.4f}, {bank.counter.passes} passes, "
     return seconds, peak, note + f"{len(solution.active())} active"
 
@@ -87,7 +86,7 @@ def _solve_stored(
     bank = open_bank(store, backend, limit, NodeCache(Path(folder) / "cache"))
     solved(bank, y, "level", C=100.0)  # compiles and warms the page cache
     seconds, _ = timed(lambda: solved(bank, y, "level", C=100.0))
-    return seconds, 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return seconds, peak_bytes()
 
 
 def growth(data_dir: Path | None) -> Iterator[Measured]:
