@@ -67,7 +67,7 @@ class DevicePasses:
                 return self.forms(columns, kernels).reshape(-1, *vectors.shape[1:])
             case Matvec(kernels, vectors):
                 columns = vectors.reshape(self.n_points, -1)
-                return self._products(columns, kernels).reshape(-1, *vectors.shape)
+                return self._products_of_all(columns, kernels).reshape(-1, *vectors.shape)
             case Inner(matrices):
                 return self._inner(matrices)
             case Combine(weights, kernels, memory, _):
@@ -180,8 +180,8 @@ class DevicePasses:
         forms = [self.device.host(one) for one in found]
         return np.array(forms).reshape(len(chosen), vectors.shape[1])
 
-    def _products(self, vectors: Floats, kernels: Ints) -> Floats:
-        """Return ``K V``, (S, n, R)."""
+    def _products_of_all(self, vectors: Floats, kernels: Ints) -> Floats:
+        """Return ``K V`` between all points, by upper tiles, (S, n, R)."""
         xp = self.device.xp
         found = np.zeros((len(kernels), *vectors.shape))
         own = self.device.array(vectors)

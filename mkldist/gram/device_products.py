@@ -9,7 +9,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints, may_overflow
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_passes import DevicePasses
-from mkldist.gram.sources import BankSource, check_finite
+from mkldist.gram.sources import BankSource, finite_answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class DeviceProducts:
         self._count(len(kernels) * len(vectors) * len(used))
         with may_overflow():
             found = self.passes.products(kernels, used, vectors[used])
-        return self._finite(found, kernels)
+        return finite_answers(found, kernels, self.source)
 
     def forms(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'K_m v`` of some kernels, (S, R)."""
@@ -47,7 +47,7 @@ class DeviceProducts:
         self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
         with may_overflow():
             found = self.passes.forms(vectors[used], kernels, used)
-        return self._finite(found, kernels)
+        return finite_answers(found, kernels, self.source)
 
     def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
         """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
@@ -68,9 +68,3 @@ class DeviceProducts:
 
     def _count(self, n_values: int) -> None:
         self.counter.bytes_computed += 8 * n_values
-
-    def _finite(self, found: Floats, kernels: Ints) -> Floats:
-        """Return what kernels gave; raise GramError if it is not finite."""
-        for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
-            check_finite(of_kernel.reshape(1, -1), kernel, self.source)
-        return found

@@ -22,7 +22,7 @@ from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_products import DeviceProducts
 from mkldist.gram.device_source import device_of, passes_of
 from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import BankSource, FeatureSource, check_finite
+from mkldist.gram.sources import BankSource, FeatureSource, finite_answers
 from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.gram_tiles import BASE_OF, INNER
 from mkldist.kernels.kernel_list import KernelList
@@ -132,7 +132,7 @@ class LoopedProducts:
             found[:, rows] = kernel_products(chosen, own, of_used, self.points[rows])
 
         self._run(work, _cut(n), len(kernels) * n * len(own))
-        return self._finite(found, kernels)
+        return finite_answers(found, kernels, self.source)
 
     def forms(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'K_m v`` of some kernels, (S, R).
@@ -146,7 +146,9 @@ class LoopedProducts:
         parts = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
         n_values = len(kernels) * len(own) * (len(own) + 1) // 2
         done = self._run(lambda rows: kernel_forms(chosen, own, of_used, rows), parts, n_values)
-        return self._finite(sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels)
+        return finite_answers(
+            sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels, self.source
+        )
 
     def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
         """Return some rows of ``sum_s w_s K_s V``, (r, R).
@@ -220,12 +222,6 @@ class LoopedProducts:
         self.counter.bytes_computed += 8 * n_values
         self.counter.threads_cpu_seconds += sum(seconds for _, seconds in done)
         return [part for part, _ in done]
-
-    def _finite(self, found: Floats, kernels: Ints) -> Floats:
-        """Return what kernels gave; raise GramError if it is not finite."""
-        for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
-            check_finite(of_kernel.reshape(1, -1), kernel, self.source)
-        return found
 
 
 def _known(source: BankSource) -> tuple[Floats, KernelList] | None:

@@ -15,10 +15,10 @@ from mkldist.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.kernel_functions.lengths import inverse_lengths
-from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
+from mkldist.kernels.tile_values import fill_tiles
 
 
 class BankSource(Protocol):
@@ -101,7 +101,7 @@ class FeatureSource:
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         chosen = self.kernels.select(kernels)
-        found = fill_diagonals(chosen, self._columns, cosine=self.cosine)
+        found = diagonals(chosen, self._columns.T, cosine=self.cosine)
         return found if self.presence is None else found * self.presence[kernels]
 
     def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
@@ -329,3 +329,10 @@ def check_finite(values: Floating, first: int, source: BankSource) -> None:
         "finite values",
         "Scale the features, use the cosine normalisation, dtype = 'float64' or lower degrees",
     )
+
+
+def finite_answers(found: Floats, kernels: Ints, source: BankSource) -> Floats:
+    """Return what some kernels gave, (S, ...); raise GramError if it is not finite."""
+    for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
+        check_finite(of_kernel.reshape(1, -1), kernel, source)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class ArrayValues:
         """Number of kernels that are meant."""
         return len(self.kernels) if self.index is None else len(self.index)
 
-    @property
+    @cached_property
     def most_features(self) -> int:
         """Number of features of the largest subset."""
         return int(np.diff(self.kernels.subset_indptr).max(initial=1))

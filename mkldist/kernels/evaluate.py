@@ -20,6 +20,8 @@ from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
 
+MANY = 4096  # points whose features are copied at once
+
 
 def evaluate(
     kernels: KernelList,
@@ -111,12 +113,16 @@ def diagonals(kernels: KernelList, points: Floats, *, cosine: bool = False) -> F
         Divide by ``k(x, x)``; zeros stay zero.
     """
     out = np.ones((len(kernels), len(points)))
+    parts = [slice(start, start + MANY) for start in range(0, len(points), MANY)]
     for run in kernels.runs():
-        seen = np.ascontiguousarray(points[:, kernels.features_of(run.start)])
-        for m in range(run.start, run.stop):
-            diagonal = kernels.function_of(m).diagonal
-            if diagonal is not None:
-                out[m] = diagonal(seen, float(kernels.parameter[m]), float(kernels.offset[m]))
+        functions = ((m, kernels.function_of(m).diagonal) for m in range(run.start, run.stop))
+        of_run = [(m, diagonal) for m, diagonal in functions if diagonal is not None]
+        for part in parts if of_run else ():
+            seen = np.ascontiguousarray(points[part, kernels.features_of(run.start)])
+            with may_overflow():
+                for m, diagonal in of_run:
+                    p, offset = float(kernels.parameter[m]), float(kernels.offset[m])
+                    out[m, part] = diagonal(seen, p, offset)
     if cosine:
         out[...] = (out > 0.0) & (out < np.inf)
     return out

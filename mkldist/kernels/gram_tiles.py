@@ -21,7 +21,8 @@ from mkldist.compiled import compiled
 from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
 from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernel_functions.exponential import VANISHES_AT
-from mkldist.kernel_functions.polynomial import integer_power
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernels.evaluate import diagonals
 from mkldist.kernels.kernel_list import KernelList
 
 COMPILED = tuple(module.FUNCTION for module in (gaussian, polynomial, linear, laplacian_rbf))
@@ -32,7 +33,6 @@ LINE = 8  # float64 entries of a cache line
 VALUES, EXPONENTS, ZEROS = 3, 4, 5  # rows of the scratch, after those of the bases
 BASE_OF = np.array([BASES.index(function.base) for function in COMPILED])
 
-MANY = 4096  # points whose features are copied at once
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
 OF_ZERO = -1023.0 * math.log(2.0)  # an exponent of two whose bits are those of zero
 LOG2_E = 1.4426950408889634
@@ -70,7 +70,7 @@ def evaluate_gram_tiles(
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     """
     divided = cosine and bool((BASE_OF[kernels.function] == INNER).any())
-    factors = _inverse_lengths(kernels, columns) if divided else np.empty((0, 0))
+    factors = inverse_lengths(diagonals(kernels, columns.T)) if divided else np.empty((0, 0))
     scratch = aligned_rows(ZEROS + 1, columns.shape[1])
     bits = scratch[EXPONENTS].view(np.int64)
     for some, tiles, products in _shares(kernels, columns, rows, cols, out.shape[2]):
@@ -79,53 +79,6 @@ def evaluate_gram_tiles(
             kernels.subset_indptr, kernels.subset_indices, some.start, some.stop,
             rows, cols, tiles.start, tiles.stop, products, factors, scratch, bits, out,
         )  # fmt: skip
-
-
-def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = False) -> Floats:
-    """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
-
-    Up to rounding these are the diagonals of :func:`evaluate_gram_tiles`.  They need only the
-    lengths of the points.
-
-    Parameters
-    ----------
-    kernels : KernelList
-        M kernels.
-    columns : (d, n) float64
-        Points, one feature a row, C-contiguous.
-    cosine : bool
-        Divide by ``k(x, x)``; zeros stay zero.
-    """
-    out = np.ones((len(kernels), columns.shape[1]))
-    is_inner = BASE_OF[kernels.function] == INNER
-    with may_overflow():
-        for run in kernels.runs() if is_inner.any() else ():
-            of_run = run.start + np.flatnonzero(is_inner[run])
-            if len(of_run):
-                squares = _squared_lengths(columns, kernels.features_of(run.start))
-            for m in of_run:
-                np.add(squares, kernels.offset[m], out=out[m])
-                integer_power(out[m], int(kernels.parameter[m]))
-    if cosine:
-        out[...] = (out > 0.0) & (out < np.inf)
-    return out
-
-
-def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
-    """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
-    lengths = np.sqrt(evaluate_diagonals(kernels, columns))
-    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
-
-
-def _squared_lengths(columns: Floats, features: npt.NDArray[np.int32]) -> Floats:
-    """Return ``x'x`` of n points on some features, (n,); few entries are copied at once."""
-    squares = np.zeros(columns.shape[1])
-    for left in range(0, len(squares), MANY):
-        part = slice(left, left + MANY)
-        for start in range(0, len(features), WIDE):
-            points = columns[features[start : start + WIDE], part]
-            squares[part] += np.einsum("sj,sj->j", points, points)
-    return squares
 
 
 def aligned_rows(count: int, length: int) -> Floats:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mkldist.arrays import Bools, Floating, Floats, Ints
-from mkldist.kernels.evaluate import diagonals, evaluate
-from mkldist.kernels.gram_tiles import COMPILED, evaluate_diagonals, evaluate_gram_tiles
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.gram_tiles import COMPILED, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
 
 
@@ -37,18 +37,6 @@ def fill_tiles(
             evaluate_gram_tiles(chosen, columns, rows, cols, out[some], cosine=cosine)
         else:
             _fill_plainly(chosen, columns, rows, cols, out[some], cosine=cosine)
-
-
-def fill_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = False) -> Floats:
-    """Return ``k_m(x, x)`` of M kernels and n points, (M, n); `columns` are the points, (d, n)."""
-    out = np.empty((len(kernels), columns.shape[1]))
-    for some, is_compiled in _stretches(kernels):
-        chosen = kernels.select(some)
-        if is_compiled:
-            out[some] = evaluate_diagonals(chosen, columns, cosine=cosine)
-        else:
-            out[some] = diagonals(chosen, columns.T, cosine=cosine)
-    return out
 
 
 def _stretches(kernels: KernelList) -> Iterator[tuple[slice, bool]]:

@@ -22,7 +22,8 @@ from mkldist.gram.requests import Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
-from tests.benchmarks.measuring import Measured, named, peak_bytes, timed
+from tests.benchmarks.measuring import Measured, named, timed
+from tests.peak_memory import peak_resident_bytes
 
 WIDTHS = [0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12]
 MORE_WIDTHS = np.geomspace(0.25, 12, 20).tolist()
@@ -124,7 +125,7 @@ def _solve_on_factors(
     """Return the seconds, the bytes at the peak and further figures; for a process of its own."""
     _solution(300, widths, rank, method, params)  # compiles
     seconds, solution = timed(lambda: _solution(n, widths, rank, method, params))
-    peak = peak_bytes()
+    peak = peak_resident_bytes()
     note = f"gap {solution.gap:.4f}, exact {solution.exact_gap:.4f}, "
     note += f"largest rank {solution.extra['largest_rank']:.0f}, "
     return seconds, peak, note + f"{len(solution.active())} active"

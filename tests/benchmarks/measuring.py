@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -64,18 +63,6 @@ def timed(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
         result = function()
         best = min(best, time.perf_counter() - started)
     return best, result
-
-
-def peak_bytes() -> float:
-    """Return the most memory that this process has held since its program began.
-
-    The peak of ``getrusage`` may be that of the process which started this one.
-    """
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    peaks = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-    kib = float(peaks[0]) if peaks else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return 1024.0 * kib
 
 
 def jobs(method: str, view: BankView, y: np.ndarray, grid: list[dict[str, Any]]) -> list[Job]:

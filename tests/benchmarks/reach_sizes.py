@@ -18,8 +18,9 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
 from mkldist.gram.view import make_views
 from tests.benchmarks import problems
-from tests.benchmarks.measuring import Measured, jobs, named, peak_bytes, run, solved, timed
+from tests.benchmarks.measuring import Measured, jobs, named, run, solved, timed
 from tests.benchmarks.problems import Points
+from tests.peak_memory import peak_resident_bytes
 
 THREADS = 2
 
@@ -51,7 +52,7 @@ def _solve_recomputed(n_kernels: int) -> tuple[float, float, str]:
     bank = RecomputedBank(problems.source(points), 2**28, THREADS)
     solution = solved(bank, points.y, "spicymkl", C=0.05)
     seconds = time.perf_counter() - started
-    peak = peak_bytes()
+    peak = peak_resident_bytes()
     note = f"gap {solution.gap:.4f}, {bank.counter.passes} passes, "
     return seconds, peak, note + f"{len(solution.active())} active"
 
@@ -86,7 +87,7 @@ def _solve_stored(
     bank = open_bank(store, backend, limit, NodeCache(Path(folder) / "cache"))
     solved(bank, y, "level", C=100.0)  # compiles and warms the page cache
     seconds, _ = timed(lambda: solved(bank, y, "level", C=100.0))
-    return seconds, peak_bytes()
+    return seconds, peak_resident_bytes()
 
 
 def growth(data_dir: Path | None) -> Iterator[Measured]:

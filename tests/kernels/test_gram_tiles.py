@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mkldist.kernel_functions.exponential import VANISHES_AT
-from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.gram_tiles import WIDE, evaluate_diagonals, evaluate_gram_tiles
+from mkldist.kernels.gram_tiles import WIDE, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec
 from tests.kernels.by_scikit_learn import bank, by_scikit_learn
@@ -74,7 +74,7 @@ def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> No
 @pytest.mark.parametrize("cosine", [False, True])
 def test_diagonals_equal_scikit_learn(cosine: bool, d: int) -> None:
     points, kernels = np.random.default_rng(1).normal(size=(9, d)) / np.sqrt(d), bank(d)
-    found = evaluate_diagonals(kernels, np.ascontiguousarray(points.T), cosine=cosine)
+    found = diagonals(kernels, points, cosine=cosine)
     for m in range(len(kernels)):
         expected = np.diag(by_scikit_learn(kernels, m, points, points, cosine=cosine))
         np.testing.assert_allclose(found[m], expected, rtol=1e-12)
@@ -85,8 +85,7 @@ def test_a_point_of_no_length_has_zero_cosines() -> None:
     points = np.array([[0.0], [2.0], [-3.0]])
     found, _ = tiles(kernels, points, 3, cosine=True)
     np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [0, 1, -1], [0, -1, 1]])
-    diagonals = evaluate_diagonals(kernels, np.ascontiguousarray(points.T), cosine=True)
-    np.testing.assert_array_equal(diagonals, [[0, 1, 1]])
+    np.testing.assert_array_equal(diagonals(kernels, points, cosine=True), [[0, 1, 1]])
 
 
 def test_values_of_distances_that_overflow_do_not_vanish() -> None:

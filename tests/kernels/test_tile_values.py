@@ -9,7 +9,7 @@ from mkldist.kernels import gram_tiles
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
+from mkldist.kernels.tile_values import fill_tiles
 from mkldist.spec.banks import BankSpec
 
 POINTS = np.abs(np.random.default_rng(0).normal(size=(11, 3)))
@@ -63,7 +63,7 @@ def test_tiles_are_parts_of_the_gram_matrices_and_end_in_zeros(dtype, cosine):
 def test_diagonals_are_those_of_the_gram_matrices(cosine):
     kernels = mixed()
     expected = np.einsum("mii->mi", evaluate(kernels, POINTS, POINTS, cosine=cosine))
-    found = fill_diagonals(kernels, np.ascontiguousarray(POINTS.T), cosine=cosine)
+    found = diagonals(kernels, np.ascontiguousarray(POINTS.T).T, cosine=cosine)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(diagonals(kernels, POINTS, cosine=cosine), expected, rtol=1e-12)
 

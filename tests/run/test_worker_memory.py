@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from mkldist.planning.costs import WORKER_BASE_BYTES
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
+from tests.peak_memory import peak_resident_bytes
 from tests.run.sweeps import run_here, sweep_text
 
 N_POINTS = 1200  # half of them are training points
 WIDTHS = [round(0.1 * 1.08**k, 4) for k in range(60)]  # of three kernels each
-
-
-def peak_resident_bytes() -> int:
-    """Return the largest resident size of this process so far."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    [kib] = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-    return 1024 * int(kib)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

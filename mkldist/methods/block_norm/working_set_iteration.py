@@ -42,10 +42,7 @@ from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import most_newcomers
 
 FIRST_KERNELS = 40
-SOLVED = (
-    0.1,
-    0.4,
-)  # least and largest share of a pass's gap, left on the working set before the next
+LEAST_LEFT, MOST_LEFT = 0.1, 0.4  # of a pass's gap, on the working set when the next is due
 SOLVED_TOL = 0.5  # of the tolerance: the working set is never solved to a smaller gap
 ACTIVE_SLACK = 1e-10  # excess of a dual norm over the threshold that may be rounding, relative
 
@@ -211,9 +208,8 @@ class _Bank:
         others[iterate.kernels] = False
         if not others.any():
             return self._tol
-        least, largest = SOLVED
-        visited = max(self.candidates.n_visited, 1)
-        share = min(max(math.sqrt(len(iterate.kernels) / visited), least), largest)
+        share = math.sqrt(len(iterate.kernels) / self.candidates.n_visited)
+        share = min(max(share, LEAST_LEFT), MOST_LEFT)
         return max(SOLVED_TOL * self._tol, share * self._gap_of_pass)
 
     def visit(self, rho: Floats) -> Generator[Request, Any, Floats]:

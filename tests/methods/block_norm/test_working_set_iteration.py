@@ -9,7 +9,7 @@ from mkldist.methods.block_norm.bounds import BlockNormBounds
 from mkldist.methods.block_norm.inner_objective import Iterate
 from mkldist.methods.block_norm.losses import Hinge
 from mkldist.methods.block_norm.regularizers import ElasticNet
-from mkldist.methods.block_norm.working_set_iteration import SOLVED, _Bank
+from mkldist.methods.block_norm.working_set_iteration import LEAST_LEFT, MOST_LEFT, _Bank
 
 TOL = 1e-6
 
@@ -29,7 +29,7 @@ def share_left(n_kernels, n_at_hand, *, screened=0):
 def test_the_dearer_a_pass_the_more_exactly_the_working_set_is_solved_before():
     shares = [share_left(n, 40) for n in (50, 400, 1000, 3000, 10**6)]
     assert shares == sorted(shares, reverse=True)
-    assert (shares[0], shares[-1]) == SOLVED[::-1]
+    assert (shares[0], shares[-1]) == (MOST_LEFT, LEAST_LEFT)
     assert shares[2] == pytest.approx(0.2)
 
 
