@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mkldist.arrays import Floating, Floats, Ints
+from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 
 ENTRIES, COLUMNS = 512, 64  # of so many columns stay in the processor's second cache
@@ -27,13 +27,68 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
     sums : (s, R) float64
         Overwritten; contiguous.
     """
+    memory, step = _flat(values)
+    _add(memory, step, lines, columns, sums)
+
+
+def add_dots_of_one(
+    values: Floating, lines: Ints, first: int, column: Floats, sums: Floats
+) -> None:
+    """Add the products of parts of some rows with one column: :func:`add_dots` for one, faster.
+
+    Its rounding differs from that of :func:`add_dots`; it does not depend on the other lines.
+
+    Parameters
+    ----------
+    values : (k, E) float32 or float64
+        Entries of matrices; each row is contiguous.
+    lines : (s,) intp
+        Rows of `values` to use.
+    first : int
+        Where the part of a row begins.
+    column : (e,) float64
+        The column, contiguous.
+    sums : (s,) float64
+        Overwritten; contiguous.
+    """
+    memory, step = _flat(values)
+    add_stretches(memory, first, lines * step, column, sums)
+
+
+def _flat(values: Floating) -> tuple[Floating, int]:
+    """Return the memory of all rows (k, E), as they lie, and the entries from one to the next."""
+    if values.flags.c_contiguous:
+        return read_only(values.reshape(-1)), values.shape[1]
     size = values.itemsize
     if values.strides[1] != size or values.strides[0] < 0:
         values = np.ascontiguousarray(values)
     step = values.strides[0] // size
     shape = ((len(values) - 1) * step + values.shape[1],)
-    memory = as_strided(values, shape, (size,), writeable=False)
-    _add(memory, step, lines, columns, sums)
+    return as_strided(values, shape, (size,), writeable=False), step
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def add_stretches(memory: Floating, first: int, starts: Ints, column: Floats, sums: Floats) -> None:
+    """Add the product of `column` and the entries from ``first + starts[s]`` on to ``sums[s]``.
+
+    Four stretches of memory are read side by side.  The last one fills up the last four.
+    """
+    last, length = len(starts) - 1, len(column)
+    for s in range(0, len(starts), 4):
+        i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
+        at, bt = first + starts[s], first + starts[i]
+        ct, dt = first + starts[j], first + starts[k]
+        a, b = memory[at : at + length], memory[bt : bt + length]
+        c, d = memory[ct : ct + length], memory[dt : dt + length]
+        ax = bx = cx = dx = 0.0
+        for e in range(length):
+            x = column[e]
+            ax += a[e] * x
+            bx += b[e] * x
+            cx += c[e] * x
+            dx += d[e] * x
+        ax, bx, cx, dx = ax + sums[s], bx + sums[i], cx + sums[j], dx + sums[k]
+        sums[s], sums[i], sums[j], sums[k] = ax, bx, cx, dx
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})

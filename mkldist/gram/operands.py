@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Inner, Quadratic
 
@@ -38,25 +39,38 @@ class Columns:
 
     def over(self, entries: slice) -> Floats:
         """Return the columns at the entries of some whole tiles, (R, e)."""
-        edge, size = self._layout.tile, self._layout.tile_entries
-        tiles = slice(entries.start // size, entries.stop // size)
-        columns = np.empty((self.n_columns, tiles.stop - tiles.start, edge, edge))
+        tiles, columns = _room(self._layout, self.n_columns, entries)
         for source, where in zip(self._sources, self.slices, strict=True):
             source.write(tiles, columns[where])
         return columns.reshape(self.n_columns, entries.stop - entries.start)
 
 
-class _QuadraticSource:
-    def __init__(self, layout: TileLayout, request: Quadratic) -> None:
+class OuterProducts:
+    """Columns ``v v'`` of the forms ``v' K v``.
+
+    Parameters
+    ----------
+    layout : TileLayout
+        Layout of the matrices K.
+    vectors : (n,) or (n, R) float64
+        The vectors v.
+    """
+
+    def __init__(self, layout: TileLayout, vectors: Floats) -> None:
         self._layout = layout
-        self._segments = _segments(layout, np.atleast_2d(request.vectors.T))
+        self._segments = _segments(layout, np.atleast_2d(vectors.T))
         self.n_columns = len(self._segments)
+
+    def over(self, entries: slice) -> Floats:
+        """Return the columns at the entries of some whole tiles, (R, e)."""
+        tiles, columns = _room(self._layout, self.n_columns, entries)
+        self.write(tiles, columns)
+        return columns.reshape(self.n_columns, entries.stop - entries.start)
 
     def write(self, tiles: slice, out: Floats) -> None:
         """Write the weighted entries of ``v v'``, (columns, tiles, b, b)."""
         rows, cols = self._layout.coordinates
-        left = self._segments[:, rows[tiles]] * self._layout.tile_weights[tiles, None]
-        np.multiply(left[:, :, :, None], self._segments[:, cols[tiles], None, :], out=out)
+        _write_outer(self._segments, rows[tiles], cols[tiles], out)
 
 
 class _InnerSource:
@@ -72,12 +86,32 @@ class _InnerSource:
         np.multiply(self._packed[:, tiles], self._layout.tile_weights[tiles, None, None], out=out)
 
 
-def _source(layout: TileLayout, request: ColumnRequest) -> _QuadraticSource | _InnerSource:
+def _source(layout: TileLayout, request: ColumnRequest) -> OuterProducts | _InnerSource:
     match request:
         case Quadratic():
-            return _QuadraticSource(layout, request)
+            return OuterProducts(layout, request.vectors)
         case Inner():
             return _InnerSource(layout, request)
+
+
+@compiled
+def _write_outer(segments: Floats, rows: Ints, cols: Ints, out: Floats) -> None:
+    """Write ``v v'``, (R, t, b, b), of vectors in segments (R, side, b) at some tiles (t,)."""
+    edge = segments.shape[2]
+    for r in range(len(segments)):
+        for t in range(len(rows)):
+            left, right, tile = segments[r, rows[t]], segments[r, cols[t]], out[r, t]
+            weight = 1.0 if rows[t] == cols[t] else 2.0
+            for i in range(edge):
+                factor = weight * left[i]
+                for j in range(edge):
+                    tile[i, j] = factor * right[j]
+
+
+def _room(layout: TileLayout, n_columns: int, entries: slice) -> tuple[slice, Floats]:
+    """Return the tiles of some entries, and memory for columns at them, (R, tiles, b, b)."""
+    tiles = slice(entries.start // layout.tile_entries, entries.stop // layout.tile_entries)
+    return tiles, np.empty((n_columns, tiles.stop - tiles.start, layout.tile, layout.tile))
 
 
 def _segments(layout: TileLayout, vectors: Floats) -> Floats:

@@ -7,10 +7,9 @@ import numpy as np
 from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 from mkldist.gram.bank import slabs
-from mkldist.gram.dots import add_dots
+from mkldist.gram.dots import add_dots, add_dots_of_one, add_stretches
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.operands import Columns
-from mkldist.gram.requests import Quadratic
+from mkldist.gram.operands import OuterProducts
 
 FEW = 4  # vectors; up to so many, reading the tiles takes longer than multiplying them
 MANY = 16  # vectors; beyond so many, the BLAS takes forms faster, though it needs whole matrices
@@ -45,9 +44,12 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
         return products
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
-    tiles = read_only(values.reshape(-1, layout.n_tiles, layout.tile, layout.tile))
+    memory = read_only(values.reshape(-1))
+    tiles = memory.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
     shape = (len(padded), layout.side, layout.tile)
-    _add_products(tiles, lines, padded.reshape(shape), sums.reshape(len(lines), *shape))
+    starts = np.arange(0, layout.tile_entries, layout.tile)
+    parts, sums_of = padded.reshape(shape), sums.reshape(len(lines), *shape)
+    _add_products(tiles, memory, starts, lines, parts, sums_of)
     answer: Floats = sums[:, :, : layout.n_points].transpose(0, 2, 1)
     return answer[:, :, 0] if vectors.ndim == 1 else answer
 
@@ -78,11 +80,16 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
         for form, line in zip(forms, lines, strict=True):
             form[...] = _forms(_unpacked(layout, values[line]), vectors)
         return forms
-    columns = Columns(layout, [Quadratic(vectors)])
-    forms = np.zeros((len(lines), columns.n_columns))
+    outer = OuterProducts(layout, vectors)
+    if outer.n_columns == 1:
+        sums = np.zeros(len(lines))
+        for entries in slabs(layout):
+            add_dots_of_one(values, lines, entries.start, outer.over(entries)[0], sums)
+        return sums.reshape(len(lines), *vectors.shape[1:])
+    forms = np.zeros((len(lines), outer.n_columns))
     for entries in slabs(layout):
-        add_dots(values[:, entries], lines, columns.over(entries), forms)
-    return forms[:, 0] if vectors.ndim == 1 else forms
+        add_dots(values[:, entries], lines, outer.over(entries), forms)
+    return forms
 
 
 def _unpacked(layout: TileLayout, entries: Floating) -> Floats:
@@ -105,46 +112,27 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
 
 
 @compiled
-def _add_products(tiles: Floating, lines: Ints, vectors: Floats, sums: Floats) -> None:
-    """Add K @ vector to `sums`, (s, R, side, b), for s matrices and R vectors in whole tiles."""
+def _add_products(
+    tiles: Floating, memory: Floating, starts: Ints, lines: Ints, vectors: Floats, sums: Floats
+) -> None:
+    """Add K @ vector to `sums`, (s, R, side, b), for s matrices and R vectors in whole tiles.
+
+    `memory` is that of the tiles, and `starts` (b,) are the places of a tile's rows in it.
+    """
     side = vectors.shape[1]
     for s in range(len(lines)):
         for r in range(len(vectors)):
             t = 0
             for row in range(side):
                 for col in range(row, side):
-                    tile = tiles[lines[s], t]
+                    right, left = vectors[r, col], vectors[r, row]
                     if row == col:
-                        _add_tile(tile, vectors[r, row], sums[s, r, row])
+                        first = (lines[s] * tiles.shape[1] + t) * len(left) * len(left)
+                        add_stretches(memory, first, starts, right, sums[s, r, row])
                     else:
-                        right, left = vectors[r, col], vectors[r, row]
+                        tile = tiles[lines[s], t]
                         _add_both(tile, right, left, sums[s, r, row], sums[s, r, col])
                     t += 1
-
-
-@compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add_tile(tile: Floating, right: Floats, total: Floats) -> None:
-    """Add ``tile @ right`` to `total`, four rows at a time."""
-    edge = len(tile)
-    whole = edge - edge % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
-        s0 = s1 = s2 = s3 = 0.0
-        for j in range(edge):
-            factor = right[j]
-            s0 += a[j] * factor
-            s1 += b[j] * factor
-            s2 += c[j] * factor
-            s3 += d[j] * factor
-        total[i] += s0
-        total[i + 1] += s1
-        total[i + 2] += s2
-        total[i + 3] += s3
-    for i in range(whole, edge):
-        sum_of_row = 0.0
-        for j in range(edge):
-            sum_of_row += tile[i, j] * right[j]
-        total[i] += sum_of_row
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})

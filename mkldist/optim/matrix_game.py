@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -139,28 +140,30 @@ def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution |
     enters or a column of negative p_m leaves.  The ratio test keeps the dual feasible, and v grows
     with every pivot.
     """
+    scratch = _Scratch.for_game(payoff)
     for number in range(_PIVOT_LIMIT):
         k = len(active)
-        rights = np.zeros((2, k + 1))  # of the dual solution w, v, and of its change
+        # right sides of the dual solution w, v, and of its change; the primal solution; both dual
+        columns = np.zeros((5, k + 1))
+        rights, primal, dual = columns[:2], columns[2], columns[3:]
         rights[0, k] = 1.0
-        primal = _solve_basis(payoff, active, support, False, rights[:1])[0]
-        row = _worst_row(payoff, active, support, primal)
-        leaving = _negative_weight(payoff, active, support, primal) if row < 0 else -1
+        if not _solve_basis(payoff, active, support, False, rights[:1], columns[2:3], *scratch):
+            return None
+        row, leaving = _infeasible(payoff, active, support, primal)
         if row >= 0:
             rights[1, :k], rights[1, k] = -payoff[row, support], -1.0
         elif leaving >= 0:
             rights[1, leaving] = 1.0
-        dual = _solve_basis(payoff, active, support, True, rights)
-        if math.isnan(primal[k]) or math.isnan(dual[0, k]):
+        if not _solve_basis(payoff, active, support, True, rights, dual, *scratch):
             return None
         feasible, blocking_row, blocking_column = _blocking(payoff, active, support, dual, row)
         if number == 0 and not feasible:
             return None
         if row < 0 and leaving < 0:
-            columns, rows = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
-            columns[support] = np.maximum(primal[:k], 0.0)
-            rows[active] = np.maximum(dual[0, :k], 0.0)
-            return _certified(payoff, columns, rows, active, support)
+            p, w = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
+            p[support] = np.maximum(primal[:k], 0.0)
+            w[active] = np.maximum(dual[0, :k], 0.0)
+            return _certified(payoff, p, w, active, support)
         if blocking_row < 0 and blocking_column < 0:
             return None
         active, support = _exchanged(active, support, row, leaving, blocking_row, blocking_column)
@@ -194,52 +197,59 @@ def _without(indices: Ints, position: int) -> Ints:
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-def _solve_basis(
-    payoff: Floats, active: Ints, support: Ints, transposed: bool, rights: Floats
-) -> Floats:
-    """Solve ``[[B, -1], [1', 0]] x = r`` for the payoff B of a basis, or its transpose.
-
-    One step of refinement keeps the residual so small that a column like one of the basis never
-    seems to differ from it.
+class _Scratch(NamedTuple):
+    """Memory in which the systems of bases are solved.
 
     Parameters
     ----------
-    rights : (q, k + 1) float64
-        Right sides.
-
-    Returns
-    -------
-    (q, k + 1) float64
-        Solutions; NaN if the system is singular.
+    matrices : (2, K, K) float64
+        For systems of up to K equations.
+    columns : (2, K) float64
+        For right sides.
+    order : (K,) intp
+        For exchanges of rows.
     """
-    n = rights.shape[1]
-    matrices, columns, order = np.empty((2, n, n)), np.empty((2, n)), np.empty(n, np.intp)
-    solutions = np.zeros_like(rights)
-    system = payoff, active, support, transposed
-    if not _solve_by_loops(*system, rights, matrices, columns, order, solutions):
-        solutions.fill(np.nan)
-    return solutions
+
+    matrices: Floats
+    columns: Floats
+    order: Ints
+
+    @classmethod
+    def for_game(cls, payoff: Floats) -> _Scratch:
+        """Return memory for all bases of a game (J, M)."""
+        size = min(payoff.shape) + 1
+        return cls(np.empty((2, size, size)), np.empty((2, size)), np.empty(size, np.intp))
 
 
 @compiled
-def _solve_by_loops(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
+def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
     payoff: Floats,
     active: Ints,
     support: Ints,
     transposed: bool,
     rights: Floats,
+    solutions: Floats,
     matrices: Floats,
     columns: Floats,
     order: Ints,
-    solutions: Floats,
 ) -> bool:
-    """Add solutions, (q, n), of the system of a basis to zeros; return False if it is singular.
+    """Solve ``[[B, -1], [1', 0]] x = r`` for the payoff B of a basis, or its transpose.
 
     Each row is divided by its largest absolute entry: these may differ by more than the range of
-    digits.  `matrices` (2, n, n), `columns` (2, n) and `order` (n,) are scratch.
+    digits.  One step of refinement keeps the residual so small that a column like one of the basis
+    never seems to differ from it.  Returns False where the system is singular or a solution NaN.
+
+    Parameters
+    ----------
+    rights : (q, k + 1) float64
+        Right sides.
+    solutions : (q, k + 1) float64
+        Zeros, to which the solutions are added.
+    matrices, columns, order
+        Those of :class:`_Scratch`.
     """
     scaled, factors, sizes, rest = matrices[0], matrices[1], columns[0], columns[1]
-    k, n = len(active), len(order)
+    k, n = len(active), len(active) + 1
     for a in range(k):
         scaled[a, k], scaled[k, a] = -1.0, 1.0
         for s in range(k):
@@ -286,49 +296,44 @@ def _solve_by_loops(  # noqa: C901, PLR0912  (numba compiles a callee anew in it
             rest[a] /= factors[a, a]
         for a in range(n):
             solutions[right, a] += rest[a]
-    return True
+    return not math.isnan(solutions[0, k])
 
 
 @compiled
-def _worst_row(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> int:
-    """Return the row that most exceeds v at the weights p on `support`, or -1.
+def _infeasible(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> tuple[int, int]:
+    """Return the row that most exceeds v, and -1; or -1, and the position of a negative weight.
 
-    `primal` is p and v.  A row counts only if its excess is more than rounding of the row's own
-    terms, because the sizes of rows may differ by more than the range of digits.
+    `primal` is p on `support`, and v.  A row counts only if its excess is more than rounding of the
+    row's own terms, because the sizes of rows may differ by more than the range of digits.  A
+    weight counts if its effect on the rows, its size times that of its column, is more than
+    rounding of the others'.  If none counts, -1 is returned twice.
     """
-    v = primal[len(support)]
+    k, v = len(support), primal[len(support)]
     worst, largest = -1, 0.0
     for j in range(len(payoff)):
         value, size = -v, abs(v)
-        for s in range(len(support)):
+        for s in range(k):
             term = payoff[j, support[s]] * primal[s]
             value += term
             size += abs(term)
         if value > largest and value > _PAYOFF_TOLERANCE * size:
             inside = False
-            for a in range(len(active)):
+            for a in range(k):
                 inside = inside or active[a] == j
             if not inside:
                 worst, largest = j, value
-    return worst
-
-
-@compiled
-def _negative_weight(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> int:
-    """Return the position in p of the weight that is negative beyond rounding, or -1.
-
-    The effect of a weight on the rows, its size times that of its column, is held to rounding.
-    """
+    if worst >= 0:
+        return worst, -1
     leaving, least, strongest = -1, 0.0, 0.0
-    for s in range(len(support)):
+    for s in range(k):
         size = _TINY
-        for a in range(len(active)):
+        for a in range(k):
             size = max(size, abs(payoff[active[a], support[s]]))
         effect = primal[s] * size
         strongest = max(strongest, abs(effect))
         if effect < least:
             leaving, least = s, effect
-    return leaving if least < -_WEIGHT_TOLERANCE * strongest else -1
+    return -1, leaving if least < -_WEIGHT_TOLERANCE * strongest else -1
 
 
 @compiled
