@@ -9,6 +9,7 @@ from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 
 ENTRIES, COLUMNS = 512, 64  # of so many columns stay in the processor's second cache
+FEW, STRETCH = 4, 16  # columns, of which so many times as many entries stay there
 
 
 def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:
@@ -28,7 +29,8 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
         Overwritten; contiguous.
     """
     memory, step = _flat(values)
-    _add(memory, step, lines, columns, sums)
+    stretch = ENTRIES * (STRETCH if len(columns) <= FEW else 1)
+    _add(memory, step, lines, columns, sums, stretch)
 
 
 def add_dots_of_one(
@@ -92,41 +94,45 @@ def add_stretches(memory: Floating, first: int, starts: Ints, column: Floats, su
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add(memory: Floating, step: int, lines: Ints, columns: Floats, sums: Floats) -> None:
+def _add(
+    memory: Floating, step: int, lines: Ints, columns: Floats, sums: Floats, stretch: int
+) -> None:
     """Add the products with rows that begin every `step` entries of a part of memory.
 
     Four lines are multiplied with two columns at a time: eight sums stay in registers, and memory
     limits the speed.  The last line fills up the last four, and the last column the last two, so
-    that all products are computed in one way.
+    that all products are computed in one way: over :data:`ENTRIES` at a time, one after the other,
+    whether the next ones follow at once or after those of other lines.
     """
     n_columns, n_entries = columns.shape
     last, right = len(lines) - 1, n_columns - 1
-    for start in range(0, n_entries, ENTRIES):
-        length = min(ENTRIES, n_entries - start)
+    for start in range(0, n_entries, stretch):
+        end = min(start + stretch, n_entries)
         for first in range(0, n_columns, COLUMNS):
             for s in range(0, len(lines), 4):
                 i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
-                at, bt = lines[s] * step + start, lines[i] * step + start
-                ct, dt = lines[j] * step + start, lines[k] * step + start
-                a, b = memory[at : at + length], memory[bt : bt + length]
-                c, d = memory[ct : ct + length], memory[dt : dt + length]
+                at, bt, ct, dt = lines[s] * step, lines[i] * step, lines[j] * step, lines[k] * step
                 for p in range(first, min(first + COLUMNS, n_columns), 2):
                     q = min(p + 1, right)
-                    x, y = columns[p, start : start + length], columns[q, start : start + length]
-                    ax = bx = cx = dx = ay = by = cy = dy = 0.0
-                    for e in range(length):
-                        f, g = x[e], y[e]
-                        ax += a[e] * f
-                        bx += b[e] * f
-                        cx += c[e] * f
-                        dx += d[e] * f
-                        ay += a[e] * g
-                        by += b[e] * g
-                        cy += c[e] * g
-                        dy += d[e] * g
-                    ax, bx = ax + sums[s, p], bx + sums[i, p]
-                    cx, dx = cx + sums[j, p], dx + sums[k, p]
-                    ay, by = ay + sums[s, q], by + sums[i, q]
-                    cy, dy = cy + sums[j, q], dy + sums[k, q]
-                    sums[s, p], sums[i, p], sums[j, p], sums[k, p] = ax, bx, cx, dx
-                    sums[s, q], sums[i, q], sums[j, q], sums[k, q] = ay, by, cy, dy
+                    for here in range(start, end, ENTRIES):
+                        there = min(here + ENTRIES, end)
+                        a, b = memory[at + here : at + there], memory[bt + here : bt + there]
+                        c, d = memory[ct + here : ct + there], memory[dt + here : dt + there]
+                        x, y = columns[p, here:there], columns[q, here:there]
+                        ax = bx = cx = dx = ay = by = cy = dy = 0.0
+                        for e in range(there - here):
+                            f, g = x[e], y[e]
+                            ax += a[e] * f
+                            bx += b[e] * f
+                            cx += c[e] * f
+                            dx += d[e] * f
+                            ay += a[e] * g
+                            by += b[e] * g
+                            cy += c[e] * g
+                            dy += d[e] * g
+                        ax, bx = ax + sums[s, p], bx + sums[i, p]
+                        cx, dx = cx + sums[j, p], dx + sums[k, p]
+                        ay, by = ay + sums[s, q], by + sums[i, q]
+                        cy, dy = cy + sums[j, q], dy + sums[k, q]
+                        sums[s, p], sums[i, p], sums[j, p], sums[k, p] = ax, bx, cx, dx
+                        sums[s, q], sums[i, q], sums[j, q], sums[k, q] = ay, by, cy, dy
