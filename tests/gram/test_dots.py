@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.gram.dots import COLUMNS, ENTRIES, add_dots
+from mkldist.gram.dots import COLUMNS, ENTRIES, STRETCH, add_dots, add_dots_of_one
 
-N_ENTRIES = ENTRIES + 77
+N_ENTRIES = (STRETCH + 1) * ENTRIES + 77
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(9, N_ENTRIES))
 RIGHT = RNG.normal(size=(2 * COLUMNS + 1, N_ENTRIES))
@@ -17,6 +17,12 @@ RIGHT = RNG.normal(size=(2 * COLUMNS + 1, N_ENTRIES))
 def dots(values, lines, columns):
     sums = np.zeros((len(lines), len(columns)))
     add_dots(values, np.asarray(lines), np.ascontiguousarray(columns), sums)
+    return sums
+
+
+def dots_of_one(values, lines, column, first=0):
+    sums = np.zeros(len(lines))
+    add_dots_of_one(values, np.asarray(lines), first, column, sums)
     return sums
 
 
@@ -29,10 +35,25 @@ def test_products_are_those_of_numpy(dtype, n_columns, lines):
     assert_allclose(dots(values, lines, columns), expected, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lines", [[4], [8, 0, 3], list(range(9))])
+@pytest.mark.parametrize("first", [0, 40])
+def test_products_with_one_column_are_those_of_numpy(dtype, lines, first):
+    values, column = VALUES.astype(dtype), RIGHT[0, : N_ENTRIES - first]
+    expected = values[lines, first:].astype(np.float64) @ column
+    found = dots_of_one(values, lines, column, first)
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+    alone = [dots_of_one(values, [line], column, first)[0] for line in lines]
+    assert_array_equal(found, alone)
+
+
 def test_products_are_added():
     sums = np.ones((9, 2))
     add_dots(VALUES, np.arange(9), RIGHT[:2], sums)
     assert_allclose(sums, 1.0 + VALUES @ RIGHT[:2].T, rtol=1e-11)
+    of_one = np.ones(9)
+    add_dots_of_one(VALUES, np.arange(9), 0, RIGHT[0], of_one)
+    assert_allclose(of_one, sums[:, 0], rtol=1e-11)
 
 
 def test_a_product_does_not_depend_on_the_lines_and_columns_beside_it():
@@ -49,6 +70,8 @@ def test_parts_of_an_array_have_the_products_of_a_copy(part):
     some = VALUES[part]
     lines, columns = range(len(some)), RIGHT[:4, : some.shape[1]]
     assert_array_equal(dots(some, lines, columns), dots(some.copy(), lines, columns))
+    of_one = dots_of_one(some, lines, columns[0])
+    assert_array_equal(of_one, dots_of_one(some.copy(), lines, columns[0]))
 
 
 def test_entries_that_cannot_be_written_are_read():

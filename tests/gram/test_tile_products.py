@@ -54,10 +54,11 @@ def test_sums_are_added_to_what_is_there(layout, dtype, n_lines):
     assert_allclose(layout.unpack(total), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_products_of_a_matrix_do_not_depend_on_those_beside_it():
+@pytest.mark.parametrize("shape", [(), (3,)], ids=str)
+def test_products_of_a_matrix_do_not_depend_on_those_beside_it(shape):
     layout = LAYOUTS[1]
     _, values = packed(layout, np.float64)
-    vectors = np.random.default_rng(1).normal(size=(layout.n_points, 3))
+    vectors = np.random.default_rng(1).normal(size=(layout.n_points, *shape))
     together = multiply(layout, values, LINES, vectors)
     forms = quadratic_forms(layout, values, LINES, vectors)
     for s, line in enumerate(LINES):
