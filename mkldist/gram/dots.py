@@ -9,7 +9,7 @@ from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 
 ENTRIES, COLUMNS = 512, 64  # of so many columns stay in the processor's second cache
-FEW, STRETCH = 4, 16  # columns, of which so many times as many entries stay there
+FEW = 4  # columns; of so few, COLUMNS // FEW blocks of ENTRIES stay in that cache
 
 
 def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:
@@ -26,39 +26,18 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
     columns : (R, E) float64
         The columns, contiguous.
     sums : (s, R) float64
-        Overwritten; contiguous.
+        Sums to which the products are added; contiguous.
     """
-    memory, step = _flat(values)
-    stretch = ENTRIES * (STRETCH if len(columns) <= FEW else 1)
-    _add(memory, step, lines, columns, sums, stretch)
+    memory, step = flat(values)
+    blocks = COLUMNS // FEW if len(columns) <= FEW else 1
+    _add(memory, step, lines, columns, sums, blocks * ENTRIES)
 
 
-def add_dots_of_one(
-    values: Floating, lines: Ints, first: int, column: Floats, sums: Floats
-) -> None:
-    """Add the products of parts of some rows with one column: :func:`add_dots` for one, faster.
+def flat(values: Floating) -> tuple[Floating, int]:
+    """Return all entries of rows (k, E) in one dimension, and the distance from row to row.
 
-    Its rounding differs from that of :func:`add_dots`; it does not depend on the other lines.
-
-    Parameters
-    ----------
-    values : (k, E) float32 or float64
-        Entries of matrices; each row is contiguous.
-    lines : (s,) intp
-        Rows of `values` to use.
-    first : int
-        Where the part of a row begins.
-    column : (e,) float64
-        The column, contiguous.
-    sums : (s,) float64
-        Overwritten; contiguous.
+    Nothing is copied where the entries of a row lie side by side.  The entries cannot be written.
     """
-    memory, step = _flat(values)
-    add_stretches(memory, first, lines * step, column, sums)
-
-
-def _flat(values: Floating) -> tuple[Floating, int]:
-    """Return the memory of all rows (k, E), as they lie, and the entries from one to the next."""
     if values.flags.c_contiguous:
         return read_only(values.reshape(-1)), values.shape[1]
     size = values.itemsize
@@ -70,35 +49,57 @@ def _flat(values: Floating) -> tuple[Floating, int]:
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-def add_stretches(memory: Floating, first: int, starts: Ints, column: Floats, sums: Floats) -> None:
-    """Add the product of `column` and the entries from ``first + starts[s]`` on to ``sums[s]``.
+def add_dots_of_one(
+    memory: Floating, first: int, starts: Ints, column: Floats, sums: Floats
+) -> None:
+    """Add ``memory[a : a + e] . column`` with ``a = first + starts[s]`` to ``sums[s]``.
 
-    Four stretches of memory are read side by side.  The last one fills up the last four.
+    Four stretches of memory are read side by side.  The last one fills up the last four, so that
+    the last bits of a sum do not depend on the others.  They differ from those of
+    :func:`add_dots`.  As there, the products of :data:`ENTRIES` entries are added up at a time,
+    which keeps the rounding of long sums small.
+
+    Parameters
+    ----------
+    memory : (E,) float32 or float64
+        Entries, as of :func:`flat`; every stretch must lie inside.
+    first : int
+        Added to all starts.
+    starts : (s,) intp
+        Where each stretch begins.
+    column : (e,) float64
+        The column, contiguous.
+    sums : (s,) float64
+        Sums to which the products are added; contiguous.
     """
-    last, length = len(starts) - 1, len(column)
+    last = len(starts) - 1
     for s in range(0, len(starts), 4):
         i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
         at, bt = first + starts[s], first + starts[i]
         ct, dt = first + starts[j], first + starts[k]
-        a, b = memory[at : at + length], memory[bt : bt + length]
-        c, d = memory[ct : ct + length], memory[dt : dt + length]
-        ax = bx = cx = dx = 0.0
-        for e in range(length):
-            x = column[e]
-            ax += a[e] * x
-            bx += b[e] * x
-            cx += c[e] * x
-            dx += d[e] * x
-        ax, bx, cx, dx = ax + sums[s], bx + sums[i], cx + sums[j], dx + sums[k]
-        sums[s], sums[i], sums[j], sums[k] = ax, bx, cx, dx
+        for here in range(0, len(column), ENTRIES):
+            there = min(here + ENTRIES, len(column))
+            a, b = memory[at + here : at + there], memory[bt + here : bt + there]
+            c, d = memory[ct + here : ct + there], memory[dt + here : dt + there]
+            x = column[here:there]
+            ax = bx = cx = dx = 0.0
+            for e in range(there - here):
+                f = x[e]
+                ax += a[e] * f
+                bx += b[e] * f
+                cx += c[e] * f
+                dx += d[e] * f
+            ax, bx, cx, dx = ax + sums[s], bx + sums[i], cx + sums[j], dx + sums[k]
+            sums[s], sums[i], sums[j], sums[k] = ax, bx, cx, dx
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
 def _add(
-    memory: Floating, step: int, lines: Ints, columns: Floats, sums: Floats, stretch: int
+    memory: Floating, step: int, lines: Ints, columns: Floats, sums: Floats, n_at_once: int
 ) -> None:
-    """Add the products with rows that begin every `step` entries of a part of memory.
+    """Add the products with rows that begin every `step` entries of memory.
 
+    The products of `n_at_once` entries of all lines follow those of as many entries before.
     Four lines are multiplied with two columns at a time: eight sums stay in registers, and memory
     limits the speed.  The last line fills up the last four, and the last column the last two, so
     that all products are computed in one way: over :data:`ENTRIES` at a time, one after the other,
@@ -106,8 +107,8 @@ def _add(
     """
     n_columns, n_entries = columns.shape
     last, right = len(lines) - 1, n_columns - 1
-    for start in range(0, n_entries, stretch):
-        end = min(start + stretch, n_entries)
+    for start in range(0, n_entries, n_at_once):
+        end = min(start + n_at_once, n_entries)
         for first in range(0, n_columns, COLUMNS):
             for s in range(0, len(lines), 4):
                 i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)

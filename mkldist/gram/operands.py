@@ -46,7 +46,7 @@ class Columns:
 
 
 class OuterProducts:
-    """Columns ``v v'`` of the forms ``v' K v``.
+    """Columns of the forms ``v' K v``: the entries of ``v v'``, times the weights of their tiles.
 
     Parameters
     ----------
@@ -54,6 +54,11 @@ class OuterProducts:
         Layout of the matrices K.
     vectors : (n,) or (n, R) float64
         The vectors v.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number R of vectors.
     """
 
     def __init__(self, layout: TileLayout, vectors: Floats) -> None:
@@ -70,7 +75,8 @@ class OuterProducts:
     def write(self, tiles: slice, out: Floats) -> None:
         """Write the weighted entries of ``v v'``, (columns, tiles, b, b)."""
         rows, cols = self._layout.coordinates
-        _write_outer(self._segments, rows[tiles], cols[tiles], out)
+        weights = self._layout.tile_weights[tiles]
+        _write_outer(self._segments, rows[tiles], cols[tiles], weights, out)
 
 
 class _InnerSource:
@@ -95,15 +101,14 @@ def _source(layout: TileLayout, request: ColumnRequest) -> OuterProducts | _Inne
 
 
 @compiled
-def _write_outer(segments: Floats, rows: Ints, cols: Ints, out: Floats) -> None:
-    """Write ``v v'``, (R, t, b, b), of vectors in segments (R, side, b) at some tiles (t,)."""
+def _write_outer(segments: Floats, rows: Ints, cols: Ints, weights: Floats, out: Floats) -> None:
+    """Write ``v v'`` times weights, (R, t, b, b), at tiles (t,) for segments (R, side, b) of v."""
     edge = segments.shape[2]
     for r in range(len(segments)):
         for t in range(len(rows)):
             left, right, tile = segments[r, rows[t]], segments[r, cols[t]], out[r, t]
-            weight = 1.0 if rows[t] == cols[t] else 2.0
             for i in range(edge):
-                factor = weight * left[i]
+                factor = weights[t] * left[i]
                 for j in range(edge):
                     tile[i, j] = factor * right[j]
 

@@ -7,7 +7,7 @@ import numpy as np
 from mkldist.arrays import Floating, Floats, Ints, read_only
 from mkldist.compiled import compiled
 from mkldist.gram.bank import slabs
-from mkldist.gram.dots import add_dots, add_dots_of_one, add_stretches
+from mkldist.gram.dots import add_dots, add_dots_of_one, flat
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.operands import OuterProducts
 
@@ -44,12 +44,11 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
         return products
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
-    memory = read_only(values.reshape(-1))
-    tiles = memory.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
-    shape = (len(padded), layout.side, layout.tile)
+    memory, step = flat(values)
     starts = np.arange(0, layout.tile_entries, layout.tile)
-    parts, sums_of = padded.reshape(shape), sums.reshape(len(lines), *shape)
-    _add_products(tiles, memory, starts, lines, parts, sums_of)
+    shape = (len(padded), layout.side, layout.tile)
+    segments, by_tile = padded.reshape(shape), sums.reshape(len(lines), *shape)
+    _add_products(memory, lines * step, starts, segments, by_tile)
     answer: Floats = sums[:, :, : layout.n_points].transpose(0, 2, 1)
     return answer[:, :, 0] if vectors.ndim == 1 else answer
 
@@ -58,7 +57,8 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     """Return ``v'K v`` for some matrices K and each vector v.
 
     Up to :data:`MANY` vectors, the tiles of ``v v'`` are multiplied with those of K.  For more, a
-    matrix is unpacked and multiplied by the BLAS.
+    matrix is unpacked and multiplied by the BLAS.  The last bits of a form differ between one
+    vector, several, and many.
 
     Parameters
     ----------
@@ -82,9 +82,10 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
         return forms
     outer = OuterProducts(layout, vectors)
     if outer.n_columns == 1:
-        sums = np.zeros(len(lines))
+        memory, step = flat(values)
+        starts, sums = lines * step, np.zeros(len(lines))
         for entries in slabs(layout):
-            add_dots_of_one(values, lines, entries.start, outer.over(entries)[0], sums)
+            add_dots_of_one(memory, entries.start, starts, outer.over(entries)[0], sums)
         return sums.reshape(len(lines), *vectors.shape[1:])
     forms = np.zeros((len(lines), outer.n_columns))
     for entries in slabs(layout):
@@ -113,35 +114,42 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
 
 @compiled
 def _add_products(
-    tiles: Floating, memory: Floating, starts: Ints, lines: Ints, vectors: Floats, sums: Floats
+    memory: Floating, places: Ints, starts: Ints, vectors: Floats, sums: Floats
 ) -> None:
     """Add K @ vector to `sums`, (s, R, side, b), for s matrices and R vectors in whole tiles.
 
-    `memory` is that of the tiles, and `starts` (b,) are the places of a tile's rows in it.
+    The tiles of a matrix begin at its place in memory, and the rows of a tile `starts` (b,) entries
+    after its first one.
     """
-    side = vectors.shape[1]
-    for s in range(len(lines)):
+    side, edge = vectors.shape[1], vectors.shape[2]
+    for s in range(len(places)):
         for r in range(len(vectors)):
-            t = 0
+            tile = places[s]
             for row in range(side):
                 for col in range(row, side):
                     right, left = vectors[r, col], vectors[r, row]
                     if row == col:
-                        first = (lines[s] * tiles.shape[1] + t) * len(left) * len(left)
-                        add_stretches(memory, first, starts, right, sums[s, r, row])
+                        add_dots_of_one(memory, tile, starts, right, sums[s, r, row])
                     else:
-                        tile = tiles[lines[s], t]
-                        _add_both(tile, right, left, sums[s, r, row], sums[s, r, col])
-                    t += 1
+                        _add_both(memory, tile, right, left, sums[s, r, row], sums[s, r, col])
+                    tile += edge * edge
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-def _add_both(tile: Floating, right: Floats, left: Floats, above: Floats, below: Floats) -> None:
-    """Add ``tile @ right`` to `above` and ``tile' @ left`` to `below`; each entry is read once."""
-    edge = len(tile)
+def _add_both(
+    memory: Floating, first: int, right: Floats, left: Floats, above: Floats, below: Floats
+) -> None:
+    """Add ``tile @ right`` to `above` and ``tile' @ left`` to `below`; each entry is read once.
+
+    The tile begins at `first`.
+    """
+    edge = len(right)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
-        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
+        at, bt = first + i * edge, first + (i + 1) * edge
+        ct, dt = first + (i + 2) * edge, first + (i + 3) * edge
+        a, b = memory[at : at + edge], memory[bt : bt + edge]
+        c, d = memory[ct : ct + edge], memory[dt : dt + edge]
         f0, f1, f2, f3 = left[i], left[i + 1], left[i + 2], left[i + 3]
         s0 = s1 = s2 = s3 = 0.0
         for j in range(edge):
@@ -156,7 +164,8 @@ def _add_both(tile: Floating, right: Floats, left: Floats, above: Floats, below:
         above[i + 2] += s2
         above[i + 3] += s3
     for i in range(whole, edge):
-        a, f0, s0 = tile[i], left[i], 0.0
+        at, f0, s0 = first + i * edge, left[i], 0.0
+        a = memory[at : at + edge]
         for j in range(edge):
             s0 += a[j] * right[j]
             below[j] += a[j] * f0

@@ -69,13 +69,21 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     """
     scale = _scale(payoff)
     scaled = payoff if scale == 1.0 else payoff / scale
-    found = _from_basis(scaled, active, support) if len(active) else None
+    found = _from_basis(scaled, active, support) if _lies_in(payoff, active, support) else None
     if found is None:  # no basis, or one that does not fit
         best_reply = np.array([scaled[0].argmin()])
         found = _dual_simplex(scaled, np.zeros(1, dtype=np.intp), best_reply)
     if found is None:
         return _solve_by_general_solver(payoff)
     return found if scale == 1.0 else replace(found, bound=scale * found.bound)
+
+
+def _lies_in(payoff: Floats, active: Ints, support: Ints) -> bool:
+    """Return True if a basis is one of rows and columns of this game."""
+    n_rows, n_columns = payoff.shape
+    if not 0 < len(active) == len(support) <= min(n_rows, n_columns):
+        return False
+    return bool(active.max() < n_rows and support.max() < n_columns)
 
 
 def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | None:
@@ -143,11 +151,11 @@ def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution |
     scratch = _Scratch.for_game(payoff)
     for number in range(_PIVOT_LIMIT):
         k = len(active)
-        # right sides of the dual solution w, v, and of its change; the primal solution; both dual
-        columns = np.zeros((5, k + 1))
-        rights, primal, dual = columns[:2], columns[2], columns[3:]
+        # two right sides; p, v and, of the other player, w, v and their change
+        systems = np.zeros((5, k + 1))
+        rights, primal, dual = systems[:2], systems[2], systems[3:]
         rights[0, k] = 1.0
-        if not _solve_basis(payoff, active, support, False, rights[:1], columns[2:3], *scratch):
+        if not _solve_basis(payoff, active, support, False, rights[:1], systems[2:3], *scratch):
             return None
         row, leaving = _infeasible(payoff, active, support, primal)
         if row >= 0:
@@ -237,16 +245,27 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
 
     Each row is divided by its largest absolute entry: these may differ by more than the range of
     digits.  One step of refinement keeps the residual so small that a column like one of the basis
-    never seems to differ from it.  Returns False where the system is singular or a solution NaN.
+    never seems to differ from it.
 
     Parameters
     ----------
+    payoff : (J, M) float64
+        The game.
+    active, support : (k,) intp
+        Rows and columns of the basis.
+    transposed : bool
+        True for the transpose.
     rights : (q, k + 1) float64
         Right sides.
     solutions : (q, k + 1) float64
         Zeros, to which the solutions are added.
     matrices, columns, order
         Those of :class:`_Scratch`.
+
+    Returns
+    -------
+    bool
+        False if the system is singular, or v of the first solution NaN.
     """
     scaled, factors, sizes, rest = matrices[0], matrices[1], columns[0], columns[1]
     k, n = len(active), len(active) + 1

@@ -102,7 +102,8 @@ def _warm_up_answers(dtype: str) -> None:
     """Compile what answers requests to a shard, before the clock of a run goes."""
     few = MemoryBank.from_grams(np.eye(8)[None], dtype)
     first, vectors = np.zeros(1, dtype=np.intp), np.ones((8, 2))
-    answer(few, [Matvec(first, vectors), Quadratic(vectors, first), Radii()])
+    forms = [Quadratic(vectors, first), Quadratic(vectors[:, 0], first)]
+    answer(few, [Matvec(first, vectors), *forms, Radii()])
 
 
 def work_on_shard(

@@ -168,8 +168,8 @@ def solve_specimen(specimen: Specimen, params: dict[str, Any]) -> None:
         steps = _watched(method.solve(problem, settings), kinds)
         solve_alone(bank, Job("warm-up", view, problem, steps))
     for view in views:
-        requests = (_of_one_kernel(kind, view) for kind in kinds)
-        answer_views([(view, request) for request in requests if request is not None])
+        requests = (request for kind in kinds for request in _of_one_kernel(kind, view))
+        answer_views([(view, request) for request in requests])
 
 
 def _watched(steps: Steps, kinds: set[type[Request]]) -> Steps:
@@ -185,14 +185,19 @@ def _watched(steps: Steps, kinds: set[type[Request]]) -> Steps:
         reply = yield request
 
 
-def _of_one_kernel(kind: type[Request], view: BankView) -> Request | None:
-    """Return a request of a kind that needs one kernel, None if the kind needs all."""
-    first, vector = np.zeros(1, dtype=np.intp), np.ones(view.n_points)
+def _of_one_kernel(kind: type[Request], view: BankView) -> list[Request]:
+    """Return requests of a kind that need one kernel, none if the kind needs all.
+
+    Forms of one vector and of several are computed by different functions.
+    """
+    first, vectors = np.zeros(1, dtype=np.intp), np.ones((view.n_points, 2))
     if kind is Combine:
-        return Combine(np.ones(1), first)
+        return [Combine(np.ones(1), first)]
     if kind is Matvec:
-        return Matvec(first, vector)
-    return Quadratic(vector, first) if kind is Quadratic else None
+        return [Matvec(first, vectors[:, 0])]
+    if kind is Quadratic:
+        return [Quadratic(vectors[:, 0], first), Quadratic(vectors, first)]
+    return []
 
 
 def _points() -> Floats:

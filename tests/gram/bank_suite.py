@@ -1,7 +1,7 @@
 """Requirements of every bank, against plain numpy on the unpacked matrices.
 
 Through the banks they test the modules of a pass: requests, layout, passes, operands, diagonals,
-few_kernels and tile_products.
+few_kernels, tile_products and dots.
 """
 
 from __future__ import annotations
@@ -46,6 +46,15 @@ class BankSuite:
     @pytest.fixture
     def rng(self) -> np.random.Generator:
         return np.random.default_rng(1)
+
+    @pytest.mark.parametrize("shape", [(), (1,), (3,)], ids=str)
+    def test_forms_of_named_kernels(
+        self, bank: Bank, grams: np.ndarray, rng: np.random.Generator, shape: tuple[int, ...]
+    ) -> None:
+        vectors, last = rng.standard_normal((bank.n_points, *shape)), bank.n_kernels - 1
+        kernels = np.array([last, 0, min(1, last), 0])
+        [found] = answer(bank, [Quadratic(vectors, kernels)])
+        close(found, np.einsum("i...,sij,j...->s...", vectors, grams[kernels], vectors))
 
     def test_describes_itself(self, bank: Bank, grams: np.ndarray) -> None:
         assert (bank.n_kernels, bank.n_points) == grams.shape[:2]

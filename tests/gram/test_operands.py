@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.operands import Columns
+from mkldist.gram.operands import Columns, OuterProducts
 from mkldist.gram.requests import Inner, Quadratic
 from tests.gram.bank_suite import random_grams
 
@@ -33,6 +33,7 @@ def test_products_of_entries_and_columns_are_what_was_asked_for(tile, tiles_at_o
         some = slice(start, min(start + step, layout.n_entries))
         part = columns.over(some)
         assert part.shape == (10, some.stop - some.start)
+        assert_array_equal(OuterProducts(layout, VECTORS).over(some), part[:7])
         found += entries[:, some] @ part.T
     forms = np.einsum("ir,mij,jr->mr", VECTORS, grams, VECTORS)
     inner = np.einsum("mij,rij->mr", grams, MATRICES)

@@ -14,6 +14,7 @@ from mkldist.gram.tile_products import MANY, add_rows, multiply, quadratic_forms
 from tests.gram.bank_suite import random_grams
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]
+SLABS = TileLayout(190, 24)  # two slabs of entries
 LINES = np.array([4, 0, 2, 4, 3])
 SHAPES = [(), (1,), (3,), (4,), (5,), (9,), (MANY,), (MANY + 1,)]
 
@@ -28,7 +29,7 @@ def packed(layout: TileLayout, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     return grams, layout.pack(grams.astype(dtype))
 
 
-@every_layout
+@pytest.mark.parametrize("layout", [*LAYOUTS, SLABS], ids=str)
 @every_case
 @every_dtype
 def test_products_with_vectors(layout, shape, dtype):
@@ -67,6 +68,17 @@ def test_products_of_a_matrix_do_not_depend_on_those_beside_it(shape):
         np.testing.assert_array_equal(quadratic_forms(layout, values, alone, vectors)[0], forms[s])
 
 
+@pytest.mark.parametrize("part", [np.s_[::2, :], np.s_[:, :-9], np.s_[::-1, :]])
+def test_rows_that_lie_apart_are_read_where_they_are(part):
+    layout = TileLayout(12, 3)
+    values = np.random.default_rng(0).normal(size=(6, layout.n_entries + 9))
+    some = values[part][:, : layout.n_entries]
+    lines, vector = np.arange(len(some))[::-1].copy(), np.ones(12)
+    for function in (multiply, quadratic_forms):
+        expected = function(layout, some.copy(), lines, vector)
+        np.testing.assert_array_equal(function(layout, some, lines, vector), expected)
+
+
 def test_one_function_reads_banks_in_memory_and_mapped_ones():
     layout = LAYOUTS[1]
     _, values = packed(layout, np.float64)
@@ -77,6 +89,7 @@ def test_one_function_reads_banks_in_memory_and_mapped_ones():
         values.flags.writeable = writeable
         multiply(layout, values, LINES, vector)
         quadratic_forms(layout, values, LINES, vector)
+        quadratic_forms(layout, values, LINES, np.stack([vector, vector], axis=1))
         add_rows(values, LINES, weights, total)
         layout.unpack(values[0])
         layout.submatrix(values[0], LINES)

@@ -25,22 +25,35 @@ def vectors(K: np.ndarray) -> dict[str, np.ndarray]:
         "near the null space": np.linalg.eigh(K)[1][:, 0],
         "of both signs": 1e3 * rng.choice([-1.0, 1.0], n),
         "positive": rng.random(n),
+        "equal": np.full(n, 0.1),
         "zero": np.zeros(n),
     }
 
 
 @pytest.mark.parametrize("n", [2, 12, 60, 150])
-@pytest.mark.parametrize("width", [0.3, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("width", [0.3, 1.0, 3.0, 30.0, 1e3])
 def test_forms_of_gaussian_kernels_differ_from_exact_ones_by_less(n, width):
     x = np.random.default_rng(n).normal(size=(n, 3))
     K = np.exp(-((x[:, None] - x) ** 2).sum(2) / (2 * width**2))
     bank = MemoryBank.from_grams(K[None])
     for name, v in vectors(K).items():
         exact, most = exact_form(K, v), None
-        for form in (float(v @ (K @ v)), float(answer(bank, [Quadratic(v)])[0][0])):
+        of_pass, of_one = answer(bank, [Quadratic(v), Quadratic(v, np.zeros(1, dtype=np.intp))])
+        for form in (float(v @ (K @ v)), float(of_pass[0]), float(of_one[0])):
             most = form_rounding(form, float(np.diagonal(K) @ v**2), n)
             assert abs(Fraction(form) - exact) <= Fraction(most), name
     assert most == 0.0  # of the zero vector
+
+
+@pytest.mark.parametrize("n", [300, 1000, 2000])
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.0 / 3.0])
+def test_forms_of_equal_terms_differ_from_exact_ones_by_less(n, value):
+    bank, v = MemoryBank.from_grams(np.ones((1, n, n))), np.full(n, value)
+    first, exact = np.zeros(1, dtype=np.intp), (n * Fraction(value)) ** 2
+    for found in answer(bank, [Quadratic(v), Quadratic(v, first), Quadratic(v[:, None], first)]):
+        form = float(found.item())
+        most = form_rounding(form, float(v @ v), n)
+        assert abs(Fraction(form) - exact) <= Fraction(most)
 
 
 def test_forms_of_several_kernels_have_their_own_rounding():

@@ -91,6 +91,16 @@ def test_further_columns_start_from_the_basis(monkeypatch, seed):
     assert game.bound == (game.rows @ payoff).min()
 
 
+def test_a_basis_of_a_larger_game_does_not_fit():
+    payoff = np.random.default_rng(3).normal(size=(9, 9))
+    basis = solve_game(payoff, NONE, NONE)
+    small = payoff[:2, :2].copy()
+    assert len(basis.active) > 2
+    assert (
+        solve_game(small, basis.active, basis.support).bound == solve_game(small, NONE, NONE).bound
+    )
+
+
 def test_a_game_that_pivots_do_not_solve_leaves_a_basis_for_the_next(monkeypatch):
     payoff = np.random.default_rng(0).normal(size=(40, 30))
     with monkeypatch.context() as patched:
