@@ -47,11 +47,15 @@ class BankSuite:
     def rng(self) -> np.random.Generator:
         return np.random.default_rng(1)
 
-    @pytest.mark.parametrize("shape", [(), (1,), (3,)], ids=str)
+    @pytest.mark.parametrize("vectors_shape", [(), (1,), (3,)], ids=str)
     def test_forms_of_named_kernels(
-        self, bank: Bank, grams: np.ndarray, rng: np.random.Generator, shape: tuple[int, ...]
+        self,
+        bank: Bank,
+        grams: np.ndarray,
+        rng: np.random.Generator,
+        vectors_shape: tuple[int, ...],
     ) -> None:
-        vectors, last = rng.standard_normal((bank.n_points, *shape)), bank.n_kernels - 1
+        vectors, last = rng.standard_normal((bank.n_points, *vectors_shape)), bank.n_kernels - 1
         kernels = np.array([last, 0, min(1, last), 0])
         [found] = answer(bank, [Quadratic(vectors, kernels)])
         close(found, np.einsum("i...,sij,j...->s...", vectors, grams[kernels], vectors))
