@@ -99,11 +99,11 @@ def _add(
 ) -> None:
     """Add the products with rows that begin every `step` entries of memory.
 
-    The products of `n_at_once` entries of all lines follow those of as many entries before.
+    The loops go through `n_at_once` entries of all lines before they turn to the next entries.
     Four lines are multiplied with two columns at a time: eight sums stay in registers, and memory
     limits the speed.  The last line fills up the last four, and the last column the last two, so
-    that all products are computed in one way: over :data:`ENTRIES` at a time, one after the other,
-    whether the next ones follow at once or after those of other lines.
+    that all products are computed in one way.  A sum takes :data:`ENTRIES` entries at a time, in
+    their order, so that its bits do not depend on `n_at_once` either.
     """
     n_columns, n_entries = columns.shape
     last, right = len(lines) - 1, n_columns - 1

@@ -5,9 +5,9 @@ cancel, as they do for v near the null space of K, the error does not shrink wit
 up like a random walk: 1 to 10 times ``eps ||a||²`` were measured for n from 12 to 1000, less than
 half of the bound here, which has the factor ``sqrt(n)``.  Where the terms do not cancel, the error
 is some units in the last place of the sum.  Up to 7.7 were measured for n up to 300.  But a pass
-adds up the entries of half the matrix, 512 at a time, and where these sums are all alike, all are
-rounded the same way: 106 units were measured for n = 1000, 1049 for n = 3000.  Each such addition
-may err by half a unit.
+sums up 512 entries at a time, of half the matrix, and adds these sums to the form.  Where they are
+all alike, the additions are all rounded the same way: 106 units were measured for n = 1000, 1049
+for n = 3000.  Each addition may err by half a unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mkldist.arrays import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 LAST_PLACES = 10.0  # errors of the sum itself, in units of its last place
-ADDED_AT_ONCE = 512  # entries of half the matrix; their sum is one of those that err by half a unit
+ADDED_AT_ONCE = 512  # entries whose sum is added to a form at once; a smaller number is safe too
 
 Number = TypeVar("Number", float, Floats)
 

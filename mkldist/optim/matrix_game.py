@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -148,10 +147,11 @@ def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution |
     enters or a column of negative p_m leaves.  The ratio test keeps the dual feasible, and v grows
     with every pivot.
     """
-    scratch = _Scratch.for_game(payoff)
+    n = min(payoff.shape) + 1  # equations of the largest basis
+    scratch = np.empty((2, n, n)), np.empty((2, n)), np.empty(n, np.intp)
     for number in range(_PIVOT_LIMIT):
         k = len(active)
-        # two right sides; p, v and, of the other player, w, v and their change
+        # Rows: two right sides; p and v; w and v; the change of w and v.
         systems = np.zeros((5, k + 1))
         rights, primal, dual = systems[:2], systems[2], systems[3:]
         rights[0, k] = 1.0
@@ -205,30 +205,6 @@ def _without(indices: Ints, position: int) -> Ints:
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-class _Scratch(NamedTuple):
-    """Memory in which the systems of bases are solved.
-
-    Parameters
-    ----------
-    matrices : (2, K, K) float64
-        For systems of up to K equations.
-    columns : (2, K) float64
-        For right sides.
-    order : (K,) intp
-        For exchanges of rows.
-    """
-
-    matrices: Floats
-    columns: Floats
-    order: Ints
-
-    @classmethod
-    def for_game(cls, payoff: Floats) -> _Scratch:
-        """Return memory for all bases of a game (J, M)."""
-        size = min(payoff.shape) + 1
-        return cls(np.empty((2, size, size)), np.empty((2, size)), np.empty(size, np.intp))
-
-
 @compiled
 def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
     payoff: Floats,
@@ -260,7 +236,7 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
     solutions : (q, k + 1) float64
         Zeros, to which the solutions are added.
     matrices, columns, order
-        Those of :class:`_Scratch`.
+        Scratch for at least k + 1 equations: (2, n, n), (2, n) float64 and (n,) intp.
 
     Returns
     -------

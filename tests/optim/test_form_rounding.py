@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from mkldist.gram.bank import MemoryBank
+from mkldist.gram.dots import ENTRIES
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Quadratic
-from mkldist.optim.form_rounding import form_rounding
+from mkldist.optim.form_rounding import ADDED_AT_ONCE, form_rounding
 
 
 def exact_form(K: np.ndarray, v: np.ndarray) -> Fraction:
@@ -54,6 +55,10 @@ def test_forms_of_equal_terms_differ_from_exact_ones_by_less(n, value):
         form = float(found.item())
         most = form_rounding(form, float(v @ v), n)
         assert abs(Fraction(form) - exact) <= Fraction(most)
+
+
+def test_the_bound_counts_all_additions_of_a_pass():
+    assert ADDED_AT_ONCE <= ENTRIES
 
 
 def test_forms_of_several_kernels_have_their_own_rounding():
