@@ -54,7 +54,8 @@ class KeptProducts:
     def product(self, kernels: Ints, weights: Floats, vector: Floats) -> Floats:
         """Return ``sum_m w_m K_m v``, (n,).
 
-        A vector of few entries is taken for a step from the last vector.
+        A vector of few entries is taken for a step from the last vector.  The caller may change the
+        vector afterwards.
 
         Parameters
         ----------
@@ -94,7 +95,7 @@ class KeptProducts:
         """Add a step to those since the last whole vector."""
         steps = self._steps
         if steps is None or not np.array_equal(steps.kernels, kernels):
-            self._steps = _Steps(kernels, vector, np.abs(vector), found)
+            self._steps = _Steps(kernels, vector.copy(), np.abs(vector), found)
             return
         self._steps = _Steps(
             kernels,

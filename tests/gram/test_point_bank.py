@@ -78,6 +78,32 @@ def test_steps_are_not_computed_again_in_their_sum():
     assert values(of) == before + 3 * N * 26
 
 
+def test_vectors_may_change_after_their_products():
+    K, total = operator(bank()), np.tensordot(WEIGHTS, GRAMS, axes=1)
+    first, step = Y + 2.0, np.zeros(N)
+    K @ first
+    step[:5] = 1.0
+    K @ step
+    step[5:9] = 2.0
+    assert_allclose(K @ (first + step), total @ (first + step), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_products_are_those_of_matrices_in_any_order(seed):
+    rng, of = np.random.default_rng(seed), bank()
+    vectors = [np.zeros(N) for _ in range(3)]
+    for _ in range(40):
+        vector = vectors[rng.integers(3)]
+        changed = rng.permutation(N)[: rng.choice([1, 4, 20, N])]
+        vector[changed] = rng.normal(size=len(changed)) * rng.integers(2)
+        if rng.integers(2):
+            vector[:] = vectors[rng.integers(3)] + vector
+        weights = rng.random(6) * rng.integers(2, size=6)
+        total = np.tensordot(weights, GRAMS, axes=1)
+        tolerance = 1e-12 * (1.0 + np.abs(vector).max())
+        assert_allclose(operator(of, weights) @ vector, total @ vector, atol=tolerance)
+
+
 def test_forms_of_a_known_product_cost_nothing():
     of, vector = bank(), RNG.normal(size=N)
     operator(of) @ vector
