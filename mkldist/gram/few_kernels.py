@@ -76,13 +76,8 @@ def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
 
     Kernels are added one after the other, so that a sum does not depend on the other sums.
     """
-    active = np.unique(np.concatenate([wanted.kernels for wanted in sums]))
-    weights, packed = (
-        np.zeros((len(sums), len(active))),
-        np.zeros((len(sums), source.layout.n_entries)),
-    )
-    for row, wanted in zip(weights, sums, strict=True):
-        row[np.searchsorted(active, wanted.kernels)] = wanted.weights
+    active, weights = _weights_by_kernel(sums)
+    packed = np.zeros((len(sums), source.layout.n_entries))
     for rows in source.rows(active):
         for total, row in zip(packed, weights[:, rows.positions], strict=True):
             used = np.flatnonzero(row)
@@ -90,6 +85,18 @@ def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
     for wanted, entries in zip(sums, packed, strict=True):
         source.layout.unpack(entries, out=wanted.target)
     source.counter.combines += len(sums)
+
+
+def _weights_by_kernel(sums: Sequence[WeightedSum]) -> tuple[Ints, Floats]:
+    """Return the kernels of some sums, (s,) and ascending, and their weights in each, (R, s)."""
+    if len(sums) == 1:
+        order = np.argsort(sums[0].kernels)
+        return sums[0].kernels[order], sums[0].weights[None, order]
+    kernels = np.unique(np.concatenate([wanted.kernels for wanted in sums]))
+    weights = np.zeros((len(sums), len(kernels)))
+    for row, wanted in zip(weights, sums, strict=True):
+        row[np.searchsorted(kernels, wanted.kernels)] = wanted.weights
+    return kernels, weights
 
 
 def products(source: KernelRows, request: Matvec | Quadratic) -> Floats:

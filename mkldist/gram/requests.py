@@ -24,8 +24,8 @@ class Combine:
         One weight vector, answered by one (n, n) float64 matrix, or R vectors, answered by
         (R, n, n).  The answer belongs to the solver, which may overwrite it.
     kernels : (S,) intp, optional
-        Indices, in any order, of the kernels that have these weights, which are (S,) or (R, S)
-        then.  They are read one by one, however many they are.  All kernels by default.
+        Indices, in any order and each once, of the kernels that have these weights, which are (S,)
+        or (R, S) then.  They are read one by one, however many they are.  All kernels by default.
     memory : (n, n) float64, optional
         Array to which a single matrix may be written: a former answer, whose pages the system
         need not provide again.

@@ -59,9 +59,9 @@ class ViewKernels:
         for whole in self._bank.rows(np.array(kernels)):
             for position, line in zip(whole.positions, whole.lines, strict=True):
                 matrix = self._bank.layout.submatrix(whole.values[line], self._index)
-                rows[position][:] = self.layout.pack(
-                    centred_matrices(matrix) if self._centred else matrix
-                )
+                if self._centred:
+                    matrix = centred_matrices(matrix)
+                self.layout.pack(matrix, out=rows[position])
 
 
 def centred_matrices(matrices: Floats) -> Floats:

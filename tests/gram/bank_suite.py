@@ -60,6 +60,16 @@ class BankSuite:
         [found] = answer(bank, [Quadratic(vectors, kernels)])
         close(found, np.einsum("i...,sij,j...->s...", vectors, grams[kernels], vectors))
 
+    def test_a_sum_of_named_kernels_is_the_same_beside_others(
+        self, bank: Bank, rng: np.random.Generator
+    ) -> None:
+        few = rng.permutation(bank.n_kernels)[:4]
+        weights = rng.random((2, len(few)))
+        [both] = answer(bank, [Combine(weights, few)])
+        for row, matrix in zip(weights, both, strict=True):
+            [alone] = answer(bank, [Combine(row, few)])
+            assert_array_equal(alone, matrix)
+
     def test_describes_itself(self, bank: Bank, grams: np.ndarray) -> None:
         assert (bank.n_kernels, bank.n_points) == grams.shape[:2]
         assert bank.n_bytes == len(grams) * bank.layout.n_entries * bank.dtype.itemsize

@@ -88,8 +88,8 @@ def test_vectors_may_change_after_their_products():
     assert_allclose(K @ (first + step), total @ (first + step), atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_products_are_those_of_matrices_in_any_order(seed):
+@pytest.mark.parametrize("seed", range(10))
+def test_products_are_those_of_matrices_though_vectors_change_in_place(seed):
     rng, of = np.random.default_rng(seed), bank()
     vectors = [np.zeros(N) for _ in range(3)]
     for _ in range(40):
