@@ -3,6 +3,10 @@
 Numba takes longer to import than everything else that a command needs.  It is imported when the
 first compiled function is called, so that commands that solve nothing do without it.
 
+Compiling takes a second, and a small system is solved in much less by Python.  Functions of such
+systems say `python_first`: without machine code on disk, they are called in Python until that has
+taken a tenth of a second.
+
 Compiled functions are written in loops over scalars, and write to arrays that they are given.  Each
 array expression, sort, matrix product, allocation or message inside one costs 0.1 to 4 seconds of
 compiling, a loop about a tenth of a second; numpy does the rest before or after the call.
@@ -13,10 +17,13 @@ from __future__ import annotations
 import functools
 import gc
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast, overload
+
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FIRST_CALL: ContextVar[Callable[[CompiledFunction, tuple[Any, ...]], Callable[..., Any]] | None] = (
@@ -24,6 +31,8 @@ FIRST_CALL: ContextVar[Callable[[CompiledFunction, tuple[Any, ...]], Callable[..
 )
 """Chooses what this thread calls for a function that this process has not called before."""
 _MAKING = threading.RLock()
+FEW_ENTRIES = 1000  # a call whose arrays have more entries together is compiled at once
+SECONDS_IN_PYTHON = 0.1  # after so many in calls in Python, a function is compiled
 
 
 @overload
@@ -31,11 +40,16 @@ def compiled(function: Function) -> Function: ...
 
 
 @overload
-def compiled(*, fastmath: bool | set[str]) -> Callable[[Function], Function]: ...
+def compiled(
+    *, fastmath: bool | set[str] = ..., python_first: bool = ...
+) -> Callable[[Function], Function]: ...
 
 
 def compiled(
-    function: Function | None = None, *, fastmath: bool | set[str] = False
+    function: Function | None = None,
+    *,
+    fastmath: bool | set[str] = False,
+    python_first: bool = False,
 ) -> Function | Callable[[Function], Function]:
     """Compile a function on its first call; keep its machine code on disk, and release the GIL.
 
@@ -45,10 +59,14 @@ def compiled(
         The function; omitted where the decorator has arguments.
     fastmath : bool or set of str
         Changes of rounding that the compiler may make, by LLVM's names; True for all.
+    python_first : bool
+        True for a function of small systems, whose calls on few entries Python does at first, with
+        results that are equal to the bit.  It multiplies rather than takes powers, which numba and
+        Python round each in its own way, and calls no function with changes of rounding.
     """
     if function is None:
-        return functools.partial(compiled, fastmath=fastmath)
-    return cast("Function", CompiledFunction(function, fastmath))
+        return functools.partial(compiled, fastmath=fastmath, python_first=python_first)
+    return cast("Function", CompiledFunction(function, fastmath, python_first))
 
 
 class CompiledFunction:
@@ -62,12 +80,17 @@ class CompiledFunction:
         The function in Python.
     fastmath : bool or set of str
         As for :func:`compiled`.
+    python_first : bool
+        As for :func:`compiled`.
     """
 
-    def __init__(self, function: Callable[..., Any], fastmath: bool | set[str]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fastmath: bool | set[str], python_first: bool = False
+    ) -> None:
         functools.update_wrapper(self, function)
         self.in_python = function
-        self._fastmath = fastmath
+        self._fastmath, self._python_first = fastmath, python_first
+        self._python_seconds: float | None = None  # left of those in Python
         self._dispatcher: Any = None
         self._form: Callable[..., Any] | None = None  # what is called, once there is machine code
 
@@ -80,8 +103,38 @@ class CompiledFunction:
         choose = FIRST_CALL.get()
         if choose is not None:
             return choose(self, arguments)
-        self.compile_for(types_of(arguments))
+        preparation.begin()  # to look for machine code imports the compiler
+        try:
+            few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
+            if few and self._may_wait():
+                return self._called_in_python
+            self.compile_for(types_of(arguments))
+        finally:
+            preparation.end()
         return self
+
+    def _may_wait(self) -> bool:
+        """Return True if Python may still call the function: it has no machine code, and time."""
+        if self._python_seconds is None:
+            waits = self._python_first and not has_code_on_disk(self)
+            self._python_seconds = SECONDS_IN_PYTHON if waits else 0.0
+        return self._python_seconds > 0.0
+
+    def _called_in_python(self, *arguments: Any) -> Any:
+        """Call the function in Python, without warnings of floats, and charge its seconds.
+
+        Scalars of numpy, which it may return, become those of Python, which machine code returns.
+        """
+        begun = time.perf_counter()
+        preparation.begin()
+        try:
+            with np.errstate(all="ignore"):
+                found = self.in_python(*arguments)
+        finally:
+            preparation.end()
+            left = self._python_seconds or 0.0
+            self._python_seconds = left - (time.perf_counter() - begun)
+        return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
 
     def compile_for(self, types: tuple[Any, ...]) -> None:
         """Compile the function for numba's types of its arguments, or load it from disk.
@@ -120,6 +173,35 @@ class CompiledFunction:
         if name.startswith("__"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+class _Preparation(threading.local):
+    """Seconds for which a thread has compiled functions, or called them in Python before that.
+
+    One may happen inside the other; such seconds count once.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._since = 0.0, 0, 0.0
+
+    def begin(self) -> None:
+        """Note that something begins."""
+        self._since = self._since if self._depth else time.perf_counter()
+        self._depth += 1
+
+    def end(self) -> None:
+        """Note that something ends, which may have begun before anybody noted it."""
+        if self._depth:
+            self._depth -= 1
+            self.seconds += 0.0 if self._depth else time.perf_counter() - self._since
+
+
+preparation = _Preparation()
+
+
+def _plain(value: Any) -> Any:
+    """Return a scalar of numpy as one of Python, and all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

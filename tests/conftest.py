@@ -37,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(autouse=True)
+def _machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have tests call machine code, whether it was on disk before or not."""
+    monkeypatch.setattr("mkldist.compiled.SECONDS_IN_PYTHON", 0.0)
+
+
 @pytest.fixture(scope="session")
 def data_dir(request: pytest.FixtureRequest) -> Path | None:
     given = request.config.getoption("--data-dir")

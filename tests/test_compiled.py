@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mkldist
+import mkldist.compiled
 from mkldist.compiled import compiled, has_code_on_disk
 
 ARRAYS = ("empty", "zeros", "ones", "full", "array", "arange", "copy", "empty_like", "zeros_like")
@@ -29,18 +30,28 @@ def twice(x):
 @compiled
 def four_times(x):
     return twice(twice(x))
+
+@compiled(python_first=True)
+def halved(x):
+    return 0.5 * x
+
+@compiled(python_first=True)
+def summed(values):
+    return values[0] + values[0], values[0] > 0.0
 """
 SIGNATURES = """
 import sys
 import warnings
 import numpy as np
 import mkldist
+import mkldist.compiled
 from mkldist.compiled import CompiledFunction
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import FeatureSource
 from tests.kernels.by_scikit_learn import bank
 
 warnings.simplefilter("ignore")  # runs stop early
+mkldist.compiled.SECONDS_IN_PYTHON = 0.0
 draw = np.random.default_rng(0)
 x = draw.normal(size=(40, 7))
 y = np.where(x[:, 0] + x[:, 1] ** 2 > 0.5, 1.0, -1.0)
@@ -104,8 +115,9 @@ def wait_for(flags: np.ndarray, watched: int, counted: int, most: int) -> bool:
 
 
 def test_sums_are_rounded_as_in_python():
-    values = np.random.default_rng(0).lognormal(0.0, 20.0, 500)
-    assert compiled(compensated)(values) == compensated(values)
+    values, total = np.random.default_rng(0).lognormal(0.0, 20.0, 500), compiled(compensated)
+    assert total(values) == compensated(values)
+    assert total.signatures
 
 
 def test_reordered_sums_are_still_sums():
@@ -124,7 +136,8 @@ def file(tmp_path, monkeypatch):
 
 def test_numba_is_imported_by_the_first_call(file):
     script = """
-import sys, doubling
+import sys, doubling, mkldist.compiled
+mkldist.compiled.SECONDS_IN_PYTHON = 0.0
 assert doubling.twice.__name__ == "twice" and not hasattr(doubling.twice, "__set_name__")
 assert "numba" not in sys.modules
 assert doubling.four_times(21) == 84
@@ -167,6 +180,75 @@ def test_machine_code_is_kept_on_disk(file, tmp_path):
         assert module.twice(21) == 42
         assert sum(module.twice.stats.cache_hits.values()) == hits
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
+
+
+def test_a_small_system_is_solved_in_python_for_a_while(file, monkeypatch):
+    monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
+    module = loaded(file)
+    assert module.halved(42.0) == 21.0
+    assert not module.halved.signatures
+    assert module.twice(21) == 42
+    assert len(module.twice.signatures) == 1  # as it does not say python_first
+    monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 1e-9)
+    module = loaded(file)
+    assert module.halved(42.0) == 21.0
+    assert not module.halved.signatures
+    assert module.halved(44.0) == 22.0
+    assert len(module.halved.signatures) == 1
+
+
+def test_a_large_system_or_one_with_machine_code_is_not_solved_in_python(file, monkeypatch):
+    monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
+    module = loaded(file)
+    assert len(module.halved(np.ones(mkldist.compiled.FEW_ENTRIES + 1))) > 1000
+    assert len(module.halved.signatures) == 1
+    module = loaded(file)
+    assert module.halved(np.ones(3)).sum() == 1.5
+    assert len(module.halved.signatures) == 1
+
+
+def test_python_returns_what_machine_code_does_and_warns_of_no_overflow(file, monkeypatch):
+    monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
+    module, large = loaded(file), np.array([np.finfo(float).max])
+    found = module.summed(large)
+    assert not module.summed.signatures
+    assert found == (np.inf, True)
+    assert [type(one) for one in found] == [float, bool]
+
+
+@pytest.mark.slow
+def test_solutions_in_python_and_compiled_are_equal_to_the_bit(tmp_path, monkeypatch):
+    script = """
+import sys
+import numpy as np
+import mkldist, mkldist.compiled
+mkldist.compiled.SECONDS_IN_PYTHON = float(sys.argv[1])
+mkldist.compiled.FEW_ENTRIES = 3000
+draw = np.random.default_rng(0)
+x = draw.normal(size=(16, 6))
+y = np.where(x[:, 0] + x[:, 1] ** 2 > 0.5, 1.0, -1.0)
+grams = np.array([np.outer(column, column) + 0.1 * np.eye(len(x)) for column in x.T])
+for method, more in (
+    ("level", {}), ("silp", {}), ("simplemkl", {}), ("hessianmkl", {}), ("skm", {}),
+    ("smo_mkl", {}), ("primalmkl", {}), ("spicymkl", {}), ("spicymkl", {"loss": "hinge"}),
+):
+    found = mkldist.solve(method, grams, y, max_iter=30, **more)
+    print(method, repr(found.objective), found.kernel_weights.tobytes().hex())
+print([f"{name}.{key}" for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
+       for key, value in vars(module).items()
+       if isinstance(value, mkldist.compiled.CompiledFunction) and value.signatures])
+"""
+    found = []
+    for seconds in ("0", "1e9"):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / seconds))
+        done = subprocess.run(
+            [sys.executable, "-W", "error::RuntimeWarning", "-c", script, seconds],
+            check=True, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        found.append(done.stdout.splitlines())
+    (*compiled_ones, used), (*in_python_ones, left) = found
+    assert compiled_ones == in_python_ones
+    assert len(ast.literal_eval(used)) - len(ast.literal_eval(left)) >= 6
 
 
 def test_other_threads_run_meanwhile():
@@ -243,6 +325,23 @@ def test_compiled_functions_allocate_no_arrays():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     assert not {where for where, name in called if name in (*ARRAYS, *DEAR)}
+
+
+def test_functions_that_python_may_call_first_round_as_machine_code_does():
+    """Numba multiplies for a whole power where Python calls pow; numpy has an exp of its own."""
+    found = {
+        f"{module}.{function.name}: {ast.unparse(node)}"
+        for module, function in compiled_functions()
+        if any("python_first" in ast.unparse(one) for one in function.decorator_list)
+        for node in ast.walk(function)
+        if ast.unparse(node) in ("np.exp", "np.log", "np.power")
+        or (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Pow)
+            and isinstance(node.right, ast.Constant)
+        )
+    }
+    assert not found
 
 
 def test_compiled_functions_hold_no_messages_and_no_products_of_matrices():

@@ -45,7 +45,7 @@ def hinge_terms(
     return HingeTerms(*_sums(beta, f, y, weights, bias, reach, np.empty(len(f))))
 
 
-@compiled
+@compiled(python_first=True)
 def _sums(
     beta: Floats,
     f: Floats,
@@ -63,12 +63,13 @@ def _sums(
         total += abs(beta[i])
         loss += weights[i] * max(slack[i], 0.0)
         largest = max(largest, weights[i])
-        energy += (reach[i] * beta[i]) ** 2
+        size = reach[i] * beta[i]
+        energy += size * size
         rest += beta[i]
     return norm, total, loss, largest * slack_rounding(slack, reach, beta), energy, rest
 
 
-@compiled
+@compiled(python_first=True)
 def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     """Return how much rounding may have taken off the sum of the positive parts of slacks.
 
@@ -86,7 +87,8 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     """
     squares = total = 0.0
     for i in range(len(slack)):
-        squares += (reach[i] * beta[i]) ** 2
+        term = reach[i] * beta[i]
+        squares += term * term
     size = math.sqrt(squares)
     for i in range(len(slack)):
         unsure = EPS * (reach[i] * size + 1.0)

@@ -91,7 +91,7 @@ def _dual(
     return gradient, point
 
 
-@compiled
+@compiled(python_first=True)
 def _write_dual(
     payoff: Floats,
     centre: Floats,
@@ -151,7 +151,7 @@ def _nonnegative_minimiser(hessian: Floats, linear: Floats, start: Floats) -> Fl
     return u
 
 
-@compiled
+@compiled(python_first=True)
 def _minimise(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
     hessian: Floats,
     linear: Floats,

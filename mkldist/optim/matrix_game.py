@@ -205,7 +205,7 @@ def _without(indices: Ints, position: int) -> Ints:
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-@compiled
+@compiled(python_first=True)
 def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
     payoff: Floats,
     active: Ints,
@@ -294,7 +294,7 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
     return not math.isnan(solutions[0, k])
 
 
-@compiled
+@compiled(python_first=True)
 def _infeasible(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> tuple[int, int]:
     """Return the row that most exceeds v, and -1; or -1, and the position of a negative weight.
 
@@ -331,7 +331,7 @@ def _infeasible(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> 
     return -1, leaving if least < -_WEIGHT_TOLERANCE * strongest else -1
 
 
-@compiled
+@compiled(python_first=True)
 def _blocking(
     payoff: Floats, active: Ints, support: Ints, dual: Floats, row: int
 ) -> tuple[bool, int, int]:

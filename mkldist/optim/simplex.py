@@ -29,7 +29,7 @@ def project_onto_simplex(z: Floats) -> Floats:
     return p
 
 
-@compiled
+@compiled(python_first=True)
 def write_projection(z: Floats, p: Floats) -> None:
     """Write the projection of z onto the simplex to p, both (M,) float64."""
     size, total = len(z), 0.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from typing import Any
+
+from mkldist.compiled import preparation
 
 
 class Clock:
@@ -14,7 +15,7 @@ class Clock:
     The driver resumes the clock when it runs the solver, pauses it while the solver waits, and
     charges it with the solver's share of each pass.  A time limit and a reported time therefore
     mean the same for a solver that runs alone and for one that runs beside a hundred others.  The
-    clock stands still while its thread compiles functions.
+    clock stands still while its thread compiles functions, or calls them in Python before that.
 
     Attributes
     ----------
@@ -53,32 +54,28 @@ class Clock:
 
 
 def working_time() -> float:
-    """Return a time in seconds that stands still while this thread compiles functions.
+    """Return a time in seconds that stands still while this thread prepares functions.
 
+    A thread prepares a function when it compiles it, and when it calls it in Python before that.
     Only differences of two times of one thread mean anything.
     """
     if not _watched:
         _watch_compiler()
-    return time.perf_counter() - _compiling.seconds
+    return time.perf_counter() - preparation.seconds
 
 
-class _Compiling(threading.local):
-    """Seconds for which a thread has compiled; it hears of the start and end of each function."""
-
-    def __init__(self) -> None:
-        self.seconds, self._depth, self._since = 0.0, 0, 0.0
+class _CompilerListener:
+    """Hears of the start and end of each compilation, which may hold others."""
 
     def notify(self, event: Any) -> None:
-        """Note the start or end of one compilation, which may hold others."""
+        """Note the start or end of one compilation of this thread."""
         if event.is_start:
-            self._since = self._since if self._depth else time.perf_counter()
-            self._depth += 1
-        elif self._depth:
-            self._depth -= 1
-            self.seconds += 0.0 if self._depth else time.perf_counter() - self._since
+            preparation.begin()
+        else:
+            preparation.end()
 
 
-_compiling = _Compiling()
+_compiler_listener = _CompilerListener()
 _watched: list[bool] = []
 
 
@@ -88,5 +85,5 @@ def _watch_compiler() -> None:
         from numba.core import event
 
         _watched.append(True)
-        event.Listener.register(_Compiling)  # without numba as a base, which would import it
-        event.register("numba:compile", _compiling)
+        event.Listener.register(_CompilerListener)  # without numba as a base, which would import it
+        event.register("numba:compile", _compiler_listener)

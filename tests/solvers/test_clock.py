@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numba
 import pytest
 
+from mkldist import compiled as compiled_module
+from mkldist.compiled import preparation
 from mkldist.solvers import clock as clock_module
 from mkldist.solvers.clock import Clock
 
@@ -16,7 +18,8 @@ from mkldist.solvers.clock import Clock
 def now(monkeypatch):
     """Return the time that the clock reads, for the test to change."""
     now = [100.0]
-    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    for module in (clock_module, compiled_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     return now
 
 
@@ -38,11 +41,11 @@ def test_a_clock_counts_while_it_runs_and_what_it_is_charged(now):
 
 def compiled_for(now, seconds, inner=0.0):
     """Say that this thread compiles a function for some seconds, and another one within."""
-    clock_module._compiling.notify(SimpleNamespace(is_start=True))
+    clock_module._compiler_listener.notify(SimpleNamespace(is_start=True))
     now[0] += seconds
     if inner:
         compiled_for(now, inner)
-    clock_module._compiling.notify(SimpleNamespace(is_start=False))
+    clock_module._compiler_listener.notify(SimpleNamespace(is_start=False))
 
 
 def test_a_clock_stands_still_while_its_thread_compiles(now):
@@ -58,6 +61,25 @@ def test_a_clock_stands_still_while_its_thread_compiles(now):
     assert clock.elapsed == pytest.approx(3.0)
 
 
+def test_a_clock_stands_still_while_python_calls_what_is_not_compiled(now, monkeypatch):
+    monkeypatch.setattr(compiled_module, "SECONDS_IN_PYTHON", 60.0)
+
+    def takes(seconds):
+        now[0] += seconds
+
+    def takes_more(seconds):
+        in_python(seconds)
+        compiled_for(now, seconds)
+
+    python_first = compiled_module.compiled(python_first=True)
+    in_python, with_another, clock = python_first(takes), python_first(takes_more), Clock()
+    now[0] += 1.0
+    in_python(3.0)
+    with_another(5.0)
+    now[0] += 1.0
+    assert clock.elapsed == pytest.approx(2.0)
+
+
 def test_a_clock_goes_on_while_another_thread_compiles(now):
     clock = Clock()
     other = threading.Thread(target=compiled_for, args=(now, 5.0))
@@ -67,14 +89,14 @@ def test_a_clock_goes_on_while_another_thread_compiles(now):
 
 
 def test_the_compiler_tells_when_it_compiles(monkeypatch):
-    before = Clock() and clock_module._compiling.seconds
-    told, notify = [], clock_module._Compiling.notify
+    before = Clock() and preparation.seconds
+    told, notify = [], clock_module._CompilerListener.notify
     monkeypatch.setattr(
-        clock_module._Compiling,
+        clock_module._CompilerListener,
         "notify",
         lambda self, e: (told.append(e.is_start), notify(self, e)),
     )
     assert numba.njit(lambda x: x + 1)(1) == 2
     assert told[0] is True
     assert told[-1] is False
-    assert clock_module._compiling.seconds > before
+    assert preparation.seconds > before
