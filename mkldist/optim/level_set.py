@@ -127,6 +127,7 @@ def _newton_direction(
     """
     free = np.flatnonzero((multipliers > 0.0) | (gradient > 0.0))
     rows = payoff[free][:, point > 0.0]
+    rows -= rows[:, :1]  # a row that is constant becomes zero, not what rounding leaves of a mean
     rows -= rows.sum(axis=1)[:, None] / rows.shape[1]
     hessian = rows @ rows.T
     diagonal = hessian.reshape(-1)[:: len(free) + 1]

@@ -25,6 +25,18 @@ def test_projections_satisfy_their_optimality_conditions(seed):
     assert (pull >= pull[on].max() - 1e-9).all()
 
 
+@pytest.mark.parametrize("size", range(2, 41))
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.0, 7.1])
+def test_a_cut_of_one_value_on_the_support_moves_the_point_by_no_more_than_it_must(size, value):
+    payoff, centre = np.full((1, size + 1), value), np.full(size + 1, 1 / size)
+    payoff[0, -1] = centre[-1] = 0.0
+    p, w, reached = project_onto_level_set(payoff, centre, 0.5 * value, 1e-9 * value, np.zeros(1))
+    nearest = np.append(np.full(size, 0.5 / size), 0.5)
+    assert reached
+    np.testing.assert_allclose(p, nearest, atol=1e-7)
+    assert w[0] == pytest.approx((0.5 + 0.5 / size) / value, rel=1e-6)
+
+
 def test_a_warm_start_ends_where_a_cold_one_does():
     rng = np.random.default_rng(0)
     payoff, centre = rng.normal(size=(7, 12)), rng.dirichlet(np.ones(12))
