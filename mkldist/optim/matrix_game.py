@@ -148,28 +148,20 @@ def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution |
     with every pivot.
     """
     n = min(payoff.shape) + 1  # equations of the largest basis
+    primal, dual = np.empty((1, n)), np.empty((2, n))  # p and v; w and v, and their change
     scratch = np.empty((2, n, n)), np.empty((2, n)), np.empty(n, np.intp)
     for number in range(_PIVOT_LIMIT):
-        k = len(active)
-        # Rows: two right sides; p and v; w and v; the change of w and v.
-        systems = np.zeros((5, k + 1))
-        rights, primal, dual = systems[:2], systems[2], systems[3:]
-        rights[0, k] = 1.0
-        if not _solve_basis(payoff, active, support, False, rights[:1], systems[2:3], *scratch):
+        if not _solve_basis(payoff, active, support, False, -1, -1, primal, *scratch):
             return None
-        row, leaving = _infeasible(payoff, active, support, primal)
-        if row >= 0:
-            rights[1, :k], rights[1, k] = -payoff[row, support], -1.0
-        elif leaving >= 0:
-            rights[1, leaving] = 1.0
-        if not _solve_basis(payoff, active, support, True, rights, dual, *scratch):
+        row, leaving = _infeasible(payoff, active, support, primal[0])
+        if not _solve_basis(payoff, active, support, True, row, leaving, dual, *scratch):
             return None
         feasible, blocking_row, blocking_column = _blocking(payoff, active, support, dual, row)
         if number == 0 and not feasible:
             return None
         if row < 0 and leaving < 0:
-            p, w = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
-            p[support] = np.maximum(primal[:k], 0.0)
+            k, p, w = len(active), np.zeros(payoff.shape[1]), np.zeros(len(payoff))
+            p[support] = np.maximum(primal[0, :k], 0.0)
             w[active] = np.maximum(dual[0, :k], 0.0)
             return _certified(payoff, p, w, active, support)
         if blocking_row < 0 and blocking_column < 0:
@@ -211,13 +203,17 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
     active: Ints,
     support: Ints,
     transposed: bool,
-    rights: Floats,
+    row: int,
+    leaving: int,
     solutions: Floats,
     matrices: Floats,
     columns: Floats,
     order: Ints,
 ) -> bool:
-    """Solve ``[[B, -1], [1', 0]] x = r`` for the payoff B of a basis, or its transpose.
+    """Solve ``[[B, -1], [1', 0]] x = e`` for the payoff B of a basis, or its transpose.
+
+    The last entry of e is 1, the others 0.  A second solution is the change of the first one as a
+    row enters or a column leaves.
 
     Each row is divided by its largest absolute entry: these may differ by more than the range of
     digits.  One step of refinement keeps the residual so small that a column like one of the basis
@@ -231,10 +227,10 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
         Rows and columns of the basis.
     transposed : bool
         True for the transpose.
-    rights : (q, k + 1) float64
-        Right sides.
-    solutions : (q, k + 1) float64
-        Zeros, to which the solutions are added.
+    row, leaving : int
+        Row that enters, or position of the column that leaves; -1 for none.
+    solutions : (q, n) float64
+        One solution or two, of k + 1 entries; overwritten.
     matrices, columns, order
         Scratch for at least k + 1 equations: (2, n, n), (2, n) float64 and (n,) intp.
 
@@ -274,10 +270,19 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
             factors[a, c] /= factors[c, c]
             for s in range(c + 1, n):
                 factors[a, s] -= factors[a, c] * factors[c, s]
-    for turn in range(2 * len(rights)):  # the solution of each right side, then its refinement
+    for turn in range(2 * len(solutions)):  # each solution, then its refinement
         right = turn // 2
         for a in range(n):
-            rest[a] = rights[right, a] / sizes[a]
+            if right == 0:
+                rest[a] = 1.0 if a == k else 0.0
+            elif row >= 0:
+                rest[a] = -1.0 if a == k else -payoff[row, support[a]]
+            else:
+                rest[a] = 1.0 if a == leaving else 0.0
+            rest[a] /= sizes[a]
+            if turn % 2 == 0:
+                solutions[right, a] = 0.0
+        for a in range(n):
             for s in range(n):
                 rest[a] -= scaled[a, s] * solutions[right, s]
         for a in range(n):
