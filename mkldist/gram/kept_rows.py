@@ -18,7 +18,6 @@ Fetch = Callable[[list[int], list[Floating]], None]
 FIRST_LINES = 32
 PATIENCE = 2  # times the longest interval between two uses, after which no use is expected
 GROWTH = 1.25  # small, because memory that one cache reserves is taken from others
-FREE_GROWTH = 2.0  # while all caches together take at most half of their memory
 
 
 @dataclass
@@ -51,29 +50,27 @@ class MemoryBudget:
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
         self._usages: dict[KeptRows, _Usage] = {}
-        self._n_reserved = self._n_uses = 0
+        self._n_uses = 0
         self._latest: KeptRows | None = None
 
     def reserve(self, cache: KeptRows, n_bytes: int) -> None:
         """Reserve bytes for the cache that is used now, and evict others until all fit."""
         if cache is not self._latest:
             self._n_uses, self._latest = self._n_uses + 1, cache
-        usage = self._usages.setdefault(cache, _Usage(0, self._n_uses))
+        usage = self._usages.setdefault(cache, _Usage(n_bytes, self._n_uses))
         if usage.last_use < self._n_uses:
             usage.last_use, usage.interval = self._n_uses, self._n_uses - usage.last_use
-        self._n_reserved += n_bytes - usage.n_bytes
         usage.n_bytes = n_bytes
         while len(self._usages) > 1 and self._n_reserved > self.n_bytes:
             self._least_needed().clear()
 
     def release(self, cache: KeptRows) -> None:
         """Take back the memory of a cache."""
-        if (usage := self._usages.pop(cache, None)) is not None:
-            self._n_reserved -= usage.n_bytes
+        self._usages.pop(cache, None)
 
-    def has_room(self, n_bytes: int) -> bool:
-        """Return True if half of the memory stays free when a cache takes so many bytes more."""
-        return 2 * (self._n_reserved + n_bytes) <= self.n_bytes
+    @property
+    def _n_reserved(self) -> int:
+        return sum(usage.n_bytes for usage in self._usages.values())
 
     def _least_needed(self) -> KeptRows:
         """Return the cache, other than the one used now, whose next use seems farthest away."""
@@ -157,10 +154,7 @@ class KeptRows:
         """Reserve memory for so many kernels, or for as many as fit."""
         size = len(self._values)
         if n_lines > size:
-            doubled = min(self.capacity, max(int(FREE_GROWTH * size), FIRST_LINES, n_lines))
-            fits = self._budget.has_room((doubled - size) * self._row_bytes)
-            grown = int((FREE_GROWTH if fits else GROWTH) * size)
-            size = min(self.capacity, max(grown, FIRST_LINES, n_lines))
+            size = min(self.capacity, max(int(GROWTH * size), FIRST_LINES, n_lines))
         self._budget.reserve(self, size * self._row_bytes)
         if size > len(self._values):
             values = np.empty((size, self._values.shape[1]), self._values.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from numpy.testing import assert_array_equal
 
@@ -43,27 +41,7 @@ def test_caches_that_do_not_all_fit_are_not_all_evicted_in_every_round() -> None
                 list(cache.rows(np.arange(n_rows), fetch))
         return (fetched - before) / (n_rounds * n_rows)
 
-    def reserved() -> int:
-        return sum(usage.n_bytes for usage in budget._usages.values())
-
     assert rounds(caches, 1) == 6
-    assert budget._n_reserved == reserved() <= budget.n_bytes
     assert rounds(caches, 10) <= 3  # two do not fit, and one more is evicted for them
     rounds(caches[2:], 4)  # the first two are not used again
     assert rounds(caches[2:], 5) == 0
-
-
-def test_a_cache_doubles_while_half_of_the_memory_is_free_so_that_rows_move_less() -> None:
-    def moves(n_bytes: int) -> int:
-        """Return how often the rows of a cache move that is asked for a row more each time."""
-        cache = KeptRows(1, np.float64, MemoryBudget(n_bytes))
-        found = [rows for n in range(1, 401) for rows in cache.rows(np.arange(n), fetch)]
-        assert_array_equal(found[-1].values[found[-1].lines, 0], np.arange(400))
-        return sum(a.values is not b.values for a, b in itertools.pairwise(found))
-
-    def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
-        for kernel, row in zip(kernels, rows, strict=True):
-            row[:] = kernel
-
-    assert moves(8 * 10_000) == 4  # 32, 64, 128, 256, 512
-    assert moves(8 * 400) > 4
