@@ -30,7 +30,7 @@ F can make too small.  Upper bounds add the most that rounding may have taken of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -102,6 +102,10 @@ class Deformation:
             return array_id(L)
         sparse = scipy.sparse.csr_array(L)
         return array_id(sparse.data, sparse.indices, sparse.indptr)
+
+    def divided(self, divisor: float) -> Deformation:
+        """Return the deformation that divides each deformed kernel by a positive number."""
+        return replace(self, gamma_a=divisor * self.gamma_a, gamma_i=divisor * self.gamma_i)
 
     def smoothed(self, f: Floats) -> Floats:
         """Return ``gamma_i L f`` for `f` (n,) or (n, r)."""

@@ -15,17 +15,22 @@ graph (:mod:`.deformed`), which predict off the points as well,
 
 With ``gamma_i = 0`` they are the kernels of the bank themselves, ``K_m / gamma_a``.  On a bank of
 pseudo-inverses of Laplacians, the `graphs` of a view, F is then the paper's problem, up to the
-bias, which the paper does not have.
+bias: the paper has none, ``bias=False``.  The published code of its authors divides each kernel by
+the Frobenius norm of its block between the labelled points, ``unit_norm=True``:
 
-The paper's algorithm lets one kernel at a time join a mixture.  It is ``acceleration="none"``,
-:func:`_one_at_a_time`.  The problem is also that of ``lapmkl``, form ``deformed``, with the squared
-loss in place of the squared hinge; by default :mod:`.lapmkl_deformed` solves both by PrimalMKL.
-With one kernel the problem is that of :mod:`.laprls`.
+    G_m = Kd_m / (gamma_a ||Kd_m||),   Kd_m = (K_m^-1 + gamma_i / gamma_a L)^-1.
+
+The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
+``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
+``deformed``, with the squared loss in place of the squared hinge; by default
+:mod:`.lapmkl_deformed` solves both by PrimalMKL.  With one kernel the problem is that of
+:mod:`.laprls`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,7 +47,7 @@ from mkldist.optim.line_search import root_of_slope
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.trace import Trace
 
 
@@ -50,9 +55,16 @@ class GlksParams(ManifoldParams):
     """Parameters of GLKS."""
 
     steers: ClassVar[tuple[str, ...]] = ("acceleration",)
+    effective_with: ClassVar[Effects] = {"acceleration": ("bias", (True,))}
 
     acceleration: Literal["newton", "none"] = Field(
         "newton", description="none: one kernel at a time joins the mixture, as in the paper"
+    )
+    bias: bool = Field(
+        True, description="false: none, as in the paper, one kernel at a time joining the mixture"
+    )
+    unit_norm: bool = Field(
+        False, description="divide kernels by the Frobenius norm of their labelled block"
     )
 
 
@@ -76,28 +88,38 @@ def solve(problem: Problem, params: GlksParams) -> Steps:
         ``kernel_coefficients`` are on all points; ``coefficients`` and ``dual_variables`` are the
         residuals of the labelled points, 0 elsewhere.
     """
-    solver = _one_at_a_time if params.acceleration == "none" else primalmkl.solve
-    return (yield from solve_deformed(problem, params, "squared", solver=solver))
+    plain = params.acceleration == "none" or not params.bias
+    solver = partial(_one_at_a_time, bias=params.bias) if plain else primalmkl.solve
+    return (
+        yield from solve_deformed(
+            problem,
+            params,
+            "squared",
+            bias=params.bias,
+            unit_norm=params.unit_norm,
+            solver=solver,
+        )
+    )
 
 
-def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
+def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True) -> Steps:
     """Run the paper's algorithm on the deformed kernels G_m between the labelled points.
 
     Of a mixture ``G = sum_m d_m G_m``, ``c = (G + I)^-1 (y - b 1)`` are the residuals, and a kernel
-    lowers F only if its ``c'G_m c`` exceeds ``c'G c``.
+    lowers F only if its ``c'G_m c`` exceeds ``c'G c``.  Without a bias b is 0.
     """
     y, M, counters = problem.y, problem.n_kernels, Counters()
     trace = Trace(params.trace, problem.clock)
     # Begin with a mixture, here that of equal weights.
     d = np.full(M, 1.0 / M)
     G = yield Combine(d)
-    c = _machine(G, y, counters)
+    c = _machine(G, y, counters, bias=bias)
     bounds = Bounds((d, c, 0.0))
     for _ in range(params.max_iter):
         # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c.
         q = yield Quadratic(c)
         f = G @ c
-        b = float((y - f).mean())
+        b = float((y - f).mean()) if bias else 0.0
         rest = y - f - b
         F = 0.5 * (float(c @ f) + float(rest @ rest))
         bounds.take((d, c, b), F, float(y @ c) - 0.5 * float(c @ c) - 0.5 * float(q.max()))
@@ -111,10 +133,10 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
             break
         # Kernel m of the largest form joins: G <- (1 - p) G + p G_m with the best p in (0, 1].
         joining = (yield Combine(np.ones(1), np.array([m]))) - G
-        p = root_of_slope(_slope_along(G, joining, y, counters), slope, 1.0)
+        p = root_of_slope(_slope_along(G, joining, y, counters, bias=bias), slope, 1.0)
         d, G = (1.0 - p) * d, G + p * joining
         d[m] += p
-        c = _machine(G, y, counters)
+        c = _machine(G, y, counters, bias=bias)
     d, c, b = bounds.best
     return Solution(
         kernel_weights=d,
@@ -129,19 +151,19 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
     )
 
 
-def _machine(G: Floats, y: Floats, counters: Counters) -> Floats:
+def _machine(G: Floats, y: Floats, counters: Counters, *, bias: bool) -> Floats:
     """Return the residuals c of least squares with the kernel G."""
     counters.count_svm(iterations=0, newton_steps=1)
-    return closed_form(G, y, bias=True)
+    return closed_form(G, y, bias)
 
 
 def _slope_along(
-    G: Floats, joining: Floats, y: Floats, counters: Counters
+    G: Floats, joining: Floats, y: Floats, counters: Counters, *, bias: bool
 ) -> Callable[[float], float]:
     """Return the function that maps p to dF/dp at the mixture ``G + p joining``."""
 
     def slope_at(p: float) -> float:
-        c = _machine(G + p * joining, y, counters)
+        c = _machine(G + p * joining, y, counters, bias=bias)
         return -0.5 * float(c @ joining @ c)
 
     return slope_at

@@ -7,7 +7,8 @@ Minimises over components g_m on all n points, kernel weights d in the simplex a
 
 of Hao, Yuan, Yang & Chen 2012, (16).  It is convex.  It is the problem of PrimalMKL with lam = 1
 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labelled points, see
-:mod:`.deformed`, and so is its certificate.  In three steps:
+:mod:`.deformed`, and so is its certificate.  Without a bias, b is 0.  With kernels of unit norm,
+each K_m has its own gamma_a and gamma_i, multiplied by one factor.  In three steps:
 
 1. The bank is asked for its Gram matrices, a few at a time, and each is deformed.
 2. PrimalMKL runs on the deformed kernels, which form a bank of their own in memory.
@@ -17,7 +18,7 @@ over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,6 +56,8 @@ def solve_deformed(
     loss: Literal["squared-hinge", "squared"],
     *,
     coupled: bool = True,
+    bias: bool = True,
+    unit_norm: bool = False,
     solver: Solver = primalmkl.solve,
 ) -> Steps:
     """Run PrimalMKL, or another solver of its problem, on the deformed kernels.
@@ -69,6 +72,11 @@ def solve_deformed(
         Loss of the labelled points.
     coupled : bool
         True to let the coefficients follow in PrimalMKL's weight step.
+    bias : bool
+        False for decision values without a bias; `solver` must have none then.
+    unit_norm : bool
+        True to divide each deformed kernel by ``gamma_a`` times the Frobenius norm of its block
+        between the labelled points.
     solver : callable
         Solver on the deformed kernels between the labelled points, with lam = 1.
 
@@ -86,7 +94,7 @@ def solve_deformed(
     deformation = Deformation(
         problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept
     )
-    bank = yield from _deformed_bank(problem, params, deformation)
+    deformed = yield from _deformed_bank(problem, params, deformation, unit_norm=unit_norm)
     inner = PrimalMKLParams(
         lam=1.0,
         loss=loss,
@@ -96,38 +104,57 @@ def solve_deformed(
         trace=params.trace,
         coupled=coupled,
     )
-    constant = _constant(problem, deformation, inner)
-    if bank is None:
+    constant = _constant(problem, deformation, inner, bias=bias)
+    if deformed is None:
         return constant
+    bank, deformations = deformed
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
     solution = answered(bank, solver(on_labelled, inner))
-    return (yield from _on_all_points(problem, deformation, inner, solution, constant, params.tol))
+    return (
+        yield from _on_all_points(
+            problem, deformations, inner, solution, constant, params.tol, bias=bias
+        )
+    )
 
 
 def _deformed_bank(
-    problem: Problem, params: ManifoldParams, deformation: Deformation
-) -> Generator[Request, Any, MemoryBank | None]:
-    """Return the deformed kernels between the labelled points, or None when the time is up."""
+    problem: Problem, params: ManifoldParams, deformation: Deformation, *, unit_norm: bool
+) -> Generator[Request, Any, tuple[MemoryBank, list[Deformation]] | None]:
+    """Return the deformed kernels between the labelled points, and how each is deformed.
+
+    Returns None when the time is up.
+    """
     layout = TileLayout.for_points(len(deformation.labelled))
+    deformations: list[Deformation] = []
     values = np.empty((problem.n_kernels, layout.n_entries))
     for start in range(0, problem.n_kernels, AT_A_TIME):
         if problem.clock.past(params.time_limit):
             return None
         kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
         matrices = yield from gram_matrices(kernels)
-        blocks = np.array([deformation(K).block() for K in matrices])
-        values[kernels] = layout.pack(blocks)
-    return MemoryBank(values, layout)
+        own = [_of_unit_norm(deformation, K) if unit_norm else deformation for K in matrices]
+        blocks = [of_kernel(K).block() for of_kernel, K in zip(own, matrices, strict=True)]
+        deformations += own
+        values[kernels] = layout.pack(np.array(blocks))
+    return MemoryBank(values, layout), deformations
 
 
-def _constant(problem: Problem, deformation: Deformation, inner: PrimalMKLParams) -> Solution:
-    """Return the best constant, which needs no kernel, with the lower bound 0.
+def _of_unit_norm(deformation: Deformation, K: Floats) -> Deformation:
+    """Return the deformation after which the block of K has the Frobenius norm ``1 / gamma_a``."""
+    norm = deformation.gamma_a * float(np.linalg.norm(deformation(K).block()))
+    return deformation.divided(norm) if norm > 0.0 else deformation
+
+
+def _constant(
+    problem: Problem, deformation: Deformation, inner: PrimalMKLParams, *, bias: bool
+) -> Solution:
+    """Return the best constant, 0 without a bias, which needs no kernel, with the lower bound 0.
 
     It is the solution of a run whose time is up before the kernels are deformed.
     """
     y = problem.y[deformation.labelled]
     loss = squared_loss(inner, y)
-    b = loss.best_bias(np.zeros(len(y)))
+    b = loss.best_bias(np.zeros(len(y))) if bias else 0.0
     r = loss.residual(np.full(len(y), b))
     weights = np.zeros(problem.n_kernels)
     weights[0] = 1.0
@@ -169,7 +196,7 @@ class _Components:
 
 
 def _components(
-    inner: Solution, deformation: Deformation, r: Floats, n: int
+    inner: Solution, deformations: Sequence[Deformation], r: Floats, n: int
 ) -> Generator[Request, Any, _Components]:
     """Ask for the kernels in use; return the components of an inner solution of residuals `r`."""
     d, c = inner.kernel_weights, inner.coefficients
@@ -179,7 +206,8 @@ def _components(
         kernels = active[start : start + AT_A_TIME]
         matrices = yield from gram_matrices(kernels)
         for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            kernel, weight = deformation(K), float(d[m])
+            deformation, weight = deformations[m], float(d[m])
+            kernel = deformation(K)
             a = found.coefficients[s] = kernel.coefficients(c)
             f_m = K @ a
             found.f += weight * f_m
@@ -192,11 +220,13 @@ def _components(
 
 def _on_all_points(
     problem: Problem,
-    deformation: Deformation,
+    deformations: Sequence[Deformation],
     params: PrimalMKLParams,
     inner: Solution,
     constant: Solution,
     tol: float,
+    *,
+    bias: bool,
 ) -> Generator[Request, Any, Solution]:
     """Return the predictor on the bank's own kernels, with F and a lower bound there.
 
@@ -204,8 +234,8 @@ def _on_all_points(
     ----------
     problem : Problem
         Labels and number of kernels.
-    deformation : Deformation
-        The two norms, the graph and the labelled points.
+    deformations : sequence of Deformation
+        For each kernel the two norms, the graph and the labelled points.
     params : PrimalMKLParams
         Those of PrimalMKL on the deformed kernels.
     inner : Solution
@@ -214,13 +244,15 @@ def _on_all_points(
         The best constant, which replaces a predictor that rounding made worse.
     tol : float
         Relative gap asked for.
+    bias : bool
+        False for decision values without a bias.
     """
-    labelled, n = deformation.labelled, problem.n_points
+    labelled, n, spread = deformations[0].labelled, problem.n_points, deformations[0].spread
     y = problem.y[labelled]
     loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
-    own = yield from _components(inner, deformation, r, n)
+    own = yield from _components(inner, deformations, r, n)
     f = own.f[labelled]
-    b = loss.best_bias(f)
+    b = loss.best_bias(f) if bias else 0.0
     objective = 0.5 * own.norms + loss.value(loss.residual(f + b), b) + own.rounding
     coefficients = own.coefficients
     if objective > constant.objective:  # rounding left nothing better
@@ -231,9 +263,9 @@ def _on_all_points(
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(
         kernel_weights=inner.kernel_weights,
-        coefficients=deformation.spread(inner.coefficients, n),
+        coefficients=spread(inner.coefficients, n),
         bias=b,
-        dual_variables=deformation.spread(inner.dual_variables, n),
+        dual_variables=spread(inner.dual_variables, n),
         objective=objective,
         dual_objective=lower,
         stop_reason=StopReason.CONVERGED if met else missed,

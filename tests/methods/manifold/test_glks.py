@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 from sklearn.neighbors import kneighbors_graph
 
 import mkldist
@@ -153,6 +153,69 @@ def test_one_kernel_at_a_time_meets_the_fast_path(gamma_i):
     np.testing.assert_allclose(f[labelled], fast.decision_function(shape.grams)[labelled], atol=0.1)
     residuals = np.where(labelled, shape.y - f, 0.0)
     np.testing.assert_allclose(plain.dual_variables, residuals, atol=1e-9)
+
+
+@pytest.mark.parametrize("gammas", [(1e-3, 0.0), (1e-2, 0.05)])
+@pytest.mark.parametrize("unit_norm", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_unit_norms_and_no_bias_are_the_minimum_over_mixtures(gammas, unit_norm, bias):
+    shape = manifold("moons", n=60, per_class=6)
+    solution = solve(
+        shape, gamma_a=gammas[0], gamma_i=gammas[1], bias=bias, unit_norm=unit_norm, tol=1e-6,
+        max_iter=20_000,
+    )  # fmt: skip
+    assert solution.converged
+    # The kernels of the problem, by dense inverses.
+    gamma_a, gamma_i = gammas
+    L, n = shape.laplacian.toarray(), len(shape.y)
+    labelled = np.flatnonzero(shape.y)
+    deformed = [K @ np.linalg.inv(gamma_a * np.eye(n) + gamma_i * L @ K) for K in shape.grams]
+    blocks = [G[np.ix_(labelled, labelled)] for G in deformed]
+    if unit_norm:
+        blocks = [block / (gamma_a * np.linalg.norm(block)) for block in blocks]
+    y, ones = shape.y[labelled], np.ones(len(labelled))
+
+    def value(d):
+        inverse = np.linalg.inv(np.einsum("m,mij->ij", d, blocks) + np.eye(len(y)))
+        c = inverse @ y
+        if bias:
+            c -= inverse @ ones * (ones @ c) / (ones @ inverse @ ones)
+        return 0.5 * float(y @ c)
+
+    start = np.full(len(blocks), 1 / len(blocks))
+    best = optimize.minimize(
+        value, start, bounds=[(0, 1)] * len(blocks), method="SLSQP", options={"ftol": 1e-14},
+        constraints={"type": "eq", "fun": lambda d: d.sum() - 1},
+    ).fun  # fmt: skip
+    assert value(solution.kernel_weights) == pytest.approx(best, rel=1e-5)
+    assert solution.dual_objective <= best * (1 + 1e-9)
+    assert best <= solution.objective * (1 + 1e-9)
+    assert solution.objective == pytest.approx(best, rel=1e-5)
+    if not bias:
+        assert solution.bias == 0
+        residuals = np.where(shape.y, shape.y - solution.decision_function(shape.grams), 0.0)
+        np.testing.assert_allclose(solution.dual_variables, residuals, atol=1e-6)
+
+
+def test_one_kernel_without_bias_is_least_squares_without_bias():
+    shape = manifold("moons", per_class=6)
+    expected = solve(shape, "laprls", shape.grams[:1], bias=False, tol=1e-10, **NORMS)
+    solution = solve(shape, grams=shape.grams[:1], bias=False, tol=1e-8, **NORMS)
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
+
+
+def test_acceleration_has_no_effect_without_a_bias():
+    shape = manifold("moons", n=20)
+    with pytest.raises(SpecError, match="acceleration with bias = false"):
+        solve(shape, bias=False, acceleration="none")
+
+
+def test_a_kernel_of_zeros_keeps_its_norm():
+    shape = manifold("moons", n=40)
+    grams = np.array([np.zeros_like(shape.grams[0]), shape.grams[0]])
+    settings = {"bias": False, "unit_norm": True, "tol": 1e-6, **NORMS}
+    both, one = solve(shape, grams=grams, **settings), solve(shape, grams=grams[1:], **settings)
+    assert both.objective == pytest.approx(one.objective, rel=1e-5)
 
 
 def test_each_iteration_of_the_paper_brings_one_kernel_in():
