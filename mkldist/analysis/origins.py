@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from mkldist.analysis.pairing import Results
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Origin:
     """Software and machine of some runs.
 
@@ -24,40 +24,56 @@ class Origin:
     ----------
     description : str
         Versions, Python and machine.
-    commits : Counter of str
+    commits : dict of str to int
         Number of runs by commit; the empty string for a package that has none.
-    sweeps : set of str
-        Names of the sweeps.
     """
 
     description: str
-    commits: Counter[str] = field(default_factory=Counter)
-    sweeps: set[str] = field(default_factory=set)
+    commits: dict[str, int]
 
 
-def origins(results: Iterable[tuple[str, Results]]) -> list[Origin]:
-    """Return the software and the machines that made complete runs, those of most runs first.
+class Together(NamedTuple):
+    """Runs of several sweeps of one software on one machine, and names of the sweeps."""
+
+    origin: Origin
+    sweeps: tuple[str, ...]
+
+
+def origins(results: Results) -> list[Origin]:
+    """Return the software and the machines that made complete runs, in the order of the runs.
 
     Runs without a record, as in an archive, count as made by what made the tree.
+    """
+    of_tree = json.loads(str(results.tree.attrs["provenance"]))
+    if not of_tree.get("versions"):
+        of_tree["versions"] = {"mkldist": results.tree.attrs["mkldist_version"]}
+    found: dict[str, Counter[str]] = {}
+    for run in _complete_runs(results):
+        record = results.store.read(run)
+        known = record is not None and record.provenance.get("versions")
+        facts = record.provenance if record is not None and known else of_tree
+        found.setdefault(_description(facts), Counter())[facts.get("commit", "")] += 1
+    return [Origin(description, dict(commits)) for description, commits in found.items()]
+
+
+def together(by_sweep: Mapping[str, Sequence[Origin]]) -> list[Together]:
+    """Return each software and machine of several sweeps once, those of most runs first.
 
     Parameters
     ----------
-    results : iterable of (str, Results)
-        Results by the name of their sweep.
+    by_sweep : mapping of str to sequence of Origin
+        Origins by the name of their sweep.
     """
-    found: dict[str, Origin] = {}
-    for name, one in results:
-        of_tree = json.loads(str(one.tree.attrs["provenance"]))
-        if not of_tree.get("versions"):
-            of_tree["versions"] = {"mkldist": one.tree.attrs["mkldist_version"]}
-        for run in _complete_runs(one):
-            record = one.store.read(run)
-            known = record is not None and record.provenance.get("versions")
-            facts = record.provenance if record is not None and known else of_tree
-            origin = found.setdefault(words := _description(facts), Origin(words))
-            origin.commits[facts.get("commit", "")] += 1
-            origin.sweeps.add(name)
-    return sorted(found.values(), key=lambda one: (-one.commits.total(), one.description))
+    commits: dict[str, Counter[str]] = {}
+    sweeps: dict[str, list[str]] = {}
+    for sweep, own in by_sweep.items():
+        for one in own:
+            commits.setdefault(one.description, Counter()).update(one.commits)
+            sweeps.setdefault(one.description, []).append(sweep)
+    by_runs = sorted(commits, key=lambda words: (-commits[words].total(), words))
+    return [
+        Together(Origin(words, dict(commits[words])), tuple(sweeps[words])) for words in by_runs
+    ]
 
 
 def _complete_runs(results: Results) -> list[str]:

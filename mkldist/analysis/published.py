@@ -45,6 +45,26 @@ class Cell:
     verdict: str
 
 
+@dataclass(frozen=True)
+class Ours:
+    """Our counterpart of a published number.
+
+    Parameters
+    ----------
+    n_splits : int
+        Our splits, or data sets of a mean over these; 0 where there is nothing to compare.
+    mean, sd : float
+        Over the splits; NaN where there are none, `sd` also where there is one.
+    lacking : str
+        Why there is nothing to compare.
+    """
+
+    n_splits: int
+    mean: float
+    sd: float
+    lacking: str = ""
+
+
 def read_published(path: Path) -> list[Published]:
     """Read published numbers from a CSV file with a header.
 
@@ -135,7 +155,7 @@ def against_published(results: Results, published: Sequence[Published]) -> list[
         For a metric of which runs do not have one number each.
     """
     own, _ = of_sweep(published, str(results.tree.attrs["sweep"]))
-    return [_cell(results, one) for one in own]
+    return [beside(one, our_number(results, one)) for one in own]
 
 
 def _row(row: Mapping[str, str], place: str) -> Published:
@@ -169,17 +189,29 @@ def _deviation(row: Mapping[str, str], place: str) -> float:
     return value
 
 
-def _cell(results: Results, one: Published) -> Cell:
-    """Return a published number with ours."""
+def our_number(results: Results, one: Published) -> Ours:
+    """Return our counterpart of a published number.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For a metric of which runs do not have one number each.
+    """
     found = our_values(results, one)
     if isinstance(found, str):
-        return Cell(one, 0, math.nan, math.nan, math.nan, found)
-    mean = float(found.mean())
+        return Ours(0, math.nan, math.nan, found)
     sd = float(found.std(ddof=1)) if len(found) > 1 else math.nan
-    difference = mean - one.mean
+    return Ours(len(found), float(found.mean()), sd)
+
+
+def beside(one: Published, ours: Ours) -> Cell:
+    """Return a published number with ours, and what to make of both."""
+    if not ours.n_splits:
+        return Cell(one, 0, math.nan, math.nan, math.nan, ours.lacking)
+    difference = ours.mean - one.mean
     if not one.sd > 0.0:
         verdict = f"{difference:+.3g}; no standard deviation is published"
-        return Cell(one, len(found), mean, sd, math.nan, verdict)
+        return Cell(one, ours.n_splits, ours.mean, ours.sd, math.nan, verdict)
     distance = difference / one.sd
     size = abs(distance)
     if size <= CLOSE:
@@ -188,4 +220,4 @@ def _cell(results: Results, one: Published) -> Cell:
         verdict = "within 2 sd"
     else:
         verdict = f"{'higher' if distance > 0 else 'lower'} by {size:.1f} sd"
-    return Cell(one, len(found), mean, sd, distance, verdict)
+    return Cell(one, ours.n_splits, ours.mean, ours.sd, distance, verdict)

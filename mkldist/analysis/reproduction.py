@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation, explanation_of
-from mkldist.analysis.pairing import Results
-from mkldist.analysis.published import Cell, against_published
+from mkldist.analysis.outcomes import Outcome
+from mkldist.analysis.published import Cell, beside
 from mkldist.analysis.published_number import Published
-from mkldist.analysis.setting_ranges import SettingRange, setting_range
-from mkldist.results.schema import STATE
-from mkldist.results.state import RunState
+from mkldist.analysis.setting_ranges import SettingRange
 from mkldist.spec.changes import changes
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
@@ -113,7 +110,7 @@ def by_data(
 
 
 def experiments(
-    results: Mapping[str, Results],
+    outcomes: Mapping[str, Outcome],
     published: Sequence[Published],
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
@@ -122,8 +119,8 @@ def experiments(
 
     Parameters
     ----------
-    results : mapping of str to Results
-        Results by the name of their sweep.
+    outcomes : mapping of str to Outcome
+        Outcomes by the name of their sweep.
     published : sequence of Published
         Numbers of all experiments.
     conclusions : sequence of Conclusion
@@ -131,25 +128,27 @@ def experiments(
     files : mapping of str to SweepSpec
         Sweeps by name, as their files have them.
     """
-    names = {*results, *(one.experiment for one in published)}
+    names = {*outcomes, *(one.experiment for one in published)}
     names |= {one.experiment for one in conclusions}
     return [
-        _experiment(name, results.get(name), published, files.get(name))
+        _experiment(name, outcomes.get(name), published, files.get(name))
         for name in sorted(names - {""})
     ]
 
 
 def _experiment(
-    name: str, results: Results | None, published: Sequence[Published], file: SweepSpec | None
+    name: str, outcome: Outcome | None, published: Sequence[Published], file: SweepSpec | None
 ) -> Experiment:
     own = [one for one in published if one.experiment == name]
-    if results is None:
+    if outcome is None:
         return Experiment(name, 0, 0, (), len(own))
-    states = [node[STATE.name] for node in results.nodes()]
-    complete = sum(int((state == RunState.COMPLETE.value).sum()) for state in states)
-    n_runs = sum(state.size for state in states)
-    cells = tuple(against_published(results, own))
-    run = load_sweep(json.loads(str(results.tree.attrs["spec"])))
-    changed = changes(file, run) if file else ()
-    ranges = tuple(setting_range(results, cell.published) for cell in cells)
-    return Experiment(name, complete, n_runs, cells, len(own), tuple(changed), ranges)
+    numbers = [outcome.number(one) for one in own]
+    return Experiment(
+        name,
+        outcome.complete,
+        outcome.n_runs,
+        tuple(beside(one, number.ours) for one, number in zip(own, numbers, strict=True)),
+        len(own),
+        tuple(changes(file, load_sweep(outcome.spec))) if file else (),
+        tuple(number.settings for number in numbers),
+    )

@@ -53,7 +53,8 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
 )
 @click.option(
     "-o", "--output", "page", type=click.Path(path_type=Path),
-    help="With --published FOLDER: write what RESULTS reproduce to this file, in Markdown.",
+    help="With --published FOLDER: write what RESULTS reproduce to this file, in Markdown.  "
+    "FOLDER/outcomes keeps it of each sweep, for pages without its RESULTS.",
 )  # fmt: skip
 @json_option(
     "first", "second", "pairs", "over_data_sets", "mcnemar_points", "kernel_tests", "unpaired",
@@ -130,9 +131,8 @@ def _write_reproduced(
     from mkldist.cli.reproduced import write_reproduced
     from mkldist.errors import InputError
 
-    if published is None or not words or any(others):
-        lacking = "--published" if published is None else "RESULTS"
-        found = "other options beside it" if any(others) else f"no {lacking}"
+    if published is None or any(others):
+        found = "other options beside it" if any(others) else "no --published"
         raise InputError(f"-o {page}", found, "RESULTS... --published FOLDER -o FILE alone")
     write_reproduced(words, published, page)
 

@@ -1,4 +1,7 @@
-"""``mkldist compare RESULTS... --published FOLDER -o FILE``: a page of reproduced numbers."""
+"""``mkldist compare RESULTS... --published FOLDER -o FILE``: a page of reproduced numbers.
+
+What results say is kept in FOLDER, so that the page needs the results of each sweep once.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 CONCLUSIONS = "conclusions.toml"
 EXPLANATIONS = "explanations.csv"
 OTHER_DATA = "other_data.csv"
+OUTCOMES = "outcomes"
 WORDS = (EXPLANATIONS, OTHER_DATA)
 ENDING = ".md"
 
@@ -25,24 +29,30 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     Parameters
     ----------
     words : sequence of str
-        Words of the command: results, at most one of each sweep.
+        Words of the command: results, at most one of each sweep.  Outcomes that earlier calls
+        kept stand for sweeps without results.
     folder : Path
-        A folder of published numbers, CSV files, ``conclusions.toml``, and ``explanations.csv`` and
-        ``other_data.csv``, which may be absent.
+        A folder of published numbers, CSV files, ``conclusions.toml``, ``explanations.csv`` and
+        ``other_data.csv``, which may be absent, and ``outcomes``, to which those of the results
+        are written.
     page : Path
         The file to write, in Markdown; a page that this command wrote before is replaced.
 
     Raises
     ------
     mkldist.errors.InputError
-        For a folder without numbers, two results of one sweep, and files that cannot be read.
+        For a folder without numbers, two results of one sweep, neither results nor outcomes, and
+        files that cannot be read.
     mkldist.errors.OutputError
-        If the page's file may not be replaced or written.
+        If the page's file may not be replaced, or a file cannot be written.
     """
     from mkldist.analysis.conclusions import read_conclusions
     from mkldist.analysis.explanations import read_explanations
+    from mkldist.analysis.outcomes import outcome_of, read_outcomes, write_outcome
     from mkldist.analysis.published import read_published
+    from mkldist.counted import counted
     from mkldist.durable import write_file, writing
+    from mkldist.errors import InputError
     from mkldist.report.reproduced import reproduced
 
     numbers = _numbers(folder)
@@ -52,11 +62,24 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     explanations = read_explanations(folder / EXPLANATIONS, published)
     other_data = read_explanations(folder / OTHER_DATA, published)
     results = _results(words)
-    files = _files(results)
-    text = reproduced(results, published, conclusions, files, explanations, other_data)
+    outcomes = read_outcomes(folder / OUTCOMES)
+    files = _files({*results, *outcomes})
+    if not outcomes and not results:
+        found = f"no RESULTS, and no outcome in {folder / OUTCOMES}"
+        raise InputError(f"-o {page}", found, "RESULTS... --published FOLDER -o FILE")
+    for name, one in results.items():
+        datasets = [own.name for own in files[name].datasets] if name in files else ()
+        outcomes[name] = outcome_of(one, published, conclusions, datasets)
+    text = reproduced(outcomes, published, conclusions, files, explanations, other_data)
+    with writing(folder):
+        for name in results:
+            write_outcome(folder / OUTCOMES, outcomes[name])
     with writing(page):
         write_file(page, [text.encode()])
+    kept = len(outcomes) - len(results)
     click.echo(f"page: {page}")
+    if kept:
+        click.echo(f"{counted(kept, 'sweep')} by outcomes kept in {folder / OUTCOMES}")
 
 
 def _numbers(folder: Path) -> list[Path]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from mkldist.analysis.cell_texts import NOTHING
-from mkldist.analysis.conclusions import Conclusion, Judged, judge
+from mkldist.analysis.conclusions import Conclusion, Judged
 from mkldist.analysis.explanations import Explanation, explanation_of
-from mkldist.analysis.origins import origins
-from mkldist.analysis.pairing import Results
+from mkldist.analysis.origins import together
+from mkldist.analysis.outcomes import Outcome, judged_by
 from mkldist.analysis.published import Cell
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.reproduction import (
@@ -52,7 +52,7 @@ MOST_NAMES = 4  # data sets of an experiment that are named
 
 
 def reproduced(
-    results: Mapping[str, Results],
+    outcomes: Mapping[str, Outcome],
     published: Sequence[Published],
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
@@ -61,28 +61,22 @@ def reproduced(
 ) -> str:
     """Return the page: experiments, shares, conclusions, and the numbers that lie outside of ±.
 
-    The same results give the same page.
+    The same outcomes give the same page.
 
     Parameters
     ----------
-    results, published, conclusions, files
+    outcomes, published, conclusions, files
         As for :func:`mkldist.analysis.reproduction.experiments`.
     explanations : sequence of Explanation
         Why numbers lie outside.
     other_data : sequence of Explanation
         Numbers whose data are not those of the paper, with the fact that shows it.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        For a metric of which runs do not have one number each.
     """
-    found = experiments(results, published, conclusions, files)
-    names = {name: [one.name for one in file.datasets] for name, file in files.items()}
-    judged = [judge(one, results, names.get(one.experiment, ())) for one in conclusions]
+    found = experiments(outcomes, published, conclusions, files)
+    judged = [judged_by(one, outcomes) for one in conclusions]
     lines = [
         HEADING, "",
-        *_origin(results), "",
+        *_origin(outcomes), "",
         "## Experiments", "",
         "A number is within ± if our mean over the splits lies within one published standard",
         "deviation of the published mean; where none above 0 is published, within our own over the",
@@ -101,14 +95,16 @@ def reproduced(
     return "\n".join(lines)
 
 
-def _origin(results: Mapping[str, Results]) -> Iterator[str]:
+def _origin(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
     """Yield a line for each software and machine that made runs, and one for their dates."""
-    for one in origins(results.items()):
-        runs, sweeps = counted(one.commits.total(), "run"), counted(len(one.sweeps), "sweep")
+    for one, names in together({name: own.origins for name, own in outcomes.items()}):
+        total = counted(sum(one.commits.values()), "run")
         known = sorted((-n, commit or "unknown") for commit, n in one.commits.items())
         commits = ", ".join(f"{commit} ({counted(-n, 'run')})" for n, commit in known)
-        yield f"- {runs} of {sweeps}: {one.description}; by commit {commits}."
-    if dates := sorted(str(one.tree.attrs["created"])[:10] for one in results.values()):
+        yield (
+            f"- {total} of {counted(len(names), 'sweep')}: {one.description}; by commit {commits}."
+        )
+    if dates := sorted(one.created for one in outcomes.values()):
         days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
         yield f"- Trees of results: {days}."
 

@@ -1,11 +1,11 @@
-"""Software and machines that made runs: `origins`."""
+"""Software and machines that made runs: `origins` and `together`."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.origins import origins
+from mkldist.analysis.origins import origins, together
 from tests.analysis.two_sweeps import made
 
 FACTS = {"commit": "0a1b", "processor": "Example 9000", "processors": 2, "python": "3.12.1",
@@ -32,8 +32,10 @@ def ours(tmp_path):
 
 def told(*results):
     return [
-        (one.description, dict(one.commits), sorted(one.sweeps))
-        for one in origins((f"sweep {number}", one) for number, one in enumerate(results))
+        (one.description, one.commits, list(sweeps))
+        for one, sweeps in together(
+            {f"sweep {number}": origins(one) for number, one in enumerate(results)}
+        )
     ]
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from mkldist.analysis.explanations import Explanation
+from mkldist.analysis.outcomes import outcome_of
 from mkldist.analysis.published import against_published
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.reproduction import by_data, experiments, has_verdict, within
@@ -16,7 +17,7 @@ NUMBER = Published("made-up", "heart", "level", "", "test_error", 0.25, 0.1, "Ta
 
 def test_numbers_within_are_counted_by_the_published_deviation_or_ours(tmp_path):
     errors = {("heart", "level"): [0.1, 0.3], ("heart", "uniform"): [0.3, 0.3]}
-    results = {"made-up": made(tmp_path, errors, split_names=("s0", "s1"))}  # 0.2, sd 0.141
+    results = made(tmp_path, errors, split_names=("s0", "s1"))  # 0.2, sd 0.141
     published = [
         NUMBER,
         replace(NUMBER, sd=0.04),
@@ -25,7 +26,8 @@ def test_numbers_within_are_counted_by_the_published_deviation_or_ours(tmp_path)
         replace(NUMBER, method="silp"),
         replace(NUMBER, experiment="other"),
     ]
-    own, other = experiments(results, published, [], {})
+    outcomes = {"made-up": outcome_of(results, published, [])}
+    own, other = experiments(outcomes, published, [], {})
     assert (own.name, own.complete, own.n_runs, own.n_published) == ("made-up", 8, 8, 5)
     assert within(own.compared, published=True) == (1, 2)
     assert within(own.compared, published=False) == (1, 2)
@@ -33,16 +35,16 @@ def test_numbers_within_are_counted_by_the_published_deviation_or_ours(tmp_path)
 
 
 def test_of_one_split_without_a_deviation_the_published_mean_alone_counts(tmp_path):
-    results = {"made-up": made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))}
+    results = made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))
     published = [replace(NUMBER, sd=math.nan), replace(NUMBER, sd=math.nan, mean=0.26)]
-    (own,) = experiments(results, published, [], {})
+    (own,) = experiments({"made-up": outcome_of(results, published, [])}, published, [], {})
     assert within(own.compared, published=False) == (1, 1)
     assert [has_verdict(cell) for cell in own.cells] == [True, False]
 
 
 def test_what_ran_is_an_experiment_without_numbers_too(tmp_path):
-    results = {"made-up": made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))}
-    (own,) = experiments(results, [], [], {})
+    results = made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))
+    (own,) = experiments({"made-up": outcome_of(results, [], [])}, [], [], {})
     assert (own.name, own.complete, own.n_published, own.cells) == ("made-up", 2, 0, ())
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.outcomes import read_outcomes, write_outcome
 from mkldist.cli.compare import command
 from mkldist.cli.reproduced import write_reproduced
 from mkldist.errors import MkldistError
@@ -43,6 +45,38 @@ def test_a_page_is_written_and_written_again(folder):
     assert f"| made-up | 4 of 4 | 1 | 1 | 1 of 1 (100%) | {NOTHING} |" in first.splitlines()
     run(folder)
     assert (folder / "REPRODUCED.md").read_text() == first
+
+
+def test_what_results_said_is_kept_for_pages_without_them(folder):
+    run(folder)
+    first = (folder / "REPRODUCED.md").read_text()
+    shutil.rmtree(folder / "ours")
+    assert "1 sweep by outcomes kept in" in run(folder, words=())
+    assert (folder / "REPRODUCED.md").read_text() == first
+
+
+def test_results_replace_what_is_kept_of_their_sweep_alone(folder):
+    run(folder)
+    kept = folder / "published/outcomes/made-up.json"
+    other = folder / "published/outcomes/other.json"
+    outcome = read_outcomes(kept.parent)["made-up"]
+    write_outcome(kept.parent, replace(outcome, sweep="other"))
+    before = kept.read_bytes(), other.read_bytes()
+    shutil.rmtree(folder / "ours")
+    made(folder / "ours", {("heart", "level"): [0.1, 0.4]}, split_names=("s0", "s1"))
+    assert "1 sweep by outcomes kept in" in run(folder)
+    assert kept.read_bytes() != before[0]
+    assert other.read_bytes() == before[1]
+
+
+def test_a_damaged_outcome_is_refused_by_name(folder):
+    run(folder)
+    page, kept = folder / "REPRODUCED.md", folder / "published/outcomes/made-up.json"
+    first = page.read_text()
+    kept.write_bytes(kept.read_bytes().replace(b"heart", b"Heart"))
+    with pytest.raises(MkldistError, match=r"made-up\.json: found its checksum does not fit"):
+        run(folder, words=())
+    assert page.read_text() == first
 
 
 def test_explanations_stand_above_the_numbers_outside(folder):
@@ -85,7 +119,7 @@ def test_two_results_of_a_sweep_are_refused(folder):
     ("more", "words", "said"),
     [
         (["--method", "level"], ("ours",), "found other options beside it; expected RESULTS"),
-        ([], (), "found no RESULTS; expected RESULTS... --published FOLDER -o FILE alone"),
+        ([], (), r"found no RESULTS, and no outcome in .*outcomes; expected RESULTS\.\.\. --publ"),
     ],
 )
 def test_words_that_do_not_fit_a_page_are_refused(folder, more, words, said):

@@ -11,8 +11,10 @@ import pytest
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusions import Conclusion
 from mkldist.analysis.explanations import Explanation
+from mkldist.analysis.outcomes import outcome_of
 from mkldist.analysis.published_number import Published
-from mkldist.report.reproduced import NOT_EXPLAINED, reproduced
+from mkldist.report import reproduced as page_of
+from mkldist.report.reproduced import NOT_EXPLAINED
 from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made
 
@@ -37,6 +39,18 @@ EXPLANATIONS = [
     Explanation("made-up", "heart", "silp", "*", "Not of these.", "line 2"),
     Explanation("*", "heart", "level", "test_*", "C = 10: 0.4 | 0.5", "line 3"),
 ]
+
+
+def reproduced(results, published, conclusions, files, *more):
+    """Return the page of results, by their outcomes."""
+    outcomes = {
+        name: outcome_of(
+            one, published, conclusions,
+            [own.name for own in files[name].datasets] if name in files else (),
+        )
+        for name, one in results.items()
+    }  # fmt: skip
+    return page_of.reproduced(outcomes, published, conclusions, files, *more)
 
 
 @pytest.fixture(scope="module")
