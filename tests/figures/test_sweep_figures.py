@@ -68,6 +68,7 @@ def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
     assert {name: (figures / name).read_bytes() for name in files(figures)} == before
 
 
+@pytest.mark.slow
 def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     spec = pictured()
     outcome = run(spec, tmp_path / "out", scheduler)

@@ -225,6 +225,7 @@ print(build_factors(source, store, 0, store.missing()).blocks)
 """
 
 
+@pytest.mark.slow
 def test_a_kill_while_factors_are_made_loses_at_most_the_piece_in_the_making(tmp_path):
     command = [sys.executable, "-c", SLOWLY, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

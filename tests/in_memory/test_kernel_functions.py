@@ -17,6 +17,7 @@ from mkldist.kernel_functions.definition import Takes
 from mkldist.kernel_functions.registry import FUNCTIONS
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum, svm_value
+from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 X = np.round(np.abs(RNG.normal(size=(46, 3))), 1)
@@ -70,7 +71,9 @@ def test_names_and_parameters_are_readable():
     assert np.isnan(table.loc["jaccard[all]", "width"])
 
 
-@pytest.mark.parametrize("normalisation", ["trace", ["cosine", "centre"], "variance", "none"])
+@pytest.mark.parametrize(
+    "normalisation", quick(["trace", ["cosine", "centre"], "variance", "none"])
+)
 @pytest.mark.parametrize("backend", ["mmap", "stream", "recompute"])
 def test_backends_solve_alike(backend, normalisation):
     expected = mkldist.solve("level", bank(normalisation=normalisation), Y, C=10.0, tol=1e-3)

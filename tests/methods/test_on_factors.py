@@ -35,6 +35,7 @@ from tests.methods.references.recorded import (
     usual_points,
 )
 from tests.methods.test_random_instances import conic_optimum, instance
+from tests.variants import quick
 
 CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
 WEIGH_FIRST = ("align", "alignf", "easymkl")  # and on factors perhaps otherwise
@@ -163,7 +164,7 @@ def test_operators_that_stay_operators_are_solved_by_conjugate_gradients(monkeyp
 
 
 @pytest.mark.parametrize("case", ONE_EACH, ids=str)
-@pytest.mark.parametrize("stays_operator", [False, True])
+@pytest.mark.parametrize("stays_operator", quick([False, True]))
 def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_operator):
     if stays_operator:
         monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)

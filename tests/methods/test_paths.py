@@ -14,6 +14,7 @@ from mkldist.methods.registry import METHODS
 from tests.benchmarks import problems
 from tests.methods import instances
 from tests.solvers.test_screening import random_instance
+from tests.variants import quick
 
 VALUES = {
     "level": np.geomspace(1, 1000, 13),
@@ -61,7 +62,7 @@ def test_a_path_takes_few_passes(name):
 
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
-@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
+@pytest.mark.parametrize("make", quick([instances.balanced, instances.more_kernels_than_points]))
 def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
     instance, values = make(), VALUES[name][[6, 0, 12, 3]]
     settings = {"acceleration": acceleration, "max_iter": 5000}

@@ -18,6 +18,7 @@ from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 from tests.methods.instances import solid_factors
 from tests.methods.references import conic_value
+from tests.variants import quick
 
 SIMPLEX = ("level", "simplemkl", "silp", "hessianmkl", "skm")
 HARD_FOR_CONES = {21}  # seeds at which the conic solver misses its own tolerance
@@ -96,7 +97,7 @@ def assert_sound(solution: Solution, tol: float) -> None:
     assert solution.counters.outer_iterations <= 500
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(25)) - HARD_FOR_CONES))
+@pytest.mark.parametrize("seed", quick(sorted(set(range(25)) - HARD_FOR_CONES), 8))
 def test_bounds_enclose_the_conic_optimum_at_any_scale(seed):
     grams, y, rng = instance(seed)
     C, scale = 10.0 ** rng.uniform(-3, 2), 10.0 ** rng.uniform(-12, 12)
@@ -111,7 +112,7 @@ def test_bounds_enclose_the_conic_optimum_at_any_scale(seed):
         assert solution.objective >= optimum - slack
 
 
-@pytest.mark.parametrize("seed", range(100, 125))
+@pytest.mark.parametrize("seed", quick(range(100, 125), 8))
 def test_extreme_parameters_leave_claims_true(seed):
     grams, y, rng = instance(seed)
     C, tol = 10.0 ** rng.uniform(-8, 8), 10.0 ** rng.choice([-2.0, -6.0, -10.0])

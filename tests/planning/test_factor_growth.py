@@ -16,6 +16,7 @@ from mkldist.solvers.base import Problem
 from mkldist.solvers.on_factors import MANY, MOST_CHANGES, solve_on_factors
 from tests.planning.plans import dataset, grid, plan_of
 from tests.solvers.test_on_factors import GRAMS, N, Y
+from tests.variants import quick
 
 LEVEL, UNIFORM, PRIMALMKL = (METHODS[name] for name in ("level", "uniform", "primalmkl"))
 
@@ -38,7 +39,7 @@ def bank_of(n_points: int, **settings) -> BankPlan:
         ("primalmkl", {"lam": 0.01}),
     ],
 )
-@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+@pytest.mark.parametrize("tol", quick([1e-2, 1e-3]))
 def test_solutions_take_the_rounds_and_columns_that_are_foretold(name, params, tol, monkeypatch):
     monkeypatch.setattr(factored_kernels, "FIRST_RANK", 5)
     method, rounds = METHODS[name], []

@@ -19,6 +19,7 @@ from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.exact_certificate import certified_exactly
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -66,7 +67,7 @@ def assert_true(
     assert value <= solution.objective * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("first", range(0, 24, 6))
+@pytest.mark.parametrize("first", quick(range(0, 24, 6)))
 def test_the_exact_gap_is_never_below_the_true_one(first):
     for seed in sorted(set(range(first, first + 6)) - HARD_FOR_CONES):
         grams, y, rng = instance(seed)
@@ -116,7 +117,7 @@ def assert_true_though_rounded(seed: int) -> None:
     assert_true(solution, grams, y, C, fixed=fixed)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize("first", quick(range(0, 200, 50)))
 def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_function(first):
     for seed in range(first, first + 50):
         solution, grams, y, C, _ = rounded_factors(seed, (-3, 4))
@@ -124,7 +125,7 @@ def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_funct
         assert solution.exact_dual_objective <= solution.objective
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", quick(range(0, 40, 10)))
 def test_factors_in_single_precision_leave_the_bounds_true(first):
     for seed in range(first, first + 10):
         with suppress(cp.SolverError):

@@ -27,6 +27,7 @@ from tests.kernels.few_lists import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.variants import quick
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -63,7 +64,7 @@ def optimum_at(C):
     return conic_optimum(GRAMS, Y, C)
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
+@pytest.mark.parametrize("seed", quick(sorted(set(range(12)) - HARD_FOR_CONES), 4))
 def test_factors_grow_until_the_optimum_is_that_of_the_kernels(seed):
     grams, y, rng = instance(seed)
     C, tol = 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.choice([-2.0, -3.0])
@@ -75,7 +76,7 @@ def test_factors_grow_until_the_optimum_is_that_of_the_kernels(seed):
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01 * tol)
 
 
-@pytest.mark.parametrize("C", [3.0, 30.0])
+@pytest.mark.parametrize("C", quick([3.0, 30.0]))
 def test_only_kernels_that_matter_get_long_factors(C, monkeypatch):
     monkeypatch.setattr(on_factors, "FEW", 1.0)  # of so few kernels most are active at first
     kernels = kernels_of(GRAMS)
@@ -276,7 +277,7 @@ NARROW = np.array([rbf_kernel(X, gamma=g) for g in (0.05, 1.0, 30.0, 300.0)])
 
 
 @pytest.mark.parametrize("name", ["level", "silp", "simplemkl", "hessianmkl", "uniform"])
-@pytest.mark.parametrize("C", [0.5, 3.0])
+@pytest.mark.parametrize("C", quick([3.0, 0.5]))
 def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_kernels(many, name, C):
     kernels = kernels_of(NARROW)
     solution, limit = solved(kernels, name, C=C, tol=1e-2)
@@ -300,7 +301,7 @@ def from_points(y=Y, cosine=False, **limits):
 
 
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
-@pytest.mark.parametrize(("C", "tol"), [(0.5, 1e-2), (3.0, 1e-2), (30.0, 1e-2), (3.0, 1e-4)])
+@pytest.mark.parametrize(("C", "tol"), quick([(3.0, 1e-2), (0.5, 1e-2), (30.0, 1e-2), (3.0, 1e-4)]))
 def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol):
     kernels = from_points()
     solution, limit = solved(kernels, C=C, tol=tol, acceleration=acceleration)
@@ -333,7 +334,7 @@ def assert_true_by_points(seed, name="level"):
     assert optimum * (1 - 1e-6) - 1e-8 * C <= solution.objective
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
+@pytest.mark.parametrize("seed", quick(sorted(set(range(12)) - HARD_FOR_CONES), 4))
 def test_bounds_by_points_hold_on_drawn_problems(many, seed):
     assert_true_by_points(seed)
 

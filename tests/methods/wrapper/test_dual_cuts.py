@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.wrapper.dual_cuts import DualCuts, highest_bounds
+from tests.variants import quick
 
 
 def random_cuts(seed: int, n_cuts: int = 7, n_kernels: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +67,7 @@ def test_minimum_without_multiples_is_that_of_the_points_themselves(seed: int) -
     assert (found.multiples == 1.0).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", quick(range(20), 6))
 def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     heights, q = random_cuts(seed)
     expected = minimum(heights, q)
@@ -80,7 +81,7 @@ def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     assert_allclose(mixture.min(), found.bound, rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", quick(range(20), 6))
 def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     heights, q = random_cuts(seed, n_kernels=9)
     cuts = bundle(heights, q[:, :4])
