@@ -50,11 +50,19 @@ class KeptArrays:
         make : callable
             Makes the array.
         """
+        known = self.known(key)
+        return self.keep(key, make()) if known is None else known
+
+    def known(self, key: Hashable) -> Floats | None:
+        """Return the array of a key, which nobody may change, or None if none is kept."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        made = make()
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def keep(self, key: Hashable, made: Floats) -> Floats:
+        """Keep an array, which nobody may change from now on, and return it."""
         made.flags.writeable = False
         if made.nbytes > self._limit:
             return made

@@ -121,7 +121,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     trace = Trace(params.trace, problem.clock)
     stationarity, patience = np.inf, PATIENCE
     d = SIMPLEX.uniform(problem.n_kernels)
-    K, R = yield from machine.matrices(d, n)  # line 4: Combine
+    K, R = yield from machine.start(d, n)  # line 4: Combine
     at = machine.minimum(d, K, R, np.zeros(len(labelled)))  # lines 5 to 10
     bounds = Bounds(at, lower=0.0)
     for iteration in range(1, params.max_iter + 1):

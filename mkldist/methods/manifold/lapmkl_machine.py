@@ -93,8 +93,35 @@ class SharedMachine:
         self.reaches: dict[int, Floats] = {}
         """Roots of the diagonals of the kernels that were asked for, by kernel."""
 
+    def start(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
+        """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin.
+
+        Runs of other labels and of other gammas begin at the same K and N, which are kept.
+        """
+        kept, n_kernels = self.norms.kept, len(d)
+        if kept is None or not kept.kernels_id or self.norms.gamma_i == 0.0:
+            return (yield from self.matrices(d, n))
+        key = ("mixture", kept.kernels_id, self.norms.graph_id, d.tobytes())
+        rows = kept.known(key)
+        if rows is None:
+            K, N = yield from self._sums(d, n)
+            reaches = [self.reaches[m] for m in range(n_kernels)]
+            rows = kept.keep(key, np.concatenate([K, N, reaches]))
+        self.reaches.update(enumerate(rows[2 * n :]))
+        return rows[:n], self._form(rows[:n], rows[n : 2 * n])
+
     def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at weights `d` (M,)."""
+        K, N = yield from self._sums(d, n)
+        return K, self._form(K, N)
+
+    def _form(self, K: Floats, N: Floats) -> Floats:
+        """Return R (n, n) of K and N."""
+        R: Floats = self.norms.gamma_a * K + self.norms.gamma_i * N
+        return R
+
+    def _sums(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
+        """Ask for K and N (n, n) at weights `d` (M,); N is 0 without an intrinsic norm."""
         active = np.flatnonzero(d)
         K, N = np.zeros((n, n)), np.zeros((n, n))
         for start in range(0, len(active), AT_A_TIME):
@@ -104,7 +131,7 @@ class SharedMachine:
                 K += d[m] * K_m
                 if self.norms.gamma_i > 0.0:
                     N += d[m] * self._smoothed(int(m), K_m)
-        return K, self.norms.gamma_a * K + 0.5 * self.norms.gamma_i * (N + N.T)
+        return K, 0.5 * (N + N.T)
 
     def _smoothed(self, m: int, K_m: Floats) -> Floats:
         """Return ``K_m L K_m`` (n, n), which depends on neither labels nor weights."""

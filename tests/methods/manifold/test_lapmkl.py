@@ -149,6 +149,25 @@ def test_a_kernel_meets_the_graph_once_for_all_labels_and_gammas():
     assert own.counters.outer_iterations > 1
 
 
+def test_the_first_mixture_is_made_once_for_all_labels_and_gammas():
+    instance = instances.not_normalised()
+    y, L = some_labels(instance), heat_laplacian(instance.grams)
+    M, kept = len(instance.grams), KeptArrays(2**24).on("these")
+
+    def run(labels, kept, **gammas):
+        problem = replace(plain_bank.problem(instance.grams, labels, L), kept=kept)
+        params = LapMKLParams(form="shared", max_iter=1, **gammas)
+        return plain_bank.run(METHOD.solve(problem, params), instance.grams)
+
+    fewer = y * (np.arange(len(y)) % 3 > 0)
+    no_graph = {"gamma_a": 1e-3, "gamma_i": 0.0}
+    for labels, gammas, n_asked in ((y, GAMMAS, M), (fewer, MIXED, 0), (y, no_graph, M)):
+        own, shared = run(labels, None, **gammas), run(labels, kept, **gammas)
+        assert shared.objective == own.objective
+        np.testing.assert_array_equal(shared.coefficients, own.coefficients)
+        assert (own.counters.combines, shared.counters.combines) == (M, n_asked)
+
+
 @FORMS
 def test_no_request_asks_for_more_than_four_matrices(form):
     rows = []
