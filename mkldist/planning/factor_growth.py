@@ -13,7 +13,8 @@ from typing import NamedTuple
 from mkldist.gram.factored_kernels import limits_of
 from mkldist.planning.model import BankPlan
 from mkldist.solvers.base import Method
-from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
+from mkldist.solvers.factor_needs import LEAST_GROWTH, MOST_GROWTH
+from mkldist.solvers.on_factors import MANY, MOST_CHANGES
 
 USUAL_GROWTH = math.sqrt(LEAST_GROWTH * MOST_GROWTH)
 FEW_ROUNDS = 2  # of a method that need not make factors longer

@@ -22,39 +22,47 @@ dual variables still change, and only those cost kernel values.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.factored_kernels import FIRST_RANK, FactoredKernels
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.passes import driven
 from mkldist.gram.point_bank import PointBank
 from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import BankView, answer_views
+from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.clock import working_time
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
 from mkldist.solvers.exact_machine import with_kernels
+from mkldist.solvers.factor_needs import (
+    TINY,
+    Ranks,
+    blame_of_diagonals,
+    blame_of_forms,
+    corrected_diagonals,
+    is_narrow,
+    lacked_by_norms,
+    longer,
+    may_help,
+    most_blamed,
+    used_points,
+)
 from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
 from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
 
 SHARE = 0.5  # of the tolerance that the gap on the factors may take
-SLACK = 0.25  # of the tolerance: a kernel that lacks less of the largest form is not to blame
 FEW = 0.5  # share of active kernels up to which a pass over them alone pays
 SAMPLE_PAYS = 4  # values of a pass for each of a sample, from which on the sample pays
 MARGIN = 4.0  # standard errors that a statistical certificate adds to its estimates
-POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
-LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
-NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it is narrow
-HOPELESS = 0.9  # share of the trace left, from which on more columns are no help
 MOST_CHANGES = 3  # of diagonals, before ranks grow after all
-TINY = float(np.finfo(float).tiny)
 LIMITS = {
     "rank": StopReason.RANK_LIMIT,
     "memory": StopReason.MEMORY_LIMIT,
@@ -149,10 +157,9 @@ class _Growing:
 
     def begin(self) -> None:
         """Give factors the diagonals of kernels if one is narrow and a solver goes on by points."""
-        factors = self.kernels.factors.factors
-        if self._by_points and any(factor.left > NARROW for factor in factors):
+        if self._by_points and any(map(is_narrow, self._factors)):
             with self._charged():
-                self.kernels = self.kernels.with_diagonals(np.ones(len(factors)))
+                self.kernels = self.kernels.with_diagonals(np.ones(len(self._factors)))
 
     def solved(self) -> Solution:
         """Solve on the factors as they are, from the last solution if there is one."""
@@ -161,7 +168,7 @@ class _Growing:
     def goes_on_by_points(self, solution: Solution) -> bool:
         """Return True if products of the kernels take a solution to the optimum with them."""
         active = int(np.count_nonzero(solution.kernel_weights))
-        n_values = POINT_ROUNDS * active * _used(solution) * self.kernels.source.n_points
+        n_values = POINT_ROUNDS * active * used_points(solution) * self.kernels.source.n_points
         return self._by_points and solution.converged and n_values <= self._limit
 
     def solved_by_points(self) -> Solution:
@@ -193,7 +200,7 @@ class _Growing:
         self._last = replace(solution, counters=self._spent)
         return self._last
 
-    def needs_of_active(self, solution: Solution) -> dict[int, int]:
+    def needs_of_active(self, solution: Solution) -> Ranks:
         """Return the ranks that active kernels need, by what their norms in the objective lack."""
         active = np.flatnonzero(solution.kernel_weights)
         few = 0 < len(active) <= FEW * self.kernels.source.n_kernels
@@ -202,17 +209,13 @@ class _Growing:
             return {}
         with self._charged():
             lack = self.kernels.lacking(active, solution.coefficients).reshape(len(active), -1)
-        shares = 0.5 * _unit(solution) * solution.kernel_weights[active] * lack.sum(axis=1)
         allowed = (1.0 - SHARE) * self.params.tol * abs(solution.objective)
-        total = float(shares.sum())
-        if total <= allowed:
-            return {}
-        to_blame = shares > 0.5 * allowed / len(active)
-        return self._ranks(active[to_blame], len(active) * shares[to_blame] / allowed)
+        ratios = lacked_by_norms(solution, active, lack.sum(axis=1), allowed)
+        return longer(self._factors, active[ratios > 0.0], ratios[ratios > 0.0])
 
-    def needs_by_sample(self, solution: Solution) -> dict[int, int]:
+    def needs_by_sample(self, solution: Solution) -> Ranks:
         """Return the ranks that kernels seem to need, by a sample that costs little of a pass."""
-        pays = SAMPLE_PAYS * sampled_values(DRAWN) <= _used(solution) ** 2 / 2
+        pays = SAMPLE_PAYS * sampled_values(DRAWN) <= used_points(solution) ** 2 / 2
         if not (solution.converged and pays):
             return {}
         sample = Sample(DRAWN, 0.0, active_exactly=False, seed=self.kernels.seed)
@@ -221,7 +224,7 @@ class _Growing:
     def certified(self, solution: Solution) -> tuple[Solution, ExactForms]:
         """Certify the solution for the kernels, by a sample where a pass is too dear."""
         sample, source = None, self.kernels.source
-        if source.n_kernels * _used(solution) ** 2 / 2 > self._limit:
+        if source.n_kernels * used_points(solution) ** 2 / 2 > self._limit:
             sample = Sample(DRAWN, MARGIN, active_exactly=True, seed=self.kernels.seed + 1)
         found, forms = self._certified(solution, sample)
         if sample is not None:
@@ -230,7 +233,7 @@ class _Growing:
 
     def _with_rank(self, solution: Solution) -> Solution:
         """Return a solution that tells the columns of the longest factor."""
-        rank = max(factor.rank for factor in self.kernels.factors.factors)
+        rank = max(factor.rank for factor in self._factors)
         return replace(solution, extra={**solution.extra, "largest_rank": float(rank)})
 
     def _certified(self, solution: Solution, sample: Sample | None) -> tuple[Solution, ExactForms]:
@@ -238,36 +241,22 @@ class _Growing:
         with self._charged():
             return certified_exactly(self.kernels, method, problem, self._own, solution, sample)
 
-    def needs_of_all(self, solution: Solution, forms: ExactForms) -> dict[int, int]:
-        """Return the ranks that kernels need which are active, or would be if nothing lacked.
+    def needs_of_all(self, solution: Solution, forms: ExactForms) -> Ranks:
+        """Return the ranks that kernels need which are to blame for the exact gap.
 
-        On the simplex, kernels of larger forms than all others would be.  Where these lack nothing,
-        the method has another rule, such as a threshold, and all kernels may be to blame.  None is
-        where most of the exact gap is that on the factors.
+        None is where most of that gap is the gap on the factors.
         """
         tol, gap, self._forms = self.params.tol, solution.exact_gap, forms
         if gap <= tol or self._gap > SHARE * gap:
             return {}
-        largest = np.maximum(forms.found.max(axis=0), TINY)
-        with np.errstate(over="ignore"):  # where factors have no form at all
-            lack = (forms.exact - forms.found) / largest
-        concerned = (solution.kernel_weights > 0.0)[:, None] | (forms.exact > largest)
-        blame = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
-        if blame.max(initial=0.0) <= SLACK * tol:
-            blame = lack.max(axis=1, initial=0.0)
-        most = float(blame.max(initial=0.0))
+        blame = blame_of_forms(solution, forms, tol)
         if self._has_diagonals:
             lost = (solution.objective - self._objective) / max(solution.objective, TINY)
-            blame = np.maximum(blame, self._blame_of_diagonals(solution) * lost)
-            most = float(blame.max(initial=0.0))
-        kernels = np.flatnonzero(blame > min(SLACK * tol, most / 2))
-        return self._ranks(kernels, np.minimum(blame[kernels], 1.0) / ((1.0 - SHARE) * tol))
-
-    def _blame_of_diagonals(self, solution: Solution) -> Floats:
-        """Return the shares (M,) of kernels in what the objective lost with the kernels."""
-        lack = np.array([factor.left for factor in self.kernels.factors.factors])
-        shares: Floats = solution.kernel_weights * lack
-        return shares / max(float(shares.sum()), TINY)
+            blame = np.maximum(blame, blame_of_diagonals(solution, self._factors) * lost)
+        kernels = most_blamed(blame, tol)
+        return longer(
+            self._factors, kernels, np.minimum(blame[kernels], 1.0) / ((1.0 - SHARE) * tol)
+        )
 
     def ended(self, solution: Solution) -> FactorSolution:
         """Return the last solution, which has converged where its exact gap is at most `tol`.
@@ -285,7 +274,7 @@ class _Growing:
             stop = LIMITS[limit]
         return FactorSolution(replace(solution, stop_reason=stop), limit, self.times)
 
-    def grow(self, ranks: dict[int, int]) -> bool:
+    def grow(self, ranks: Ranks) -> bool:
         """Make factors longer; return True if any is."""
         self.limit = ""
         if not ranks:
@@ -296,13 +285,17 @@ class _Growing:
         narrow = self._narrow(ranks)
         with self._charged():
             if narrow:
-                stay = {m for m in narrow if not self._may_help(m)}
-                self.kernels = self.kernels.with_diagonals(self._times(stay))
+                stay = {m for m in narrow if not may_help(self._factors[m])}
+                self.kernels = self.kernels.with_diagonals(self._times_of_diagonals(stay))
                 ranks = {m: rank for m, rank in ranks.items() if m not in stay}
             grown = self.kernels.lengthen(ranks)
         if not (grown or narrow):
             self.limit = self.kernels.limit_on(ranks)
         return bool(grown or narrow)
+
+    @property
+    def _factors(self) -> Sequence[ThinFactor]:
+        return self.kernels.factors.factors
 
     @property
     def _limit(self) -> float:
@@ -319,40 +312,21 @@ class _Growing:
     def _has_diagonals(self) -> bool:
         return self.kernels.factors.exact is not None
 
-    def _narrow(self, ranks: dict[int, int]) -> set[int]:
+    def _narrow(self, ranks: Ranks) -> set[int]:
         """Return the kernels for which diagonals had better change than ranks."""
         few = len(self.problem.y) < MANY or self._changes == MOST_CHANGES
         if few or not self.method.hinge_machines:
             return set()
-        narrow = {m for m in ranks if self.kernels.factors.factors[m].left > NARROW}
+        narrow = {m for m in ranks if is_narrow(self._factors[m])}
         self._changes += bool(narrow)
         return narrow
 
-    def _may_help(self, kernel: int) -> bool:
-        """Return True if a narrow kernel may lose most of what its factor lacks by more columns."""
-        factor = self.kernels.factors.factors[kernel]
-        return factor.rank <= FIRST_RANK and factor.left < HOPELESS
-
-    def _times(self, kernels: set[int]) -> Floats:
-        """Return factors w of diagonals, with which narrow kernels have the forms that they lack.
-
-        Where neighbours have like coefficients, the form of a narrow kernel exceeds its diagonal's.
-        """
-        times = self.kernels.factors.times.copy()
-        if self._forms is not None and self._has_diagonals:
-            chosen = np.isin(np.arange(len(times)), list(kernels))
-            lack, own = (self._forms.exact - self._forms.found).sum(1), self._forms.of_rests.sum(1)
-            enough = own > np.finfo(float).eps * np.abs(lack)
-            ratio = np.divide(lack, own, out=np.zeros_like(own), where=enough)
-            times *= np.where(chosen, np.clip(1.0 + ratio, 0.0, MOST_GROWTH), 1.0)
-        return times
-
-    def _ranks(self, kernels: Ints, ratios: Floats) -> dict[int, int]:
-        """Return ranks of kernels, each of which lacks `ratios` times what it may."""
-        growth = np.clip(ratios**POWER, LEAST_GROWTH, MOST_GROWTH)
-        factors = self.kernels.factors.factors
-        wanted = zip(kernels.tolist(), growth.tolist(), strict=True)
-        return {m: int(times * max(factors[m].rank, 1)) + 1 for m, times in wanted}
+    def _times_of_diagonals(self, kernels: set[int]) -> Floats:
+        """Return factors of diagonals, corrected for some kernels where forms are known."""
+        times: Floats = self.kernels.factors.times
+        if self._forms is None or not self._has_diagonals:
+            return times.copy()
+        return corrected_diagonals(times, self._forms, kernels)
 
     def _start(self, view: BankView) -> Any:
         """Return the state from which to solve, for a view as it is; None for a new start.
@@ -383,19 +357,3 @@ class _Growing:
             pass_cpu_seconds=time.thread_time() - cpu + spent.threads_cpu_seconds,
             pass_bytes=spent.value_bytes,
         )
-
-
-def _used(solution: Solution) -> int:
-    """Return the number of points whose coefficients are not zero, which passes are made of."""
-    return int(np.atleast_2d(solution.coefficients.T).any(axis=0).sum())
-
-
-def _unit(solution: Solution) -> float:
-    """Return the unit of norms in the objective.
-
-    The dual variables are the slopes of the loss at the function, and a multiple of its
-    coefficients: 1 for the hinge loss with a norm of 1/2, lam for PrimalMKL, and one over the sum
-    of the weights before they are normalised for block norms.
-    """
-    length = float(np.linalg.norm(solution.coefficients))
-    return float(np.linalg.norm(solution.dual_variables)) / length if length > 0.0 else 0.0

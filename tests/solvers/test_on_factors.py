@@ -19,7 +19,7 @@ from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.kernels.evaluate import evaluate
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
-from mkldist.solvers import on_factors
+from mkldist.solvers import factor_needs, on_factors
 from mkldist.solvers.base import Problem
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.outcome import StopReason
@@ -179,8 +179,10 @@ def test_work_of_all_rounds_is_counted():
 def test_norms_in_the_objective_are_slopes_of_the_loss_times_the_function(name, params, unit):
     solution, _ = solved(kernels_of(GRAMS), name, tol=1e-2, **params)
     slopes, coefficients = np.abs(solution.dual_variables), np.abs(solution.coefficients)
-    np.testing.assert_allclose(slopes, on_factors._unit(solution) * coefficients, rtol=1e-3)
-    assert unit is None or on_factors._unit(solution) == pytest.approx(unit, rel=1e-3)
+    np.testing.assert_allclose(
+        slopes, factor_needs.unit_of_norms(solution) * coefficients, rtol=1e-3
+    )
+    assert unit is None or factor_needs.unit_of_norms(solution) == pytest.approx(unit, rel=1e-3)
 
 
 def ending(level, **changes):
@@ -421,7 +423,7 @@ def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
 
 
 def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeypatch):
-    monkeypatch.setattr(on_factors, "HOPELESS", 0.0)
+    monkeypatch.setattr(factor_needs, "HOPELESS", 0.0)
     seen, with_diagonals = [], FactoredKernels.with_diagonals
 
     def spy(self, times):
