@@ -11,7 +11,8 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
 
     ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  :func:`alternate` below is the paper's
     Algorithm 1 for it, with the z-step of :mod:`.lapmkl_machine` and the d-step of
-    :mod:`.lapmkl_weights`.
+    :mod:`.lapmkl_weights`, both chosen in :mod:`.lapmkl_steps`.  The z-step minimises over z; with
+    ``machine="one-step"`` it is the paper's, a single one.
 ``deformed``
     The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with
     a duality gap.  :mod:`.lapmkl_deformed` states and solves it.
@@ -50,16 +51,17 @@ from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
-from mkldist.methods.manifold.lapmkl_weights import (
-    SIMPLEX,
-    SharedColumns,
-    kernel_forms,
-    weight_step,
-    z_step,
+from mkldist.methods.manifold.lapmkl_steps import (
+    AlternatingSteps,
+    CoupledSteps,
+    MinimisedSteps,
+    SingleSteps,
 )
+from mkldist.methods.manifold.lapmkl_weights import SIMPLEX, SharedColumns, kernel_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.outcome import STATIONARITY, StopReason
+from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.trace import Trace
 
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
@@ -70,7 +72,11 @@ TINY = float(np.finfo(np.float64).tiny)
 class LapMKLParams(ManifoldParams):
     """Parameters of LapMKL."""
 
-    steers: ClassVar[tuple[str, ...]] = ("coupled",)
+    steers: ClassVar[tuple[str, ...]] = ("coupled", "machine", "chi_2")
+    effective_with: ClassVar[Effects] = {
+        "machine": ("coupled", (False,)),
+        "chi_2": ("machine", ("one-step",)),
+    }
 
     form: Literal["shared", "deformed"] = Field(
         "deformed",
@@ -79,6 +85,17 @@ class LapMKLParams(ManifoldParams):
     )
     coupled: bool = Field(
         True, description="let the coefficients follow in the weight step; false: the paper's step"
+    )
+    machine: Literal["minimum", "one-step"] = Field(
+        "minimum",
+        description="how far the machine is minimised between two weight steps; one-step: "
+        "Algorithm 1 as printed",
+    )
+    chi_2: float = Field(
+        0.0,
+        ge=0,
+        description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
+        "has converged only if its gap, or stationarity, is at most tol",
     )
 
 
@@ -106,7 +123,8 @@ def solve(problem: Problem, params: LapMKLParams) -> Steps:
     """
     if params.form == "shared":
         return (yield from alternate(problem, params))
-    return (yield from solve_deformed(problem, params, "squared-hinge", coupled=params.coupled))
+    steps = {"coupled": params.coupled, "machine": params.machine, "chi_2": params.chi_2}
+    return (yield from solve_deformed(problem, params, "squared-hinge", steps=steps))
 
 
 def alternate(problem: Problem, params: LapMKLParams) -> Steps:
@@ -121,8 +139,9 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     trace = Trace(params.trace, problem.clock)
     stationarity, patience = np.inf, PATIENCE
     d = SIMPLEX.uniform(problem.n_kernels)
+    steps = _steps(machine, params)
     K, R = yield from machine.start(d, n)  # line 4: Combine
-    at = machine.minimum(d, K, R, np.zeros(len(labelled)))  # lines 5 to 10
+    at: SharedPoint = steps.first(d, K, R)  # lines 5 to 10
     bounds = Bounds(at, lower=0.0)
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
@@ -139,16 +158,15 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         bounds.own = Own(value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, at.d, bounds.own)
-        stop = reason_to_stop(problem, params, stationarity, stalled=patience == 0)
+        stalled = steps.is_flat or patience == 0
+        stop = reason_to_stop(problem, params, stationarity, stalled=stalled)
         if stop is not None or iteration == params.max_iter:
             break
-        d = yield from weight_step(
-            at, forms.columns, machine, coupled=params.coupled, tol=params.tol
-        )  # line 12
-        K, R = yield from machine.matrices(d, n)
-        at = z_step(machine, at, forms.columns, d, K, R, coupled=params.coupled)
+        d = yield from steps.weights(at, forms.columns)  # line 12
+        K, R = yield from machine.matrices(d, n)  # line 4
+        at = steps.following(at, forms.columns, d, K, R)  # lines 5 to 10
     on_points = norms.spread(at.r, n)
-    z_gradient = np.append(at.R @ at.alpha - at.K @ on_points, at.r.sum())
+    z_gradient = np.append(at.gradient, at.r.sum())
     return Solution(
         kernel_weights=at.d,
         coefficients=at.alpha,
@@ -165,6 +183,13 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
             STATIONARITY: stationarity,
         },
     )
+
+
+def _steps(machine: SharedMachine, params: LapMKLParams) -> AlternatingSteps:
+    """Return the steps that the parameters name."""
+    if params.machine == "one-step":
+        return SingleSteps(machine, params.tol, params.chi_2)
+    return (CoupledSteps if params.coupled else MinimisedSteps)(machine, params.tol)
 
 
 def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) -> float:

@@ -18,7 +18,7 @@ each K_m has its own gamma_a and gamma_i, multiplied by one factor.  In three st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ def solve_deformed(
     params: ManifoldParams,
     loss: Literal["squared-hinge", "squared"],
     *,
-    coupled: bool = True,
+    steps: Mapping[str, Any] | None = None,
     bias: bool = True,
     unit_norm: bool = False,
     solver: Solver = primalmkl.solve,
@@ -70,8 +70,8 @@ def solve_deformed(
         Weights of the two norms and stopping rule.
     loss : str
         Loss of the labelled points.
-    coupled : bool
-        True to let the coefficients follow in PrimalMKL's weight step.
+    steps : mapping of str to object, optional
+        Parameters of PrimalMKL that say how it takes its steps; by default it couples them.
     bias : bool
         False for decision values without a bias; `solver` must have none then.
     unit_norm : bool
@@ -102,7 +102,7 @@ def solve_deformed(
         max_iter=params.max_iter,
         time_limit=params.time_limit,
         trace=params.trace,
-        coupled=coupled,
+        **({} if steps is None else steps),
     )
     constant = _constant(problem, deformation, inner, bias=bias)
     if deformed is None:

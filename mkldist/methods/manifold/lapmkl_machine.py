@@ -31,7 +31,7 @@ RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R
 
 @dataclass(frozen=True, eq=False)
 class SharedPoint:
-    """Weights, the minimum over z for them, and the matrices of that minimum.
+    """Weights, z = (alpha, b), and the matrices of these weights.
 
     Parameters
     ----------
@@ -39,18 +39,14 @@ class SharedPoint:
         Kernel weights.
     K, R : (n, n) float64
         ``sum_m d_m K_m`` and ``gamma_a K + gamma_i N``.
-    back : (n, l) float64
-        ``R^+ K_l'``.
-    H : (l, l) float64
-        ``K_l R^+ K_l'``.
-    z : PrimalPoint
-        The machine's point on H.
     alpha, f : (n,) float64
-        Coefficients ``back @ z.alpha``, and ``K alpha``.
+        Coefficients, and ``K alpha``.
     b : float
-        Bias.
+        Bias, the best one at f.
     r : (l,) float64
         Residual of the loss at f.
+    gradient : (n,) float64
+        dF/dalpha.
     value, z_gap : float
         F, and the most that a change of z could gain.
     """
@@ -58,15 +54,32 @@ class SharedPoint:
     d: Floats
     K: Floats
     R: Floats
-    back: Floats
-    H: Floats
-    z: PrimalPoint
     alpha: Floats
     f: Floats
     b: float
     r: Floats
+    gradient: Floats
     value: float
     z_gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class SharedMinimum(SharedPoint):
+    """Minimum over z at fixed weights.
+
+    Parameters
+    ----------
+    back : (n, l) float64
+        ``R^+ K_l'``, which makes alpha of dual variables.
+    H : (l, l) float64
+        ``K_l R^+ K_l'``.
+    z : PrimalPoint
+        The machine's point on H.
+    """
+
+    back: Floats
+    H: Floats
+    z: PrimalPoint
 
 
 class SharedMachine:
@@ -87,8 +100,7 @@ class SharedMachine:
     def __init__(
         self, norms: Deformation, loss: SquaredLoss, share: float, counters: Counters
     ) -> None:
-        self.norms, self.loss = norms, loss
-        self._counters = counters
+        self.norms, self.loss, self.counters = norms, loss, counters
         self._machine = PrimalMachine(loss, 1.0, "newton", share, counters)
         self.reaches: dict[int, Floats] = {}
         """Roots of the diagonals of the kernels that were asked for, by kernel."""
@@ -144,7 +156,33 @@ class SharedMachine:
             return make()
         return norms.kept.get(("smoothed", norms.kept.kernels_id, m, norms.graph_id), make)
 
-    def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
+    def point(
+        self, d: Floats, K: Floats, R: Floats, alpha: Floats, inverse: RidgedInverse
+    ) -> SharedPoint:
+        """Return the point of some coefficients, with the bias that is best for them.
+
+        Parameters
+        ----------
+        d : (M,) float64
+            Kernel weights.
+        K, R : (n, n) float64
+            The matrices at these weights.
+        alpha : (n,) float64
+            Coefficients.
+        inverse : RidgedInverse
+            That of R.
+        """
+        labelled = self.norms.labelled
+        f = K @ alpha
+        b = self.loss.best_bias(f[labelled])
+        r = self.loss.residual(f[labelled] + b)
+        of_norms = R @ alpha
+        value = 0.5 * max(float(alpha @ of_norms), 0.0) + self.loss.value(r, b)
+        gradient = of_norms - K[:, labelled] @ r
+        z_gap = 0.5 * max(float(gradient @ inverse(gradient)), 0.0)
+        return SharedPoint(d, K, R, alpha, f, b, r, gradient, value, z_gap)
+
+    def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedMinimum:
         """Return the minimum over z.
 
         Parameters
@@ -166,14 +204,8 @@ class SharedMachine:
         H = K[labelled] @ back
         H = 0.5 * (H + H.T)
         z = self._machine(H, c)
-        alpha = back @ z.alpha
-        f = K @ alpha
-        b = self.loss.best_bias(f[labelled])
-        r = self.loss.residual(f[labelled] + b)
-        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self.loss.value(r, b)
-        gradient = R @ alpha - K[:, labelled] @ r
-        z_gap = 0.5 * max(float(gradient @ inverse(gradient)), 0.0)
-        return SharedPoint(d, K, R, back, H, z, alpha, f, b, r, value, z_gap)
+        at = self.point(d, K, R, back @ z.alpha, inverse)
+        return SharedMinimum(**vars(at), back=back, H=H, z=z)
 
 
 class RidgedInverse:

@@ -9,7 +9,7 @@ model of ``J(d) = min_z F``,
 
 where ``R = gamma_a K + gamma_i N``, S selects the labelled points, ``K_l = S K``, r is the residual
 of the loss, and B is that of PrimalMKL's model for the columns ``S v_m - K_l R^+ w_m``.  The second
-term makes J non-convex; without it the model is convex.  A search along the step makes J descend.
+term makes J non-convex; without it the model is convex.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.support_system import SupportSystem
 from mkldist.methods.manifold.deformed import Deformation
-from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
+from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedMinimum, SharedPoint
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
 from mkldist.optim.lp_ball import WeightSet
@@ -33,7 +33,6 @@ SIMPLEX = WeightSet(1.0)
 MODEL_SHARE = 1e-4  # of the gap, left by the minimum of the model
 COLUMNS = 1000  # kernels asked for in one Matvec
 SECOND_COLUMNS = 8  # kernels and vectors asked for in one Matvec when each has its own vector
-HALVINGS, SUFFICIENT = 30, 1e-4
 ZERO_WEIGHT = 1e-15
 
 
@@ -120,32 +119,45 @@ def _chosen(d: Floats, gradient: Floats) -> Ints:
     return np.sort(np.concatenate([chosen[d[chosen] > 0.0], best]))
 
 
-def weight_step(
-    at: SharedPoint, columns: SharedColumns, machine: SharedMachine, *, coupled: bool, tol: float
+def coupled_step(
+    at: SharedMinimum, columns: SharedColumns, machine: SharedMachine
 ) -> Generator[Request, Any, Floats]:
-    """Return new weights (M,): the minimum of the model of J, or the paper's step if not coupled.
+    """Return new weights (M,), the minimum of the model of J.
 
     Parameters
     ----------
-    at : SharedPoint
+    at : SharedMinimum
         The current point.
     columns : SharedColumns
         Products of the kernels whose weights change.
     machine : SharedMachine
         The machine, with its norms and loss.
-    coupled : bool
-        True to let the coefficients follow the weights.
-    tol : float
-        Tolerance of the run; the paper's step is at least as exact.
     """
     x = at.d[columns.kernels]
+    model = yield from value_model(at, columns, machine)
+    return _weights(at, columns, x if model is None else model.minimum(SIMPLEX, x, MODEL_SHARE))
+
+
+def alternating_step(
+    at: SharedPoint, columns: SharedColumns, machine: SharedMachine, tol: float
+) -> Floats:
+    """Return new weights (M,) by the paper's step, the minimum of F at fixed z.
+
+    Parameters
+    ----------
+    at, columns, machine
+        As for :func:`coupled_step`.
+    tol : float
+        Tolerance of the run; the step is at least as exact.
+    """
     G = columns.v[:, machine.norms.labelled].T
-    if coupled:
-        model = yield from value_model(at, columns, machine)
-        x = x if model is None else model.minimum(SIMPLEX, x, MODEL_SHARE)
-    else:
-        F = alternating_objective(G, columns.t, 1.0, machine.loss, at.b)
-        x = nesterov(F, SIMPLEX, x, chi=min(CHI_1, tol))
+    F = alternating_objective(G, columns.t, 1.0, machine.loss, at.b)
+    x = nesterov(F, SIMPLEX, at.d[columns.kernels], chi=min(CHI_1, tol))
+    return _weights(at, columns, x)
+
+
+def _weights(at: SharedPoint, columns: SharedColumns, x: Floats) -> Floats:
+    """Return feasible weights (M,), those of the kernels that a step changed being `x`."""
     d = np.zeros_like(at.d)
     d[columns.kernels] = np.where(x > ZERO_WEIGHT, x, 0.0)
     feasible: Floats = d / d.sum()
@@ -153,7 +165,7 @@ def weight_step(
 
 
 def value_model(
-    at: SharedPoint, columns: SharedColumns, machine: SharedMachine
+    at: SharedMinimum, columns: SharedColumns, machine: SharedMachine
 ) -> Generator[Request, Any, ValueModel | None]:
     """Return the convex part of the second-order model of J; None without support vectors."""
     norms = machine.norms
@@ -170,43 +182,3 @@ def value_model(
     moved = (columns.v[:, norms.labelled].T - at.back.T @ W.T)[sv]
     B = SupportSystem(at.H[np.ix_(sv, sv)], 1.0).projected(moved)
     return ValueModel(columns.gradient, B, B @ at.d[columns.kernels])
-
-
-def z_step(
-    machine: SharedMachine,
-    at: SharedPoint,
-    columns: SharedColumns,
-    new_d: Floats,
-    K: Floats,
-    R: Floats,
-    *,
-    coupled: bool,
-) -> SharedPoint:
-    """Return the minimum over z at new weights, or at the first halving that descends enough.
-
-    The paper's step needs no halving, because it descends by itself.
-
-    Parameters
-    ----------
-    machine : SharedMachine
-        Solver of the z-step.
-    at : SharedPoint
-        The last point.
-    columns : SharedColumns
-        Kernels whose weights change, with the gradient there.
-    new_d : (M,) float64
-        New weights.
-    K, R : (n, n) float64
-        ``sum_m d_m K_m`` and ``gamma_a K + gamma_i N`` at the new weights.
-    coupled : bool
-        True if the step minimised the model of J.
-    """
-    slope = float(columns.gradient @ (new_d - at.d)[columns.kernels])
-    step = 1.0
-    for _ in range(HALVINGS):
-        d = at.d + step * (new_d - at.d) if step < 1.0 else new_d
-        new = machine.minimum(d, at.K + step * (K - at.K), at.R + step * (R - at.R), at.z.alpha)
-        if not coupled or new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
-            return new
-        step *= 0.5
-    return at
