@@ -320,7 +320,7 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
     advice = {
         StopReason.MAX_ITER: "Raise max_iter or tol",
         StopReason.TIME_LIMIT: "Raise time_limit or tol",
-        StopReason.STALLED: "Raise tol, or scale the kernels: rounding allows no more",
+        StopReason.STALLED: settings.after_a_stall,
     }[solution.stop_reason]
     relative = "relative " if math.isnan(solution.stationarity) else ""
     warnings.warn(

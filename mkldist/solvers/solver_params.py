@@ -77,6 +77,11 @@ class SolverParams(BaseModel):
         return None
 
     @property
+    def after_a_stall(self) -> str:
+        """What to do about a run that stalled above its tolerance."""
+        return "Raise tol, or scale the kernels: rounding allows no more"
+
+    @property
     def gives_C(self) -> bool:
         """True if the problem is that of `level` at some C, which its solution gives."""
         return False

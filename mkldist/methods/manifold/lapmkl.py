@@ -58,6 +58,7 @@ from mkldist.methods.manifold.lapmkl_steps import (
     SingleSteps,
 )
 from mkldist.methods.manifold.lapmkl_weights import SIMPLEX, SharedColumns, kernel_forms
+from mkldist.methods.primal.params import LOWER_CHI_2
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.outcome import STATIONARITY, StopReason
@@ -97,6 +98,11 @@ class LapMKLParams(ManifoldParams):
         description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
         "has converged only if its gap, or stationarity, is at most tol",
     )
+
+    @property
+    def after_a_stall(self) -> str:
+        """What to do about a run that stalled above its tolerance."""
+        return LOWER_CHI_2 if self.chi_2 > 0.0 else super().after_a_stall
 
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:

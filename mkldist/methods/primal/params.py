@@ -19,6 +19,7 @@ from mkldist.machines.squared_losses import (
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
+LOWER_CHI_2 = "Lower chi_2, or raise tol"
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
 
 
@@ -57,6 +58,11 @@ class PrimalMKLParams(SolverParams):
         description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
         "has converged only if its gap is at most tol",
     )
+
+    @property
+    def after_a_stall(self) -> str:
+        """What to do about a run that stalled above its tolerance."""
+        return LOWER_CHI_2 if self.chi_2 > 0.0 else super().after_a_stall
 
     @property
     def target(self) -> Target:
