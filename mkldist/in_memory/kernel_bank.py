@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -26,6 +27,8 @@ from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
+from mkldist.memory import kept_arrays_bytes
+from mkldist.solvers.kept_arrays import KeptArrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +44,9 @@ class KernelBank:
     ``KernelBank(X, kernels)`` evaluates kernel functions on features;
     :meth:`KernelBank.from_grams` takes Gram matrices.  ``mkldist.solve(method, bank, y)`` and
     ``mkldist.solve_path`` take the bank where they take Gram matrices.
+
+    Methods on a graph share what they compute of kernels and graphs alone, such as factors.  A bank
+    keeps at most 256 MiB of it.
 
     Features are taken as they are.  Unlike a sweep, a bank does not scale them (``zscore`` by
     default there), drop constant ones, fill missing values, or set points aside.  What is fitted
@@ -284,6 +290,11 @@ class KernelBank:
     def factored(self) -> FactoredKernels | None:
         """The kernels beside their factors, of a bank of factors; None for other banks."""
         return self._content.factored
+
+    @cached_property
+    def graph_arrays(self) -> KeptArrays:
+        """What methods on a graph compute of kernels and graphs alone, for the next ones."""
+        return KeptArrays(kept_arrays_bytes(None))
 
     @property
     def has_rounded_factors(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy.typing as npt
@@ -25,10 +25,8 @@ from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.in_memory.making import threads_for
 from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
-from mkldist.memory import kept_arrays_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.most_points import most_points
 from mkldist.solvers.on_factors import solve_on_factors
@@ -216,7 +214,6 @@ class _Instance:
     laplacian: Any
     weights: Floats | None
     groups: Ints | None
-    kept: KeptArrays = field(default_factory=lambda: KeptArrays(kept_arrays_bytes(None)))
 
     @classmethod
     def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
@@ -265,7 +262,7 @@ class _Instance:
             start=start,
             weights=self.weights,
             groups=self.groups if self.method.takes_groups else None,
-            kept=self.kept.on(view.id) if self.method.needs_laplacian else None,
+            kept=self.bank.graph_arrays.on(view.id) if self.method.needs_laplacian else None,
         )
         with threads_for(view.n_points):
             if self.bank.factored is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -34,9 +33,14 @@ class KeptArrays:
         self._kept: OrderedDict[Hashable, Floats] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[KeptArrays], tuple[int]]:
+        """Pickle the limit: another process makes its own arrays."""
+        return KeptArrays, (self._limit,)
+
     def on(self, kernels_id: str) -> KeptArrays:
         """Return these same arrays for a solver on the kernels of a name."""
-        same = copy.copy(self)
+        same = object.__new__(type(self))
+        vars(same).update(vars(self))
         same.kernels_id = kernels_id
         return same
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram import cross_values
 from mkldist.gram.bank import MemoryBank
 from mkldist.in_memory import opened_bank
+from tests.methods.manifolds import manifold
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -95,6 +97,26 @@ def test_a_bank_of_gram_matrices_is_their_stack(backend, words):
         assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
         found = solution.decision_function(bank.on(given[1]))
         np.testing.assert_allclose(found, solution.decision_function(cross), atol=1e-9)
+
+
+def test_what_kernels_and_graphs_have_in_common_is_computed_once():
+    shape = manifold("moons", n=40, per_class=5)
+    bank, M = KernelBank.from_grams(shape.grams), len(shape.grams)
+    settings = {"form": "shared", "gamma_i": 0.1, "max_iter": 1, "tol": 1.0}
+
+    def solved(kernels, gamma_a, laplacian=shape.laplacian):
+        given = {"laplacian": laplacian, "gamma_a": gamma_a, **settings}
+        return mkldist.solve("lapmkl", kernels, shape.y, **given)
+
+    asked = [solved(bank, 0.1), solved(bank, 1.0), solved(bank, 1.0, 2 * shape.laplacian)]
+    assert [one.counters.combines for one in asked] == [M, 0, M]
+    alone = solved(KernelBank.from_grams(shape.grams), 1.0)
+    assert asked[1].objective == alone.objective
+    np.testing.assert_array_equal(asked[1].coefficients, alone.coefficients)
+    assert solved(pickle.loads(pickle.dumps(bank)), 1.0).objective == alone.objective
+    two = [0, 2]
+    of_two = solved(bank[two], 1.0), solved(KernelBank.from_grams(shape.grams[two]), 1.0)
+    assert of_two[0].objective == of_two[1].objective
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,18 @@ def test_an_array_is_made_once_and_nobody_changes_it():
     assert len(made) == 1
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 1.0
+
+
+def test_another_process_begins_without_arrays():
+    kept = KeptArrays(80)
+    kept.get("a", lambda: np.zeros(10))
+    other = pickle.loads(pickle.dumps(kept))
+    assert other.known("a") is None
+    other.get("a", lambda: np.ones(10))
+    assert other.known("a").all()
+    assert not kept.known("a").any()
+    other.get("b", lambda: np.ones(10))
+    assert other.known("a") is None
 
 
 def test_those_used_last_stay_within_the_limit():
