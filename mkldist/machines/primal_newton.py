@@ -231,7 +231,7 @@ class PrimalMachine:
             Ks = K @ s
             rho, last_rho = float(s @ Ks) + s_b**2, rho
             norm = float(np.hypot(np.linalg.norm(Ks), s_b))
-            if norm <= ETA * first_norm and rho <= ETA**2 * first_rho:
+            if not rho > 0.0 or (norm <= ETA * first_norm and rho <= ETA**2 * first_rho):
                 break
             ratio = rho / last_rho
             p, Kp, p_b = s + ratio * p, Ks + ratio * Kp, s_b + ratio * p_b

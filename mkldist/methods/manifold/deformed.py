@@ -107,6 +107,22 @@ class Deformation:
         """Return the deformation that divides each deformed kernel by a positive number."""
         return replace(self, gamma_a=divisor * self.gamma_a, gamma_i=divisor * self.gamma_i)
 
+    def doubt(self, K: Floats) -> float:
+        """Return the most that rounding may change in quadratic forms of Kd, as a share of them.
+
+        It is the error of a factorisation of ``gamma_a I + gamma_i F'L F``, whose largest
+        eigenvalue is at most ``gamma_a + 2 gamma_i max_i L_ii tr K`` for the Laplacian of a graph.
+
+        Parameters
+        ----------
+        K : (n, n) float64
+            Gram matrix.
+        """
+        if self.gamma_i == 0.0:
+            return 0.0
+        stiff = 2.0 * float(self.stiffness(len(K)).max()) * float(np.trace(K))
+        return EPS * len(K) * (1.0 + stiff / self.gamma_a)
+
     def smoothed(self, f: Floats) -> Floats:
         """Return ``gamma_i L f`` for `f` (n,) or (n, r)."""
         if self.gamma_i == 0.0:

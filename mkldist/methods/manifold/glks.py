@@ -18,7 +18,9 @@ pseudo-inverses of Laplacians, the `graphs` of a view, F is then the paper's pro
 bias: the paper has none, ``bias=False``.  The published code of its authors divides each kernel by
 the Frobenius norm of its block between the labelled points, ``unit_norm=True``:
 
-    G_m = Kd_m / (gamma_a ||Kd_m||),   Kd_m = (K_m^-1 + gamma_i / gamma_a L)^-1.
+    G_m = Kd_m / (gamma_a ||Kd_m||),   Kd_m = (K_m^-1 + gamma_i / gamma_a L)^-1,
+
+where ||.|| is the norm of the block as it is computed.
 
 The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
 ``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
@@ -38,11 +40,12 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine, Diagonal, Quadratic
 from mkldist.methods.manifold.deformed import ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.primal import primalmkl
+from mkldist.optim.form_rounding import form_rounding
 from mkldist.optim.line_search import root_of_slope
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
@@ -116,13 +119,16 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
     c = _machine(G, y, counters, bias=bias)
     bounds = Bounds((d, c, 0.0))
     for _ in range(params.max_iter):
-        # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c.
+        # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c at the best multiple of c.
         q = yield Quadratic(c)
+        unsure = form_rounding(q, (yield Diagonal((c**2)[:, None]))[:, 0], len(c))
         f = G @ c
         b = float((y - f).mean()) if bias else 0.0
         rest = y - f - b
-        F = 0.5 * (float(c @ f) + float(rest @ rest))
-        bounds.take((d, c, b), F, float(y @ c) - 0.5 * float(c @ c) - 0.5 * float(q.max()))
+        F = 0.5 * (float(c @ f) + float(rest @ rest) + float(unsure.max()))
+        squares = float(c @ c) + float((q + unsure).max())
+        dual = 0.5 * float(y @ c) ** 2 / squares if squares > 0.0 else 0.0
+        bounds.take((d, c, b), F, dual)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         # Stop if no kernel has a larger form than the mixture: then the bounds meet.
@@ -154,7 +160,8 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
 def _machine(G: Floats, y: Floats, counters: Counters, *, bias: bool) -> Floats:
     """Return the residuals c of least squares with the kernel G."""
     counters.count_svm(iterations=0, newton_steps=1)
-    return closed_form(G, y, bias)
+    c = closed_form(G, y, bias)
+    return c - c.mean() if bias else c
 
 
 def _slope_along(

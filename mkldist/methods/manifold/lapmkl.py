@@ -28,7 +28,8 @@ of z alone and no change of d alone can gain more than
     z_gap = 1/2 (dF/dalpha)'R^+ (dF/dalpha)      and      fw_gap = max_m <dF/dd, d - e_m>,
 
 with ``R = gamma_a K + gamma_i N``.  The run has converged when
-``stationarity = (z_gap + fw_gap) / F <= tol``, the rounding of F added to the gaps.
+``stationarity = (z_gap + fw_gap) / F <= tol``, the rounding of F added to the gaps.  A ridge of the
+size of its rounding is added to R: what z could gain where R has smaller eigenvalues is not seen.
 
 Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
 ``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r.  The

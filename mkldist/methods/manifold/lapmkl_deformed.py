@@ -18,22 +18,23 @@ each K_m has its own gamma_a and gamma_i, multiplied by one factor.  In three st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Bools, Floats
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
-from mkldist.gram.requests import Request
+from mkldist.gram.requests import Diagonal, Quadratic, Request
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.form_rounding import form_rounding
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
@@ -41,6 +42,7 @@ from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 Solver = Callable[[Problem, PrimalMKLParams], Steps]
 
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+SURE = 0.01  # of tol, that rounding may account for in the form of a kernel that is not in use
 
 
 def memory_of_deformed_kernels(size: ProblemSize, params: ManifoldParams) -> SolverMemory:
@@ -107,26 +109,41 @@ def solve_deformed(
     constant = _constant(problem, deformation, inner, bias=bias)
     if deformed is None:
         return constant
-    bank, deformations = deformed
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
-    solution = answered(bank, solver(on_labelled, inner))
+    solution = answered(deformed.bank, solver(on_labelled, inner))
     return (
         yield from _on_all_points(
-            problem, deformations, inner, solution, constant, params.tol, bias=bias
+            problem, deformed, inner, solution, constant, params.tol, bias=bias
         )
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Deformed:
+    """Deformed kernels between the labelled points.
+
+    Parameters
+    ----------
+    bank : MemoryBank
+        Their values.
+    deformations : list of Deformation
+        How each is deformed.
+    doubts : (M,) float64
+        The most that rounding may have taken off a quadratic form, as a share of it.
+    """
+
+    bank: MemoryBank
+    deformations: list[Deformation]
+    doubts: Floats
+
+
 def _deformed_bank(
     problem: Problem, params: ManifoldParams, deformation: Deformation, *, unit_norm: bool
-) -> Generator[Request, Any, tuple[MemoryBank, list[Deformation]] | None]:
-    """Return the deformed kernels between the labelled points, and how each is deformed.
-
-    Returns None when the time is up.
-    """
+) -> Generator[Request, Any, _Deformed | None]:
+    """Return the deformed kernels between the labelled points, or None when the time is up."""
     layout = TileLayout.for_points(len(deformation.labelled))
+    values, doubts = np.empty((problem.n_kernels, layout.n_entries)), np.empty(problem.n_kernels)
     deformations: list[Deformation] = []
-    values = np.empty((problem.n_kernels, layout.n_entries))
     for start in range(0, problem.n_kernels, AT_A_TIME):
         if problem.clock.past(params.time_limit):
             return None
@@ -136,7 +153,8 @@ def _deformed_bank(
         blocks = [of_kernel(K).block() for of_kernel, K in zip(own, matrices, strict=True)]
         deformations += own
         values[kernels] = layout.pack(np.array(blocks))
-    return MemoryBank(values, layout), deformations
+        doubts[kernels] = [deformation.doubt(K) for K in matrices]
+    return _Deformed(MemoryBank(values, layout), deformations, doubts)
 
 
 def _of_unit_norm(deformation: Deformation, K: Floats) -> Deformation:
@@ -183,44 +201,69 @@ class _Components:
         Weighted sum of the penalties of f_m.
     rounding : float
         The most that rounding may have taken off F.
-    excess : float
-        The most that rounding in a deformed kernel may have added to the quadratic form of the
-        residuals, and so to twice the lower bound.
     """
 
     coefficients: Floats
     f: Floats
     norms: float = 0.0
     rounding: float = 0.0
-    excess: float = 0.0
 
 
 def _components(
-    inner: Solution, deformations: Sequence[Deformation], r: Floats, n: int
+    inner: Solution, deformed: _Deformed, r: Floats, n: int, forms: Floats, doubtful: Bools
 ) -> Generator[Request, Any, _Components]:
-    """Ask for the kernels in use; return the components of an inner solution of residuals `r`."""
+    """Ask for the kernels in use and the doubtful ones; return the components of a solution.
+
+    Parameters
+    ----------
+    inner : Solution
+        Solution on the deformed kernels.
+    deformed : _Deformed
+        These kernels.
+    r : (l,) float64
+        Residuals.
+    n : int
+        Number of points.
+    forms : (M,) float64
+        Quadratic forms of `r`; those of the kernels asked for become upper bounds that no error
+        can break.
+    doubtful : (M,) bool
+        Kernels whose forms rounding may have changed by more than the tolerance allows.
+    """
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
     found = _Components(np.empty((len(active), n)), np.zeros(n))
-    for start in range(0, len(active), AT_A_TIME):
-        kernels = active[start : start + AT_A_TIME]
+    places = dict(zip(active.tolist(), range(len(active)), strict=True))
+    asked = np.flatnonzero((d > 0.0) | doubtful)
+    for start in range(0, len(asked), AT_A_TIME):
+        kernels = asked[start : start + AT_A_TIME]
         matrices = yield from gram_matrices(kernels)
-        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            deformation, weight = deformations[m], float(d[m])
+        for m, K in zip(kernels.tolist(), matrices, strict=True):
+            deformation, weight = deformed.deformations[m], float(d[m])
             kernel = deformation(K)
-            a = found.coefficients[s] = kernel.coefficients(c)
+            forms[m] = kernel.norm(r)
+            if m not in places:
+                continue
+            a = found.coefficients[places[m]] = kernel.coefficients(c)
             f_m = K @ a
             found.f += weight * f_m
             found.norms += weight * deformation.penalty(a, f_m)
             rounding = deformation.rounding(np.sqrt(K.diagonal()), a, f_m, np.abs(c))
             found.rounding += weight * rounding
-            found.excess = max(found.excess, kernel.norm(r) - float(r @ kernel.block() @ r))
     return found
+
+
+def _forms(r: Floats) -> Generator[Request, Any, Floats]:
+    """Ask for the quadratic forms of residuals, and add the most that rounding may have taken."""
+    q = yield Quadratic(r)
+    energies = yield Diagonal((r**2)[:, None])
+    rounded: Floats = q + form_rounding(q, energies[:, 0], len(r))
+    return rounded
 
 
 def _on_all_points(
     problem: Problem,
-    deformations: Sequence[Deformation],
+    deformed: _Deformed,
     params: PrimalMKLParams,
     inner: Solution,
     constant: Solution,
@@ -234,8 +277,8 @@ def _on_all_points(
     ----------
     problem : Problem
         Labels and number of kernels.
-    deformations : sequence of Deformation
-        For each kernel the two norms, the graph and the labelled points.
+    deformed : _Deformed
+        The deformed kernels.
     params : PrimalMKLParams
         Those of PrimalMKL on the deformed kernels.
     inner : Solution
@@ -247,10 +290,12 @@ def _on_all_points(
     bias : bool
         False for decision values without a bias.
     """
-    labelled, n, spread = deformations[0].labelled, problem.n_points, deformations[0].spread
+    first, n, doubts = deformed.deformations[0], problem.n_points, deformed.doubts
+    labelled, spread = first.labelled, first.spread
     y = problem.y[labelled]
     loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
-    own = yield from _components(inner, deformations, r, n)
+    forms = answered(deformed.bank, _forms(r)) * (1.0 + doubts)
+    own = yield from _components(inner, deformed, r, n, forms, doubts > SURE * tol)
     f = own.f[labelled]
     b = loss.best_bias(f) if bias else 0.0
     objective = 0.5 * own.norms + loss.value(loss.residual(f + b), b) + own.rounding
@@ -258,7 +303,12 @@ def _on_all_points(
     if objective > constant.objective:  # rounding left nothing better
         b, objective = float(constant.bias), constant.objective
         coefficients = np.zeros_like(coefficients)
-    lower = max(inner.dual_objective - 0.5 * own.excess, 0.0)
+    # The dual value at the best multiple of the residuals.
+    linear = loss.dual_value(r, b) + 0.5 * float(r @ r)
+    squares = float(r @ r) + float(forms.max())
+    lower = 0.5 * linear**2 / squares if squares > 0.0 and linear > 0.0 else 0.0
+    # A bound on the deformed kernels of value D >= 0 has a form of at most l - 2 D, for l labels.
+    lower = max(lower, inner.dual_objective - 0.5 * len(y) * float(doubts.max()))
     met = relative_gap(objective, lower) <= tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(

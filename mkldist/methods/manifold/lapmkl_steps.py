@@ -198,7 +198,7 @@ class SingleSteps:
             s = precondition(rest)
             rho, last_rho = float(s @ rest) + rest_b**2, rho
             norm = float(np.hypot(np.linalg.norm(rest), rest_b))
-            if norm <= ETA * first_norm and rho <= ETA**2 * first_rho:
+            if not rho > 0.0 or (norm <= ETA * first_norm and rho <= ETA**2 * first_rho):
                 break
             ratio = rho / last_rho
             p, p_b = s + ratio * p, rest_b + ratio * p_b

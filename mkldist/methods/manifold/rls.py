@@ -126,14 +126,20 @@ def closed_form(H: Floats, y: Floats, bias: bool) -> Floats:
     """
     R = inverse_root(H, 1.0)
     ones = R @ R.sum(axis=0)
-    c, b = np.zeros(len(y)), 0.0
-    for _ in range(1 + REFINEMENTS):
-        change = R @ (R.T @ (y - H @ c - c - b))
+    best, least = np.zeros(len(y)), np.inf
+    c, b = best, 0.0
+    for _ in range(2 + REFINEMENTS):
+        rest = y - H @ c - c - b
+        error = float(np.linalg.norm(rest))
+        if not error < least:
+            break
+        best, least = c, error
+        change = R @ (R.T @ rest)
         if bias:
             step = float((c + change).sum() / ones.sum())
             change, b = change - step * ones, b + step
         c = c + change
-    return c
+    return best
 
 
 METHOD = Method(

@@ -19,7 +19,7 @@ from mkldist.machines.squared_losses import (
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
-LOWER_CHI_2 = "Lower chi_2, or raise tol"
+LOWER_CHI_2 = "Lower chi_2, or raise tol; where a lower one is no help, scale the kernels"
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
 
 

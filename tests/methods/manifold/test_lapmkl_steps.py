@@ -50,7 +50,7 @@ def test_it_ends_where_the_machine_that_is_minimised_ends(gammas):
 def test_it_stops_once_the_gradient_is_shorter_than_chi_2(gammas):
     shape = manifold("circles", n=40, per_class=5)
     chi_2 = 0.1
-    with pytest.warns(ConvergenceWarning, match=r"Lower chi_2, or raise tol; objective and dual"):
+    with pytest.warns(ConvergenceWarning, match=r"Lower chi_2, or raise tol; where a lower one"):
         solution = solve(shape, gammas, tol=1e-9, chi_2=chi_2)
     assert solution.stop_reason is StopReason.STALLED
     slopes = gradient(shape, solution, gammas)

@@ -32,6 +32,7 @@ MACHINES = [
     ("lapsvm", {"inner": "pcg"}),
     ("laprls", {}),
     ("glks", {}),
+    ("glks", {"acceleration": "none"}),
     ("lapmkl", {"form": "deformed"}),
     ("lapmkl", {"form": "shared"}),
     ("lsvm", {}),
@@ -85,6 +86,18 @@ def spread_of_ends(
     return sum((exact[first][j] - exact[last][j]) * a[j] for j in n)
 
 
+def deformed_block(K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction) -> list[list[Fraction]]:
+    """Return ``K (gamma_a I + gamma_i L K)^-1`` between the ends."""
+    exact = [[Fraction(v) for v in row] for row in K.tolist()]
+    L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
+    n = range(N_POINTS)
+    system = [
+        [gamma_a * (i == j) + gamma_i * sum(L[i][k] * exact[k][j] for k in n) for j in n] for i in n
+    ]
+    columns = [solved(system, [Fraction(i == end) for i in n]) for end in ENDS]
+    return [[sum(exact[end][k] * a[k] for k in n) for a in columns] for end in ENDS]
+
+
 def optimum(
     method: str, K: np.ndarray, gamma_a: float, gamma_i: float, weight: float = 1.0
 ) -> float:
@@ -121,6 +134,83 @@ def test_bounds_enclose_the_exact_optimum(method, params, kernel, scale, gammas)
     assert solution.objective >= expected * (1 - 1e-9)
     if solution.converged:
         assert solution.objective <= expected * (1 + 2 * TOL)
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_without_a_bias_enclose_the_exact_value(kernel, scale, gammas, more):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    grams = np.array([K, gram("full", 2.0**-9)] if more else [K])
+    solution = mkldist.solve(
+        "glks", grams, y, laplacian=laplacian(), gamma_a=gamma_a, gamma_i=gamma_i, tol=TOL,
+        bias=False,
+    )  # fmt: skip
+    norms = Fraction(gamma_a), Fraction(gamma_i)
+    blocks = [deformed_block(one, *norms) for one in grams]
+
+    def value(d):
+        system = [
+            [sum(w * B[i][j] for w, B in zip(d, blocks, strict=True)) + (i == j) for j in range(2)]
+            for i in range(2)
+        ]
+        c = solved(system, [Fraction(1), Fraction(-1)])
+        return float((c[0] - c[1]) / 2)
+
+    at = value([Fraction(w) for w in solution.kernel_weights.tolist()])
+    alone = [value([Fraction(int(m == k)) for k in range(len(grams))]) for m in range(len(grams))]
+    assert solution.dual_objective <= min(at, *alone) * (1 + 1e-9)
+    assert solution.objective >= at * (1 - 1e-9)
+    if solution.converged:
+        assert solution.objective <= at * (1 + 2 * TOL)
+
+
+@pytest.mark.parametrize(
+    ("power", "seed", "gamma_i", "n_labels"),
+    [(20, 188, 1e-3, 7), (12, 171, 1e3, 7), (8, 128, 1.0, 4), (60, 1, 1.0, 5)],
+)
+@pytest.mark.parametrize("params", [{"bias": False}, {"acceleration": "none"}, {}], ids=str)
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_no_lower_bound_on_large_kernels_exceeds_a_value(power, seed, gamma_i, n_labels, params):
+    rng, n = np.random.default_rng(seed), 7
+    x = rng.normal(size=(n, 2))
+    squares = ((x[:, None] - x[None]) ** 2).sum(axis=-1)
+    W = rng.random((n, n)) * (rng.random((n, n)) < 0.5)
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    L, y = np.diag(W.sum(axis=1)) - W, np.zeros(n)
+    y[:n_labels] = np.where(np.arange(n_labels) % 2, -1.0, 1.0)
+    grams = np.array([np.exp(-0.1 * squares), np.exp(-squares), x @ x.T]) * 10.0**power
+    solution = mkldist.solve(
+        "glks", grams, y, laplacian=L, gamma_a=1.0, gamma_i=gamma_i, tol=TOL, **params
+    )
+    values = [exact_least_squares(d, grams, L, y, gamma_i, params.get("bias", True))
+              for d in (solution.kernel_weights, *np.eye(3))]  # fmt: skip
+    assert np.isfinite(solution.objective)
+    assert solution.dual_objective <= float(min(values)) * (1 + 1e-9)
+    assert solution.objective >= float(values[0]) * (1 - 1e-9)
+
+
+def exact_least_squares(d, grams, L, y, gamma_i, bias):
+    """Return F at weights d in rational arithmetic, with gamma_a = 1."""
+    n, labelled = range(len(y)), np.flatnonzero(y).tolist()
+    graph, labels = ([[Fraction(v) for v in row] for row in a.tolist()] for a in (L, y[None]))
+    system = [[Fraction(int(i == j)) for j in labelled] for i in labelled]
+    for weight, K in zip(d.tolist(), grams, strict=True):
+        exact = [[Fraction(v) for v in row] for row in K.tolist()]
+        LK = [[sum(graph[i][k] * exact[k][j] for k in n) for j in n] for i in n]
+        deforming = [[Fraction(gamma_i) * LK[i][j] + (i == j) for j in n] for i in n]
+        columns = [solved(deforming, [Fraction(int(i == j)) for i in n]) for j in labelled]
+        for row, i in zip(system, labelled, strict=True):
+            for place, a in enumerate(columns):
+                row[place] += Fraction(weight) * sum(exact[i][k] * a[k] for k in n)
+    own = [labels[0][i] for i in labelled]
+    c, ones = solved(system, own), solved(system, [Fraction(1)] * len(own))
+    value = sum(label * v for label, v in zip(own, c, strict=True))
+    return (value - (sum(c) ** 2 / sum(ones) if bias else 0)) / 2
 
 
 @every_gamma
