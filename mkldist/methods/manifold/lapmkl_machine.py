@@ -116,15 +116,17 @@ class SharedMachine:
         key = ("mixture", kept.kernels_id, self.norms.graph_id, d.tobytes())
         rows = kept.known(key)
         if rows is None:
-            K, N = yield from self._sums(d, n)
-            reaches = [self.reaches[m] for m in range(n_kernels)]
-            rows = kept.keep(key, np.concatenate([K, N, reaches]))
+            made = np.zeros((2 * n + n_kernels, n))
+            yield from self._add_up(d, made[:n], made[n : 2 * n])
+            made[2 * n :] = [self.reaches[m] for m in range(n_kernels)]
+            rows = kept.keep(key, made)
         self.reaches.update(enumerate(rows[2 * n :]))
         return rows[:n], self._form(rows[:n], rows[n : 2 * n])
 
     def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at weights `d` (M,)."""
-        K, N = yield from self._sums(d, n)
+        K, N = np.zeros((n, n)), np.zeros((n, n))
+        yield from self._add_up(d, K, N)
         return K, self._form(K, N)
 
     def _form(self, K: Floats, N: Floats) -> Floats:
@@ -132,10 +134,9 @@ class SharedMachine:
         R: Floats = self.norms.gamma_a * K + self.norms.gamma_i * N
         return R
 
-    def _sums(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
-        """Ask for K and N (n, n) at weights `d` (M,); N is 0 without an intrinsic norm."""
+    def _add_up(self, d: Floats, K: Floats, N: Floats) -> Generator[Request, Any, None]:
+        """Add the kernels at weights `d` (M,) to K (n, n), and ``K_m L K_m`` to N, if it counts."""
         active = np.flatnonzero(d)
-        K, N = np.zeros((n, n)), np.zeros((n, n))
         for start in range(0, len(active), AT_A_TIME):
             kernels = active[start : start + AT_A_TIME]
             for m, K_m in zip(kernels, (yield from gram_matrices(kernels)), strict=True):
@@ -143,7 +144,7 @@ class SharedMachine:
                 K += d[m] * K_m
                 if self.norms.gamma_i > 0.0:
                     N += d[m] * self._smoothed(int(m), K_m)
-        return K, 0.5 * (N + N.T)
+        N[:] = 0.5 * (N + N.T)
 
     def _smoothed(self, m: int, K_m: Floats) -> Floats:
         """Return ``K_m L K_m`` (n, n), which depends on neither labels nor weights."""
