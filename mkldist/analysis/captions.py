@@ -13,7 +13,7 @@ EDGES_SHOWN = 6
 _REMEDIES = {
     StopReason.MAX_ITER: "raise max_iter",
     StopReason.TIME_LIMIT: "raise time_limit",
-    StopReason.STALLED: "rounding allows no further gain; raise tol",
+    StopReason.STALLED: "rounding allows no further gain, or chi_2 ended it; raise tol",
     StopReason.RANK_LIMIT: "raise rank of the bank, or tol",
     StopReason.MEMORY_LIMIT: "no memory holds longer factors; raise memory or tol",
 }

@@ -78,7 +78,7 @@ def test_what_did_not_end_well_is_told():
     at = found.index("! 5 runs stopped before the tolerance:")
     assert found[at + 1 : at + 4] == [
         "  max_iter (3): raise max_iter",
-        "  stalled (1): rounding allows no further gain; raise tol",
+        "  stalled (1): rounding allows no further gain, or chi_2 ended it; raise tol",
         "  memory_limit (1): no memory holds longer factors; raise memory or tol",
     ]
     assert "All 10 runs ended; none failed." in found
