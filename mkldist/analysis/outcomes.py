@@ -125,8 +125,7 @@ def judged_by(conclusion: Conclusion, outcomes: Mapping[str, Outcome]) -> Judged
     """
     outcome = outcomes.get(conclusion.experiment)
     if outcome is None:
-        reason = conclusion.untestable or f"{conclusion.experiment} was not run"
-        return Judged(conclusion, "not testable", note=reason)
+        return judge(conclusion, {})
     test = _test(conclusion)
     for known in outcome.answers:
         if known.test == test:

@@ -45,9 +45,6 @@ class KernelBank:
     :meth:`KernelBank.from_grams` takes Gram matrices.  ``mkldist.solve(method, bank, y)`` and
     ``mkldist.solve_path`` take the bank where they take Gram matrices.
 
-    Methods on a graph share what they compute of kernels and graphs alone, such as factors.  A bank
-    keeps at most 256 MiB of it.
-
     Features are taken as they are.  Unlike a sweep, a bank does not scale them (``zscore`` by
     default there), drop constant ones, fill missing values, or set points aside.  What is fitted
     is the normalisation: on X, and :meth:`on` applies it to new points.
@@ -293,7 +290,7 @@ class KernelBank:
 
     @cached_property
     def graph_arrays(self) -> KeptArrays:
-        """What methods on a graph compute of kernels and graphs alone, for the next ones."""
+        """What methods on a graph compute of kernels and graphs alone, up to 256 MiB."""
         return KeptArrays(kept_arrays_bytes(None))
 
     @property
