@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.search.draws import all_fresh, drawn, fresh
+from mkldist.search.draws import all_fresh, drawn, fresh, setting
 from mkldist.solvers.space import Space, Span
 
 SPACE = Space({"C": Span(0.0, 1.0)}, {"loss": ["a", "b", "c"]}, {})
@@ -34,8 +34,27 @@ def test_no_setting_is_tried_twice_and_a_small_space_ends():
     found = list(all_fresh(FEW, 0, range(10), ()))
     assert len(found) == 6
     assert len({tuple(values.items()) for values in found}) == 6
-    assert fresh(FEW, 0, 7, found) is None
+    assert fresh(FEW, 0, 7, {setting(values) for values in found}) is None
 
 
 def test_more_trials_begin_with_the_same_settings():
     assert list(all_fresh(FEW, 3, range(5), ()))[:3] == list(all_fresh(FEW, 3, range(3), ()))
+
+
+def test_lists_are_settings_too_and_are_looked_up_by_hash():
+    lists = Space({}, {"widths": [[1.0], [2.0]], "start": [{"a": 1}, None]}, {})
+    found = list(all_fresh(lists, 0, range(9), ({"widths": [1.0], "start": None},)))
+    assert len(found) == 3
+    compared = 0
+
+    class Value(float):
+        __hash__ = float.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().__eq__(other)
+
+    many = Space({}, {"C": [Value(number) for number in range(300)]}, {})
+    assert len(list(all_fresh(many, 0, range(200), ()))) == 200
+    assert compared < 2000  # 200 * 199 / 2 and more where each is held to each
