@@ -133,6 +133,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": float(self.gamma_i), **settings}
         rows, y = self._labelled_rows(X, y)
+        _check_unlabelled(y)
         labelled = np.array([label != -1 for label in y.tolist()])
         _check_labelled(y[labelled], n_rows=len(y))
         numbers = self._learn_classes(y[labelled])
@@ -154,6 +155,24 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             raise SpecError("graph", f"{given!r:.60}", 'a dict, such as {"neighbours": 6}')
         free = given.get("kind", "knn") == "knn" and "neighbours" not in given
         return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given
+
+
+def _check_unlabelled(labels: npt.NDArray[Any]) -> None:
+    """Refuse the text "-1", which numpy makes of -1 among texts, as scikit-learn does.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        Saying how texts and -1 go together.
+    """
+    texts = [number for number, label in enumerate(labels.tolist()) if label == "-1"]
+    if texts:
+        raise DataError(
+            f"y[{texts[0]}]",
+            f"the text '-1' as the label of {counted(len(texts), 'row')}",
+            "the number -1 for unlabelled rows",
+            "Make y by np.array([...], dtype=object), in which -1 stays a number among texts",
+        )
 
 
 def _check_labelled(labels: npt.NDArray[Any], n_rows: int) -> None:

@@ -57,6 +57,12 @@ def test_the_graph_is_that_of_a_sweep_file(moons):
     assert rls[0].objective_ == rls[1].objective_
 
 
+@pytest.mark.parametrize("unlabelled", [["a", "b", -1], np.array(["a", "b", "-1"], dtype=object)])
+def test_the_text_of_minus_one_is_no_class(unlabelled):
+    with pytest.raises(ValueError, match=r"y\[2\]: found the text '-1' .* dtype=object"):
+        SemiSupervisedMKLClassifier().fit(np.eye(3), unlabelled)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
