@@ -13,7 +13,7 @@ from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset, Split, View, absent_of
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
-from mkldist.data.partitions import partition_of_column, restricted
+from mkldist.data.partitions import group_numbers, partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.row_blocks import moved_up
 from mkldist.data.sampling import drawn_per_class, drawn_points
@@ -80,7 +80,7 @@ def assemble(
     if raw.sparse is not None:
         return _of_sparse(spec, raw, labelled, where)
     if raw.x is None:
-        return _of_grams(spec, raw, labelled, where)
+        return _of_grams(spec, raw, labelled, where, splits)
     return _of_features(spec, raw, raw.x, labelled, where, splits)
 
 
@@ -116,7 +116,7 @@ def _of_features(
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
         predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
-        row_groups=_row_groups(raw, splits, labelled.rows),
+        row_groups=_row_groups(raw, splits, labelled.rows, where),
         row_order=_row_order(raw, splits, labelled.rows, where),
         groups={**_renumbered(groups, kept, where), **_left(raw.file_groups, kept)},
         views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
@@ -174,11 +174,12 @@ def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ..
     return (partition_of_column(raw.of_splits[splits.column], f"{where}: {splits.column}"),)
 
 
-def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints) -> Ints | None:
-    """Return the number of each row's group; None without groups."""
+def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints | None:
+    """Return the number of each kept row's group; None without groups."""
     if splits.groups is None:
         return None
-    return np.unique(raw.of_splits[splits.groups][rows], return_inverse=True)[1]
+    place = f"{where}, column {splits.groups!r}"
+    return group_numbers(raw.of_splits[splits.groups][rows], place, raw.row_places.chosen(rows))
 
 
 def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints | None:
@@ -276,7 +277,9 @@ def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str)
     )
 
 
-def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
+def _of_grams(
+    spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str, splits: SplitsSpec
+) -> Dataset:
     """Return a data set of precomputed Gram matrices, restricted to the kept rows."""
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
         if given:
@@ -295,6 +298,8 @@ def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) 
         y=labelled.y,
         classes=labelled.classes,
         predefined=restricted(raw.partitions, labelled.rows, n_points),
+        row_groups=_row_groups(raw, splits, labelled.rows, where),
+        row_order=_row_order(raw, splits, labelled.rows, where),
         grams=grams,
         origin=raw.origin,
         account=_account(raw, labelled),

@@ -183,11 +183,14 @@ def _array(given: Any, where: str) -> npt.NDArray[Any]:
 
 
 def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:
-    """Return names or groups, one a row, as texts."""
+    """Return names, groups or times, one a row, as texts, ``""`` where missing."""
+    import pandas as pd
+
     values = list(given)
     if any(np.ndim(value) for value in values):
         raise DataError(where, f"{_described(given)} of lists", "one value a row")
-    return np.array([_text(value) for value in values], dtype=np.str_)
+    texts = ["" if pd.isna(value) else _text(value) for value in values]
+    return np.array(texts, dtype=np.str_)
 
 
 def _text(value: Any) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mkldist.arrays import Ints
 from mkldist.counted import counted
 from mkldist.data.dataset import Split
+from mkldist.data.labels import MISSING_LABELS
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
@@ -19,6 +20,7 @@ from mkldist.row_places import FROM_ZERO, RowPlaces
 # The names of mkldist, and those in files of semi-supervised benchmarks.
 ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
 PART_WORDS = ("train", "test", "unlabelled")
+NO_GROUP = MISSING_LABELS  # "none" may be the name of a group
 SHOWN = 8
 INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 
@@ -102,6 +104,44 @@ def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
         parts[part] = np.union1d(parts[part], np.flatnonzero(numbers == number))
     none = np.zeros(0, dtype=np.intp)
     return Split(*(parts.get(word, none) for word in PART_WORDS))
+
+
+def group_numbers(
+    column: npt.NDArray[np.str_], where: str, row_places: RowPlaces = FROM_ZERO
+) -> Ints:
+    """Return the number of each row's group, (n,), groups in alphabetical order.
+
+    Parameters
+    ----------
+    column : (n,) array of str
+        The group of each row.
+    where : str
+        The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
+
+    Raises
+    ------
+    DataError
+        If rows have no group: they would otherwise all be one.
+
+    Examples
+    --------
+    >>> group_numbers(np.array(["p2", "p1", "p2"]), "t.csv")
+    array([1, 0, 1])
+    """
+    names, numbers = np.unique(column, return_inverse=True)
+    missing = np.array([name.strip().casefold() in NO_GROUP for name in names.tolist()])
+    rows = np.flatnonzero(missing[numbers])
+    if len(rows):
+        raise DataError(
+            where,
+            f"no group in {len(rows)} of {counted(len(column), 'row')}, the first is "
+            f"{row_places.of(rows[0])}",
+            "a group in every row",
+            "Write the group there; give a row that belongs to no other a group of its own",
+        )
+    return numbers
 
 
 def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[Split, ...]:

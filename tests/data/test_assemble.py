@@ -9,7 +9,9 @@ from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
+from mkldist.row_places import in_lines
 from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
 NAMES = ("age", "flat", "size")
@@ -114,6 +116,32 @@ def test_gram_matrices_are_cut_to_the_classes() -> None:
     for option in ({"groups": {"g": [0]}}, {"impute": "median"}):
         with mistake(next(iter(option)), "which need features"):
             assemble(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
+
+
+def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
+    of_splits = {"groups": np.array(["p", "q", "", "p"]), "order": np.array(["4", "3", "2", "1"])}
+    grams = np.arange(32.0).reshape(2, 4, 4)
+    raw = RawData(LABELS, None, grams=grams, of_splits=of_splits)
+    spec = DatasetSpec(name="t", grams="g", classes=("a", "b"))
+    by_group = assemble(spec, raw, "t", splits=SplitsSpec(groups="groups"))
+    assert by_group.row_groups is not None
+    assert by_group.row_groups.tolist() == [0, 1, 0]
+    in_time = assemble(spec, raw, "t", splits=SplitsSpec(kind="time", order="order"))
+    assert in_time.row_order is not None
+    assert in_time.row_order.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("missing", ["", "nan", " NA "])
+def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
+    of_splits = {"ward": np.array(["p", missing, "p", "q"])}
+    raw = RawData(LABELS, X, NAMES, of_splits=of_splits, row_places=in_lines([2, 4, 5, 6]))
+    spec = DatasetSpec(name="t", impute="median", positive="a")
+    with mistake("t, column 'ward': found no group in 1 of 4 rows, the first is line 4; expected"):
+        assemble(spec, raw, "t", splits=SplitsSpec(groups="ward"))
+    without = DatasetSpec(name="t", impute="median", classes=("a", "c"))
+    kept = assemble(without, raw, "t", splits=SplitsSpec(groups="ward"))
+    assert kept.row_groups is not None
+    assert kept.row_groups.tolist() == [0, 0, 1]
 
 
 def test_values_are_labels_of_every_row() -> None:

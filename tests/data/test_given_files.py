@@ -10,6 +10,7 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.given import given_data
 from mkldist.data.given_files import SUFFIX, GivenData, read_given
+from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -35,6 +36,16 @@ ENTRIES = {
     "numbers": ((X, np.arange(N) % 2), {}, {}),
     "groups": ((X, Y, np.repeat(range(6), 2)), {}, {"groups": "groups"}),
     "grams": ((GRAMS, Y), {}, {}),
+    "grams in groups": (
+        {"grams": GRAMS, "y": Y, "groups": np.repeat(range(6), 2)},
+        {},
+        {"groups": "groups"},
+    ),
+    "grams in time": (
+        {"grams": GRAMS, "y": Y, "order": np.arange(N)[::-1]},
+        {},
+        {"kind": "time", "order": "order"},
+    ),
     "parts": ({"X": X, "y": Y, "train": range(8), "test": range(8, N)}, {}, {}),
     "values": ((X, X[:, 0]), {"task": "regression"}, {}),
     "frame": (
@@ -83,6 +94,21 @@ def test_a_kept_data_set_is_the_one_that_was_given(name, tmp_path):
     assert [split.fingerprint for split in here.predefined] == [
         split.fingerprint for split in there.predefined
     ]
+
+
+def test_points_of_given_gram_matrices_stay_with_their_group(tmp_path):
+    groups, splits = np.repeat(range(6), 2), SplitsSpec(groups="groups", repeats=5)
+    given = given_data((GRAMS, Y, groups), "data")
+    for split in make_splits(splits, loaded(given, {}, splits, tmp_path), 0):
+        assert not set(groups[split.train]) & set(groups[split.test])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
+def test_a_point_without_a_group_is_named(missing, tmp_path):
+    groups = ["a", missing, *map(str, range(N - 2))]
+    splits = SplitsSpec(groups="groups")
+    with pytest.raises(DataError, match=r"no group in 1 of 12 rows, the first is row 1 \(from 0"):
+        loaded(given_data((X, Y, groups), "data"), {}, splits, tmp_path)
 
 
 def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
