@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 5
+MOST_EXACT = 2**53  # float64 holds all whole numbers up to it
 BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the columns"
 BY_KEYS = "Set categorical = [names] to encode categories, or ignore = [names]"
 
@@ -77,7 +78,7 @@ def frames_data(
     own = () if roles.id is None else (roles.id,)
     wanted = roles.categorical + roles.of_splits + roles.texts + own
     texts: dict[str, list[str]] = {names[p]: [] for p in wanted}
-    labels: list[npt.NDArray[Any]] = [np.full(n_rows if roles.label is None else 0, "")]
+    labels: list[npt.NDArray[Any]] = []
     start = 0
     for frame in frames:
         places, rows = row_places.after(start), slice(start, start + len(frame))
@@ -86,9 +87,11 @@ def frames_data(
         for name, found in texts.items():
             found += frame_texts(frame[name], where, places)
         if roles.label is not None:
-            labels.append(frame_labels(frame[names[roles.label]], where, places))
+            labels.append(_labels(frame[names[roles.label]], where, places))
         start = rows.stop
-    whole = np.concatenate([part for part in labels if len(part)] or labels)
+    whole = np.full(n_rows, "")
+    if roles.label is not None:
+        whole = _as_floats(np.concatenate([part for part in labels if len(part)] or [whole]))
     return replace(of_table(roles, whole, x, texts, where), row_places=row_places)
 
 
@@ -153,16 +156,33 @@ def frame_labels(
 ) -> npt.NDArray[Any]:
     """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
 
+    Whole numbers of which float64 has not all digits stay integers.
+
     Raises
     ------
     DataError
         For bytes that are not UTF-8.
     """
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+    return _as_floats(_labels(column, where, row_places))
 
+
+def _as_floats(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return integers as float64 if it holds all of their digits, and other labels unchanged."""
+    if labels.dtype.kind not in "iu":
+        return labels
+    large = len(labels) > 0 and max(-int(labels.min()), int(labels.max())) > MOST_EXACT
+    return labels if large else labels.astype(np.float64)
+
+
+def _labels(column: pd.Series[Any], where: str, row_places: RowPlaces) -> npt.NDArray[Any]:
+    """Return the labels of some rows, whole numbers as integers where none is missing."""
+    from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+
+    if is_integer_dtype(column.dtype) and not column.isna().any():
+        numbers = column.to_numpy()
+        return numbers if numbers.dtype.kind in "iu" else np.array(column.tolist())
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-        numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     missing: Sequence[bool] = column.isna().tolist()
     values = decoded(column, where, row_places)
     return np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])

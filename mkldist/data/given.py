@@ -139,7 +139,8 @@ def _column(
         return column.to_numpy(dtype=bool), None
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
         if is_integer_dtype(column.dtype) and not missing.any():
-            return column.to_numpy(dtype=np.int64), None
+            beyond = len(column) > 0 and int(column.max()) > np.iinfo(np.int64).max
+            return column.to_numpy(dtype=np.uint64 if beyond else np.int64), None
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
     values = decoded(column, where)
     texts = ["" if gone else _text(v) for v, gone in zip(values, missing, strict=True)]

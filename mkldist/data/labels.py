@@ -12,7 +12,12 @@ import numpy.typing as npt
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
-from mkldist.data.number_texts import finite_number
+from mkldist.data.number_texts import (
+    finite_number,
+    name_of_number,
+    number_name,
+    number_of_name,
+)
 from mkldist.errors import DataError, nearest
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
@@ -137,8 +142,10 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
 def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:
     """Return the number of rows of each class, in the order of the classes; refuse one class."""
     present, counts = np.unique(names, return_counts=True)
-    order = np.argsort(present.astype(np.float64)) if numeric else np.arange(len(present))
-    known = {str(present[i]): int(counts[i]) for i in order}
+    pairs = list(zip(present.tolist(), counts.tolist(), strict=True))
+    if numeric:
+        pairs.sort(key=lambda pair: number_of_name(pair[0]))
+    known: dict[str, int] = dict(pairs)
     if len(known) == 1:
         raise DataError(
             where,
@@ -279,15 +286,15 @@ def _class_names(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) ->
         _refuse_missing(np.isnan(labels), where, row_places)
         _refuse_infinite(labels, where, row_places)
         different, of_row = np.unique(labels, return_inverse=True)
-        return np.array([_number_name(v) for v in different.tolist()])[of_row], True
+        return np.array([number_name(v) for v in different.tolist()])[of_row], True
     names = _texts(labels, where)
     _refuse_missing(_missing(names), where, row_places)
     unique, inverse = np.unique(names, return_inverse=True)
-    numbers = [finite_number(str(name)) for name in unique]
-    if any(number is None for number in numbers):
+    of_numbers = [name_of_number(name) for name in unique.tolist()]
+    same = [name for name in of_numbers if name is not None]
+    if len(same) < len(unique):
         return names, False
-    same = np.array([_number_name(number) for number in numbers if number is not None])
-    return same[inverse], True
+    return np.array(same)[inverse], True
 
 
 def _one_a_row(labels: npt.NDArray[Any], where: str) -> None:
@@ -340,18 +347,13 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_places: RowP
         )
 
 
-def _number_name(number: float) -> str:
-    """Return the one name of a number: ``1`` for 1.0 and +1."""
-    return str(int(number)) if float(number).is_integer() else repr(float(number))
-
-
 def _known(name: str, known: dict[str, int], where: str) -> str:
     """Return the class that the user calls `name`, in the spelling of the data."""
     if name in known:
         return name
-    number = finite_number(name)
-    if number is not None and _number_name(number) in known:
-        return _number_name(number)
+    same = name_of_number(name)
+    if same is not None and same in known:
+        return same
     hint = nearest(name, known) or "Name classes as they stand in the data"
     raise DataError(where, f"no class {name!r}", f"one of {_listed(known)}", hint)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from mkldist.data.frames import frame_features, frame_labels, frame_texts
+from mkldist.data.columns import ColumnChoice, column_roles
+from mkldist.data.frames import frame_features, frame_labels, frame_texts, frames_data
 from tests.data.mistakes import mistake
 
 FRAME = pd.DataFrame(
@@ -34,6 +36,17 @@ def test_labels_of_all_kinds() -> None:
     np.testing.assert_array_equal(frame_labels(FRAME["d"]), [1, np.nan, 3])
     assert frame_labels(FRAME["e"]).tolist() == ["1", "", "2.5"]
     assert frame_labels(pd.Series(pd.Categorical(["p", "q", "p"]))).tolist() == ["p", "q", "p"]
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "uint64"])
+def test_large_whole_numbers_of_labels_keep_their_digits(kind: str) -> None:
+    labels = [2**53, 2**53 + 1, 2**53]
+    assert frame_labels(pd.Series(labels, dtype=kind)).tolist() == labels
+    assert frame_labels(pd.Series([2**53, 1, 2], dtype=kind)).dtype == np.float64
+    frame = pd.DataFrame({"a": [0.5, 1, 2], "y": pd.Series([1, 2**53, 2**53 + 1], dtype=kind)})
+    blocks = [frame.iloc[:2], frame.iloc[2:]]
+    roles = column_roles(("a", "y"), ColumnChoice(), "t")
+    assert frames_data(blocks, 3, roles, "t").labels.tolist() == frame["y"].tolist()
 
 
 def test_text_in_feature_columns() -> None:

@@ -96,6 +96,19 @@ def test_a_kept_data_set_is_the_one_that_was_given(name, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("least", [2**53, 2**63])
+def test_large_whole_numbers_are_different_classes(least, tmp_path):
+    labels = least + np.arange(N, dtype=np.uint64) % 2
+    frame = pd.DataFrame({"a": X[:, 0], "y": labels})
+    for given in ((X, labels), frame, (frame[["a"]], labels), (GRAMS, labels)):
+        data = given_data(given, "data")
+        data.save(tmp_path / f"mine{SUFFIX}")
+        for found in (data, None):
+            entry = {} if found else {"file": f"mine{SUFFIX}"}
+            one = loaded(found, entry, SplitsSpec(), tmp_path)
+            assert one.classes == (str(least), str(least + 1))
+
+
 def test_points_of_given_gram_matrices_stay_with_their_group(tmp_path):
     groups, splits = np.repeat(range(6), 2), SplitsSpec(groups="groups", repeats=5)
     given = given_data((GRAMS, Y, groups), "data")

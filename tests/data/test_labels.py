@@ -34,6 +34,22 @@ def test_the_greater_of_two_classes_is_positive(
     assert found.rows.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["9007199254740993", "9007199254740992", "+9007199254740993.0"]),
+        np.array([2**53 + 1, 2**53, 2**53 + 1]),
+        np.array([b"9007199254740993", b"9007199254740992", b"9007199254740993"]),
+    ],
+)
+def test_whole_numbers_keep_all_of_their_digits(labels: np.ndarray[Any, Any]) -> None:
+    found = class_labels(labels, "t")
+    assert found.classes == ("9007199254740992", "9007199254740993")
+    assert found.y.tolist() == [1, -1, 1]
+    chosen = class_labels(labels, "t", positive="09007199254740992.0")
+    assert chosen.y.tolist() == [-1, 1, -1]
+
+
 def test_two_of_three_classes() -> None:
     found = class_labels(np.array([3, 1, 2, 1, 3]), "t", classes=("3", "+1.0"))
     assert found.rows.tolist() == [0, 1, 3, 4]

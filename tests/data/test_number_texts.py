@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.data.number_texts import finite_number
+from mkldist.data.number_texts import finite_number, name_of_number, number_of_name
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,17 @@ from mkldist.data.number_texts import finite_number
 )  # fmt: skip
 def test_only_finite_numbers_are_numbers(text, number):
     assert finite_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("-0", "0"), (" 007 ", "7"), ("9007199254740993.0", "9007199254740993"), ("1e3", "1000"),
+     (".50", "0.5"), ("0" * 5000 + "1", "1"), ("1_0", None), ("inf", None), ("a", None)],
+)  # fmt: skip
+def test_a_number_has_one_name_with_all_of_its_digits(text, name):
+    assert name_of_number(text) == name
+
+
+def test_a_name_gives_its_number_back():
+    assert number_of_name("9007199254740993") == 2**53 + 1
+    assert number_of_name("0.5") == 0.5
