@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset
+from mkldist.data.number_texts import name_of_number, number_name, number_of_name
 from mkldist.scores import predicted_classes
 
 Labels = npt.NDArray[Any]
@@ -101,10 +102,17 @@ class Outcome:
 
 
 def _typed(names: tuple[str, ...]) -> Labels:
-    """Return names of classes as whole numbers or numbers where all are, else as text."""
-    for kind in (int, float):
-        try:
-            return np.array([kind(name) for name in names])
-        except ValueError:
-            continue
-    return np.array(names)
+    """Return names of classes as whole numbers or numbers where all are, else as text.
+
+    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
+    """
+    if not all(name_of_number(name) == name for name in names):
+        return np.array(names)
+    numbers = [number_of_name(name) for name in names]
+    if all(isinstance(number, int) for number in numbers):
+        whole = np.array(numbers)
+        return whole if whole.dtype.kind in "iu" else np.array(numbers, dtype=object)
+    exact = all(
+        number_name(float(number)) == name for number, name in zip(numbers, names, strict=True)
+    )
+    return np.array(numbers, dtype=np.float64) if exact else np.array(names)

@@ -117,11 +117,25 @@ def test_ties_go_to_the_most_frequent_class():
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"), [(("-1", "1"), "i"), (("0.5", "1"), "f"), (("rest", "1"), "U")]
+    ("names", "kind"),
+    [
+        (("-1", "1"), "i"),
+        (("0.5", "1"), "f"),
+        (("rest", "1"), "U"),
+        (("1_2", "2"), "U"),
+        (("01", "1"), "U"),
+        (("+1", "1"), "U"),
+        (("1.0", "1"), "U"),
+        (("inf", "1"), "U"),
+        (("9007199254740992", "9007199254740993"), "i"),
+        (("-1", "18446744073709551615"), "O"),
+        (("0.5", "9007199254740993"), "U"),
+    ],
 )
 def test_classes_have_the_type_of_the_labels(names, kind):
     data = Dataset("d", np.zeros((2, 1)), np.array([-1.0, 1.0]), names)
     outcome = Outcome.of_dataset(data, data.class_numbers)
     assert outcome.classes.dtype.kind == kind
+    assert tuple(map(str, outcome.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
     again = Outcome.from_dict(outcome.as_dict())
     assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == outcome.classes.tolist()
