@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from array import array
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
+from mkldist.data.csv_rows import LONG_TEXTS, Rows, csv_rows
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData
@@ -25,8 +25,6 @@ from mkldist.row_places import in_lines
 
 SEPARATORS = (",", ";", "\t")
 BOOLEANS = {"true": 1.0, "false": 0.0}
-
-Rows = Iterator[tuple[int, list[str]]]
 
 
 def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -70,22 +68,16 @@ def opened_csv(path: Path, where: str) -> Iterator[tuple[list[str], Rows]]:
         first = text.readline()
         if not first:
             raise DataError(where, "an empty file", "a table with a header and rows", REWRITE)
-        reader = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
-        try:
-            names = [name.strip() for name in next(reader, [])]
+        with LONG_TEXTS:
+            rows = csv_rows(chain([first], text), _separator(first), where)
+            _, header = next(rows, (1, []))
+            names = [name.strip() for name in header]
             if not any(names):
                 raise DataError(
                     where, "a blank first line", "a header of column names", "Remove the blank line"
                 )
             _check_header(names, where)
-            yield names, ((reader.line_num, fields) for fields in reader)
-        except csv.Error as error:
-            raise DataError(
-                f"{where}, line {reader.line_num}",
-                f"a line that is no row of a table ({error})",
-                "fields separated by one separator, quotes closed",
-                "Close the quotation mark that is open in or before this line",
-            ) from error
+            yield names, rows
 
 
 def _separator(header: str) -> str:

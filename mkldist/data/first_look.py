@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import BOOLEANS, SEPARATORS
+from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, opened
@@ -262,17 +262,11 @@ def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         first = text.readline()
         separator = max(SEPARATORS, key=first.count)
-        reader = csv.reader(chain([first], text), delimiter=separator, strict=True)
-        try:
-            names = [name.strip() for name in next(reader, [])]
-            numbered = ((reader.line_num, fields) for fields in reader)
+        with LONG_TEXTS:
+            numbered = csv_rows(chain([first], text), separator, where)
+            _, header = next(numbered, (1, []))
+            names = [name.strip() for name in header]
             rows = list(_whole(numbered, names, where))
-        except csv.Error as error:
-            raise DataError(
-                f"{where}, line {reader.line_num}",
-                f"a line that is no row of a table ({error})",
-                "fields separated by one separator, quotes closed",
-            ) from error
     check_names(names, where)
     return names, rows
 

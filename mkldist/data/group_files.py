@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.counted import counted
+from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
 from mkldist.data.listing import first_of
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError, ending_words
@@ -139,18 +139,19 @@ def _read_gmt(text: str, where: str) -> NamedGroups:
 
 
 def _read_csv(text: str, where: str) -> NamedGroups:
-    rows = csv.reader(io.StringIO(text, newline=""))
     found: dict[str, list[str]] = {}
-    for number, fields in enumerate(rows, start=1):
-        if len(fields) != 2:
-            raise DataError(
-                f"{where}, line {number}",
-                counted(len(fields), "field"),
-                "two: a group and a feature, after a header",
-                "Write a line for each feature of each group",
-            )
-        if number > 1:
-            found.setdefault(fields[0].strip(), []).append(fields[1].strip())
+    with LONG_TEXTS:
+        rows = ((n, row) for n, row in csv_rows(io.StringIO(text, newline=""), ",", where) if row)
+        for place, (number, fields) in enumerate(rows):
+            if len(fields) != 2:
+                raise DataError(
+                    f"{where}, line {number}",
+                    counted(len(fields), "field"),
+                    "two: a group and a feature, after a header",
+                    "Write a line for each feature of each group",
+                )
+            if place:  # not the header
+                found.setdefault(fields[0].strip(), []).append(fields[1].strip())
     return {name: tuple(members) for name, members in found.items()}
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from mkldist.arrays import Array, Floats
 from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.columns import check_names
-from mkldist.data.csv_files import Rows, numbers, opened_csv
+from mkldist.data.csv_files import numbers, opened_csv
+from mkldist.data.csv_rows import Rows
 from mkldist.data.files import READERS, TABLES, ZARR, extension_of
 from mkldist.data.frames import frame_texts
 from mkldist.data.npz_files import row_names

@@ -156,6 +156,18 @@ def test_files_that_hold_no_table(tmp_path: Path) -> None:
         read(tmp_path, "a b label\n1 2 x\n")
 
 
+def test_texts_may_be_long(tmp_path: Path) -> None:
+    text = "word " * 30_000 + "end"
+    found = read(tmp_path, f'a,note,label\n1,"{text}",x\n2,short,y\n', texts=("note",))
+    assert found.texts is not None
+    assert found.texts.values.ravel().tolist() == [text, "short"]
+
+
+def test_an_open_quotation_mark_is_refused_where_its_row_begins(tmp_path: Path) -> None:
+    with mistake("data set 't', line 3: found a line that is no row", "read to line 5"):
+        read(tmp_path, 'a,label\n1,x\n2,"y\n3,x\n4,y\n')
+
+
 def test_a_gzip_file_cut_short_or_damaged(tmp_path: Path) -> None:
     table = "a,b,label\n" + "".join(f"{i},{i * i % 97},{i % 2}\n" for i in range(2000))
     packed = gzip.compress(table.encode(), mtime=0)

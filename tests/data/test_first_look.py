@@ -137,10 +137,11 @@ def test_the_label_is_the_one_column_that_is_called_so(patients):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ('a,b\n1,"2\n3,4\n', "line 2: found a line that is no row of a table"),
         ("a,b\n1,2\n3", "line 3: found 1 field; expected 2"),
         ("a,b\n", "a header and no rows"),
         ("a,a\n1,2", "the name 'a' of columns"),
-        ('a,b\n1,"2', "no row of a table"),
+        ('a,b\n1,"2', "is no row of a table"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, text, said):
@@ -148,6 +149,12 @@ def test_what_is_no_table_is_refused(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(DataError, match=said):
         read_columns(path)
+
+
+def test_texts_may_be_long(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"text,class\n{'word ' * 30_000},a\n")
+    assert len(read_columns(path)["text"].values[0]) == 149_999
 
 
 def test_separators_and_blanks_are_those_of_the_reader(tmp_path):

@@ -25,6 +25,12 @@ def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
     assert list(found) == list(GROUPS)
 
 
+def test_blank_lines_and_long_names_are_no_mistakes(tmp_path: Path) -> None:
+    name = "x" * 150_000
+    (tmp_path / "g.csv").write_text(f"\nset,gene\n\nA,TP53\n\nA,{name}\n\n")
+    assert read_groups(tmp_path / "g.csv", "t") == {"A": ("TP53", name)}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -33,6 +39,9 @@ def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
         ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: found 1 field; expected a name, a description"),
         ("g.gmt", "A\tx\tB\nA\tx\tC\n", "t, line 2: found group 'A' twice; expected a name for"),
         ("g.csv", "set,gene\nA,B,C\n", "t, line 2: found 3 fields; expected two: a group and a"),
+        ("g.csv", "set,gene\n\nA,B,C\n", "t, line 3: found 3 fields; expected two: a group and"),
+        ("g.csv", 'set,gene\nA,"B\nA,C\n', "t, line 2: found a line that is no row of a"),
+        ("g.csv", 'set,gene\nA,"B"C\n', "t, line 2: found a line that is no row of a table"),
         ("g.json", '{"A": "B"}', "t: A: found 'B'; expected a list of names of features. Write "),
         ("g.json", '{"A": ', "t: found text that cannot be parsed (Expecting value"),
         ("g.toml", "A = 1", "t: A: found 1; expected a list"),
