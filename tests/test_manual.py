@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from typing import Any, get_args
 
@@ -57,6 +58,26 @@ def test_every_key_has_a_type_and_a_meaning(name):
 def test_an_example_is_right(part):
     spec = SweepSpec.model_validate(COMPLETE | tomllib.loads(part))
     assert resolve_methods(spec)
+
+
+def part_with(words: str, language: str = "toml") -> str:
+    """Return the one example in a language that contains these words."""
+    [part] = [p for p in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if words in p]
+    return part
+
+
+def test_the_example_of_graphs_can_be_planned():
+    assert mkldist.plan(COMPLETE | tomllib.loads(part_with("graphs = ["))).n_runs == 3
+
+
+def test_the_example_of_a_function_of_ones_own_can_be_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code = part_with("def hellinger", "python")
+    (tmp_path / "ones_own.py").write_text(code)
+    spec = 'name = "own"\ndatasets = [{ name = "wdbc" }]\nmethods = [{ name = "majority" }]\n'
+    words = part_with('"mine:hellinger"').replace("mine:", "ones_own:")
+    (tmp_path / "own.toml").write_text(spec + words)
+    assert mkldist.plan(tmp_path / "own.toml", allow_code=True).n_runs == 1
 
 
 def test_methods_report_what_the_manual_explains():
