@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frame_data
+from mkldist.data.npz_files import FEATURE_NAMES, names_of_features
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_rows, numbered_features
 from mkldist.durable import replacing
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIX = ".given.npz"
-X, GRAMS, Y, NAMES = "x", "grams", "y", "feature_names"
+X, GRAMS, Y, NAMES = "x", "grams", "y", FEATURE_NAMES
 COLUMNS, LABEL, BESIDE = "columns", "label", "beside"
 OF_SPLITS = ("groups", "order")
 """Names of arrays by which rows are divided, and of the keys of ``[splits]`` that take them."""
@@ -133,8 +134,10 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
     x = as_features(arrays[X], f"{where}: X")
     check_rows(len(x), len(y), where)
-    named = arrays[NAMES].tolist() if NAMES in arrays else numbered_features(x.shape[1])
-    return RawData(y, x, tuple(named), partitions, origin=origin, of_splits=of_splits)
+    named = numbered_features(x.shape[1])
+    if NAMES in arrays:
+        named = names_of_features(arrays[NAMES], x.shape[1], where)
+    return RawData(y, x, named, partitions, origin=origin, of_splits=of_splits)
 
 
 def _with_label(choice: ColumnChoice, arrays: Arrays, where: str) -> ColumnChoice:

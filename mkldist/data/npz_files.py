@@ -23,6 +23,7 @@ from mkldist.row_places import FROM_ONE
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
+FEATURE_NAMES = "feature_names"
 SET_LABEL = "Set label = the name of the array of labels, or write one: {}, y=…)"  # by its writer
 
 
@@ -93,7 +94,9 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
     if of_texts is not None:
         _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
     ids = row_names(archive, choice.id, n_rows)
-    names = _feature_names(archive, n_features, where)
+    names = numbered_features(n_features)
+    if FEATURE_NAMES in archive:
+        names = names_of_features(archive[FEATURE_NAMES], n_features, where)
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
     partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
     own = x if kept is None else None
@@ -226,13 +229,18 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
     return matrix
 
 
-def _feature_names(archive: NamedArrays, n_features: int, where: str) -> tuple[str, ...]:
-    if "feature_names" not in archive:
-        return numbered_features(n_features)
-    names = tuple(str(name) for name in np.atleast_1d(archive["feature_names"]).ravel())
+def names_of_features(given: npt.NDArray[Any], n_features: int, where: str) -> tuple[str, ...]:
+    """Return the names of features that an array ``feature_names`` holds.
+
+    Raises
+    ------
+    DataError
+        If they are not as many as the features, or not distinct.
+    """
+    names = tuple(str(name) for name in np.atleast_1d(given).ravel())
     if len(names) != n_features or len(set(names)) != n_features:
         raise DataError(
-            f"{where}, array 'feature_names'",
+            f"{where}, array {FEATURE_NAMES!r}",
             f"{counted(len(names), 'name')}, {len(set(names))} of them distinct",
             f"{n_features} distinct names, one per feature",
             "Correct the array or leave it out",

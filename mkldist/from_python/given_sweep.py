@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +113,21 @@ def given_path(name: str, value: object) -> Path:
     raise SpecError(name, f"{value!r:.60}", "a path")
 
 
+def given_folders(name: str, value: object) -> list[Path]:
+    """Return the folders that an argument gives: a path, or several.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything else.
+    """
+    if isinstance(value, str | os.PathLike):
+        return [Path(value)]
+    if not isinstance(value, Iterable) or isinstance(value, bytes):
+        raise SpecError(name, f"{value!r:.60}", 'folders, such as ["data", "/srv/data"]')
+    return [given_path(name, one) for one in value]
+
+
 def check_speed(name: str, value: object) -> None:
     """Refuse anything but None and finite numbers above zero, such as 1e9 bytes a second."""
     if value is None:
@@ -157,6 +172,13 @@ def _without_none(value: Any) -> Any:
 
 def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Replace values, as ``--set`` does."""
+    if not isinstance(changes, Mapping):
+        raise SpecError(
+            "changes",
+            f"{changes!r:.60}",
+            "a mapping of keys to values",
+            'Write changes={"splits.repeats": 2}',
+        )
     for key, value in changes.items():
         try:
             apply_override(document, f"{key}={spelled(plain(value), None)}")

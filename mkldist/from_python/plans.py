@@ -335,7 +335,7 @@ def plan(
     *,
     changes: Mapping[str, Any] | None = None,
     output: str | Path | None = None,
-    data_dirs: Sequence[str | Path] = (),
+    data_dirs: str | Path | Sequence[str | Path] = (),
     workers: int | None = None,
     threads_per_worker: int | None = None,
     storage: float | None = None,
@@ -369,14 +369,19 @@ def plan(
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """
-    from mkldist.from_python.given_sweep import GivenSweep, check_count, check_speed
+    from mkldist.from_python.given_sweep import (
+        GivenSweep,
+        check_count,
+        check_speed,
+        given_folders,
+    )
 
     check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)
     check_speed("storage", storage)
     crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
     given = GivenSweep.of(spec, data, changes, output)
-    folders = [Path(folder) for folder in data_dirs]
+    folders = given_folders("data_dirs", data_dirs)
     with given.naming():
         return SweepPlan.make(
             given.spec, given.origin, folders, given.output,

@@ -17,7 +17,7 @@ def rerun(
     results: str | Path,
     *,
     output: str | Path | None = None,
-    data_dirs: Sequence[str | Path] = (),
+    data_dirs: str | Path | Sequence[str | Path] = (),
     workers: int | None = None,
     threads_per_worker: int = 1,
     scheduler: str | None = None,
@@ -60,7 +60,7 @@ def rerun(
     >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
     True
     """
-    from mkldist.from_python.given_sweep import given_path
+    from mkldist.from_python.given_sweep import given_folders, given_path
     from mkldist.from_python.worker_choice import worker_choice
     from mkldist.run.places import results_of
     from mkldist.run.progress import standard_error
@@ -69,7 +69,7 @@ def rerun(
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
     folder = results_of(given_path("results", results))
     new = rerun_folder(folder) if output is None else given_path("output", output)
-    folders = tuple(given_path("data_dirs", one) for one in data_dirs)
+    folders = tuple(given_folders("data_dirs", data_dirs))
     again = Rerun(folder, new, folders, options, allow_code)
     again.check_data()
     again.run(

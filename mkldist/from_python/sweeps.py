@@ -27,7 +27,7 @@ def sweep(
     *,
     changes: Mapping[str, Any] | None = None,
     output: str | Path | None = None,
-    data_dirs: Sequence[str | Path] = (),
+    data_dirs: str | Path | Sequence[str | Path] = (),
     workers: int | None = None,
     threads_per_worker: int = 1,
     scheduler: str | None = None,
@@ -58,7 +58,7 @@ def sweep(
         Values that replace those of the sweep, as ``--set`` does: ``{"methods.level.C": [1, 10]}``.
     output : str or Path, optional
         Folder of the results; by default ``results/NAME``.
-    data_dirs : sequence of str or Path
+    data_dirs : str or Path, or sequence of them
         Folders in which to look up data sets.
     workers : int, optional
         Worker processes; by default one for each processor.  0 has a thread of this process do
@@ -113,7 +113,7 @@ def sweep(
     ... )  # doctest: +SKIP
     >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
     """
-    from mkldist.from_python.given_sweep import GivenSweep
+    from mkldist.from_python.given_sweep import GivenSweep, given_folders
     from mkldist.results.tree import open_results
 
     given = GivenSweep.of(spec, data, changes, output)
@@ -126,7 +126,7 @@ def sweep(
         allow_unencrypted=allow_unencrypted,
     )
     run = partial(_run, retry_failed=retry_failed, progress=progress, allow_code=allow_code)
-    outcome = run(given, options, data_dirs)
+    outcome = run(given, options, given_folders("data_dirs", data_dirs))
     tree = open_results(outcome.path)
     _warn_of_failures(outcome)
     return tree
@@ -135,7 +135,7 @@ def sweep(
 def _run(
     given: Any,
     options: ConnectOptions,
-    data_dirs: Sequence[str | Path],
+    data_dirs: Sequence[Path],
     *,
     retry_failed: bool,
     progress: bool,
@@ -149,7 +149,7 @@ def _run(
         return run_sweep(
             given.spec,
             origin=given.origin,
-            data_dirs=[Path(folder) for folder in data_dirs],
+            data_dirs=data_dirs,
             output=given.output,
             connect_options=options,
             retry_failed=retry_failed,

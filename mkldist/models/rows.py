@@ -136,10 +136,25 @@ def frame_rows(columns: SourceColumns, frame: pd.DataFrame, where: str) -> tuple
     Raises
     ------
     mkldist.errors.DataError
-        For other columns, and for text where numbers should be.
+        For other columns, for two of one name, and for text where numbers should be.
     """
-    rows = NewRows.of(columns, tuple(map(str, frame.columns)), where)
+    names = tuple(map(str, frame.columns))
+    _refuse_repeated(columns, names, where)
+    rows = NewRows.of(columns, names, where)
     return rows, frame_block(rows, _named(frame))
+
+
+def _refuse_repeated(columns: SourceColumns, names: Sequence[str], where: str) -> None:
+    """Refuse a frame that has a column of the model twice."""
+    needed, counts = {*columns.names, *columns.texts, columns.id}, Counter(names)
+    twice = [name for name in counts if counts[name] > 1 and name in needed]
+    if twice:
+        raise DataError(
+            where,
+            f"{counts[twice[0]]} columns {twice[0]!r}",
+            "each column of the model once",
+            "Rename or drop the others",
+        )
 
 
 def frame_block(rows: NewRows, frame: pd.DataFrame, row_places: RowPlaces = FROM_ZERO) -> Floats:

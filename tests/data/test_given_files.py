@@ -175,6 +175,13 @@ def test_arrays_have_no_columns_to_choose(choice, said):
         given_data((X, Y), "data").raw_data(choice, "data")
 
 
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "a"], ["a", "b", "c", "d"]])
+def test_names_of_features_are_as_many_as_features_and_distinct(names):
+    given = given_data({"x": X, "y": Y, "feature_names": names}, "data")
+    with pytest.raises(DataError, match=r"array 'feature_names': found \d names, .* 3 distinct"):
+        given.raw_data(ColumnChoice(), "data")
+
+
 def test_labels_are_given_once():
     given = given_data((FRAME[["age"]], Y), "data")
     with pytest.raises(DataError, match="label = 'age' beside given labels"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.errors import MkldistError
-from mkldist.from_python.given_sweep import GivenSweep
+from mkldist.errors import MkldistError, SpecError
+from mkldist.from_python.given_sweep import GivenSweep, given_folders
 from mkldist.run.kept_sweep import FROM_FILES
 from mkldist.spec.load import load_sweep
 
@@ -131,3 +131,18 @@ def test_parts_are_used_unless_the_words_divide_otherwise():
 def test_mistakes_name_their_place(spec, data, changes, said):
     with pytest.raises(MkldistError, match=said):
         GivenSweep.of(spec, data, changes)
+
+
+@pytest.mark.parametrize("changes", [["a"], ["seed=1"], "seed=1", 3])
+def test_changes_are_a_mapping(changes):
+    with pytest.raises(SpecError, match=r"^changes: found .*; expected a mapping"):
+        GivenSweep.of(SPEC, {"d": (X, Y)}, changes)
+
+
+def test_folders_are_one_path_or_several(tmp_path):
+    assert given_folders("data_dirs", str(tmp_path)) == [tmp_path]
+    assert given_folders("data_dirs", tmp_path) == [tmp_path]
+    assert given_folders("data_dirs", ("a", tmp_path)) == [Path("a"), tmp_path]
+    for wrong in (3, None, b"/tmp"):
+        with pytest.raises(SpecError, match=r"^data_dirs: found .*; expected folders"):
+            given_folders("data_dirs", wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -131,6 +133,17 @@ def test_c_of_opposite_meanings_is_noted_where_values_are_shared(values, noted):
     text = str(mkldist.plan({**SPEC, "methods": methods}, {"d": (X, Y)}))
     said = "C of spicymkl weighs the regulariser, so that a larger C is smoother; C of level weighs"
     assert (said in text) == noted
+
+
+@pytest.mark.parametrize("folders", [str, Path, lambda one: [one]])
+def test_data_are_looked_up_in_one_folder_or_several(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "there"
+    there.mkdir()
+    rows = "".join(f"{i},{i * i % 7},{'pn'[i % 2]}\n" for i in range(20))
+    (there / "d.csv").write_text(f"a,b,label\n{rows}")
+    spec = SPEC | {"datasets": [{"name": "d", "file": "d.csv"}]}
+    assert mkldist.plan(spec, data_dirs=folders(there)).n_runs
 
 
 def test_workers_are_a_number():

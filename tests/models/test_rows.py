@@ -27,6 +27,12 @@ def test_features_are_those_of_scikit_learns_encoder():
     assert rows.unseen == Counter({("size", "XL"): 1})
 
 
+def test_a_column_of_the_model_stands_once_in_a_frame():
+    frame = pd.DataFrame([[1, 2, "S", 3, 4]], columns=["a", "b", "size", "a", "label"])
+    with pytest.raises(DataError, match=r"^X: found 2 columns 'a'; expected .* Rename or drop"):
+        frame_rows(COLUMNS, frame, "X")
+
+
 def test_numbers_may_be_text_and_truth_values():
     frame = pd.DataFrame({"a": ["1", "2.5"], "b": [True, False], "size": ["S", "S"]})
     _, x = frame_rows(COLUMNS, frame, "X")
