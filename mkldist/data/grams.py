@@ -36,7 +36,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         as a memory map; a zarr array of them; or a zarr group with ``grams`` and ``y``.
     labels_path : Path or None
         File of labels if `path` has none: ``.npy``, ``.npz`` with ``y``, or text with one label per
-        line.
+        line, perhaps after a header.
     label : str or None
         Name of the array of labels; None means ``y``.
     where : str
@@ -63,7 +63,8 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     row_places = FROM_ONE
     if labels_path is not None:
         place = f"{where}: labels {labels_path.name}"
-        y, row_places = _read_labels(labels_path, label or "y", place)
+        n_points = grams.shape[-1] if grams.ndim else 0
+        y, row_places = _read_labels(labels_path, label or "y", n_points, place)
     if y is None:
         raise DataError(
             where,
@@ -122,9 +123,10 @@ def _read_matrices(
         grams, y = _read_zarr(path, label, where)
         return grams, y, ()
     check_file(path, where)
-    if path.suffix == ".npy":
+    extension = path.suffix.lower()
+    if extension == ".npy":
         return _read_npy(path, where, mapped=True), None, ()
-    if path.suffix != ".npz":
+    if extension != ".npz":
         raise DataError(
             where,
             ending_words(path.suffix, "file"),
@@ -171,12 +173,17 @@ def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]
         return whole_array(node["grams"], f"{where}, array 'grams'", ON_DISK), y
 
 
-def _read_labels(path: Path, label: str, where: str) -> tuple[Array, RowPlaces]:
-    """Return the labels of a file and where they stand in it."""
+def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Array, RowPlaces]:
+    """Return the labels of a file and where they stand in it.
+
+    The first line of a text is a header if it is called as label columns are, and the file has one
+    line more than there are points: ``y`` may be a label.
+    """
     check_file(path, where)
-    if path.suffix == ".npy":
+    extension = path.suffix.lower()
+    if extension == ".npy":
         return _read_npy(path, where, mapped=False), FROM_ONE
-    if path.suffix == ".npz":
+    if extension == ".npz":
         with opened_npz(path, where) as archive:
             hint = SET_LABEL.format(archive.writer)
             return archive.required(label, "labels", hint), FROM_ONE
@@ -184,7 +191,8 @@ def _read_labels(path: Path, label: str, where: str) -> tuple[Array, RowPlaces]:
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
     while lines and not lines[-1]:
         lines.pop()
-    header = int(bool(lines) and lines[0].casefold() in LABEL_NAMES)
+    named = bool(lines) and lines[0].casefold() in LABEL_NAMES
+    header = int(named and len(lines) in (1, n_points + 1))
     labels = lines[header:]
     if not labels:
         raise DataError(where, "no labels", "one label per line", REWRITE)

@@ -61,6 +61,24 @@ def test_matrices_on_disk_with_a_file_of_labels(tmp_path: Path, form: str) -> No
     assert found.labels.astype(int).tolist() == Y.tolist()
 
 
+def test_the_name_of_a_label_column_may_be_a_label(tmp_path: Path) -> None:
+    labels = tmp_path / "y.txt"
+    labels.write_text("y\nn\ny\nn\ny\nn\n")
+    found = read(npy(tmp_path, GRAMS), labels)
+    assert found.labels.tolist() == ["y", "n"] * 3
+    assert found.row_places.of(0) == "line 1"
+    labels.write_text("y\nn\ny\nn\ny\n")
+    with pytest.raises(GramError, match="5 labels for matrices of 6 points"):
+        read(npy(tmp_path, GRAMS), labels)
+
+
+def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
+    grams, labels = npz(tmp_path, grams=GRAMS, y=Y), npy(tmp_path, Y, "y.npy")
+    assert read(grams.rename(tmp_path / "G.NPZ")).labels.tolist() == Y.tolist()
+    matrices = npy(tmp_path, GRAMS).rename(tmp_path / "G.NPY")
+    assert read(matrices, labels.rename(tmp_path / "Y.NPY")).labels.tolist() == Y.tolist()
+
+
 def test_zarr_array_and_group(tmp_path: Path) -> None:
     zarr.save_array(tmp_path / "array.zarr", GRAMS)
     np.testing.assert_array_equal(
