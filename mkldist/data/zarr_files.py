@@ -140,6 +140,10 @@ class ZarrArrays(NamedArrays):
         for some in _row_slices([array], rows):
             yield as_features(np.asarray(array[some]), place)
 
+    def n_features(self, name: str) -> int:
+        """Return the number of columns of an array of features."""
+        return int(self._checked_features(name)[0].shape[1])
+
     def length(self, name: str) -> int:
         """Return the number of rows of an array."""
         return int(self._arrays[name].shape[0])

@@ -15,10 +15,11 @@ from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.columns import check_names
 from mkldist.data.csv_files import numbers, opened_csv
 from mkldist.data.csv_rows import Rows
-from mkldist.data.files import READERS, TABLES, ZARR, extension_of
+from mkldist.data.files import ARCHIVE, READERS, TABLES, ZARR, extension_of
 from mkldist.data.frames import frame_texts
 from mkldist.data.npz_files import row_names
 from mkldist.data.parquet_files import opened_parquet
+from mkldist.data.raw import RawData
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.data.table_blocks import TableBlocks
@@ -26,7 +27,13 @@ from mkldist.data.table_problems import TableProblems
 from mkldist.data.zarr_files import opened_group
 from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words
-from mkldist.models.array_files import npz_rows, npz_text_rows, svmlight_rows
+from mkldist.models.array_files import (
+    NamedFeatures,
+    by_position,
+    npz_rows,
+    npz_text_rows,
+    svmlight_rows,
+)
 from mkldist.models.rows import (
     AS_NUMBERS,
     NewRows,
@@ -108,8 +115,9 @@ class NewTable:
 def opened_rows(path: Path, table: NewTable) -> AbstractContextManager[NewFile]:
     """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, ``.npz``, ``.svm`` or zarr.
 
-    An ``.npz`` file has an array ``x``, or the parts of a sparse matrix, and may name its rows; the
-    lines of an ``.svm`` file begin with a label, which is not used.  Both are read at once.
+    An ``.npz`` file has an array ``x``, or the parts of a sparse matrix, and may name its features
+    and its rows; the lines of an ``.svm`` file begin with a label, which is not used.  Both are
+    read at once.
 
     Parameters
     ----------
@@ -131,7 +139,7 @@ def opened_rows(path: Path, table: NewTable) -> AbstractContextManager[NewFile]:
         check_zarr(path, str(path))
         return _opened_zarr(path, table)
     if extension not in TABLES:
-        return _opened_arrays(path, table)
+        return _opened_arrays(path, table, is_archive=extension == ARCHIVE)
     if extension == ".parquet":
         return _opened_table(opened_parquet(path, str(path)), path, table)
     return _opened_csv(path, table)
@@ -211,12 +219,12 @@ def _opened_table(
 
 
 @contextmanager
-def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
+def _opened_arrays(path: Path, table: NewTable, *, is_archive: bool) -> Iterator[NewFile]:
     columns, where, note = table.columns, str(path), ""
     ids, texts, places = None, None, FROM_ONE
-    if path.suffix == ".npz":
+    if is_archive:
         with opened_npz(path, where) as archive:
-            x = npz_rows(archive, columns, where, sparse=table.sparse)
+            x = _archive_rows(archive, table, where)
             ids, texts = _beside(archive, columns, x.shape[0])
     elif table.sparse:
         x, places, note = svmlight_rows(path, columns)
@@ -224,6 +232,7 @@ def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
         read = read_svmlight(path, None, where, start=columns.start)
         x = array_rows(columns, _padded(read.x, len(columns.numbers)), where)
         places = read.row_places
+        note = by_position(columns, _first_index(read))
     step = table.rows_at_once
     parts = (x[start : start + step] for start in range(0, x.shape[0], step))
     yield NewFile(_named(columns, where, ids), _array_blocks(parts, places, ids, texts), note)
@@ -239,15 +248,34 @@ def _opened_zarr(path: Path, table: NewTable) -> Iterator[NewFile]:
             return
         parts: Iterator[Floats]
         if table.sparse or "x" not in group:
-            x = npz_rows(group, columns, where, sparse=table.sparse)
+            x = _archive_rows(group, table, where)
             n_rows = x.shape[0]
             parts = (x[start : start + step] for start in range(0, n_rows, step))
         else:
             n_rows, place = group.length("x"), f"{where}, array 'x'"
-            own = group.feature_blocks("x", step)
+            width, own = group.n_features("x"), group.feature_blocks("x", step)
+            named = NamedFeatures.of(group, width, columns, where, table.ignored, table.place)
+            if named is not None:
+                own = map(named.in_order, own)
             parts = (array_rows(columns, part, place, texts_beside=True) for part in own)
         ids, texts = _beside(group, columns, n_rows)
         yield NewFile(_named(columns, where, ids), _array_blocks(parts, FROM_ONE, ids, texts))
+
+
+def _archive_rows(archive: NamedArrays, table: NewTable, where: str) -> Floats:
+    return npz_rows(
+        archive,
+        table.columns,
+        where,
+        sparse=table.sparse,
+        ignored=table.ignored,
+        place=table.place,
+    )
+
+
+def _first_index(read: RawData) -> int:
+    """Return the first index of a ``.svm`` file that was read."""
+    return (read.columns and read.columns.start) or 0
 
 
 def _beside(

@@ -154,12 +154,13 @@ def read_kernel_values(path: Path, where: str) -> tuple[Array, Array | None, Arr
         If the file is absent, damaged or lacks ``grams``.
     """
     check_file(path, where)
-    if path.suffix == ".npy":
+    extension = path.suffix.lower()
+    if extension == ".npy":
         try:
             return np.load(path, allow_pickle=False), None, None
         except (ValueError, EOFError, OSError) as error:
             raise DataError(where, f"a damaged file ({error})", "one array (np.save)") from error
-    if path.suffix != ".npz":
+    if extension != ".npz":
         ending = ending_words(path.suffix, "file")
         hint = "Write one: np.savez(file, grams=K, ids=names of rows, points=names of columns)"
         raise DataError(where, ending, "kernel values in a .npz or .npy file", hint)

@@ -28,7 +28,7 @@ class ViewFiles:
     views : list of NewView
         Their rows.
     notes : tuple of str
-        Files that were not read.
+        How files were read, and which were not.
     """
 
     views: list[NewView]
@@ -55,10 +55,13 @@ def view_files(
     mkldist.errors.DataError
         If a file is absent, unknown or cannot be read, or its columns differ.
     """
+    said: list[str] = []
 
     def read(name: str, path: Path) -> NewView:
         if name in model.view_columns:
-            return _table(model, name, path, ignored)
+            view, note = _table(model, name, path, ignored)
+            said.extend(f"view {name!r}: {one}" for one in (note,) if one)
+            return view
         grams, ids, points = read_kernel_values(path, str(path))
         if points is None and ids is not None and _is_of_both(model, grams, ids):
             points = ids
@@ -67,7 +70,7 @@ def view_files(
     views = new_views(model, files, read, "--view")
     unread = [name for name in files if name not in model.needed_views]
     notes = tuple(f"view {name!r}: no active kernel uses it, and it is not read" for name in unread)
-    return ViewFiles(views, notes)
+    return ViewFiles(views, (*said, *notes))
 
 
 def _is_of_both(model: ModelContent, grams: Array, ids: Array) -> bool:
@@ -87,8 +90,10 @@ def ignored_of(view: str, ignored: Collection[str]) -> list[str]:
     return [name for name in ignored if name.startswith(f"{view}.")]
 
 
-def _table(model: ModelContent, name: str, path: Path, ignored: Collection[str]) -> NewView:
-    """Return the rows of a view of features."""
+def _table(
+    model: ModelContent, name: str, path: Path, ignored: Collection[str]
+) -> tuple[NewView, str]:
+    """Return the rows of a view of features, and a note on how they were read."""
     columns, place = model.view_columns[name], f"{name}."
     own = [column.removeprefix(place) for column in ignored_of(name, ignored)]
     with opened_rows(path, NewTable(columns, ROWS_AT_ONCE, own, place=place)) as file:
@@ -108,4 +113,5 @@ def _table(model: ModelContent, name: str, path: Path, ignored: Collection[str])
         empty = np.empty((0, len(columns.texts)), dtype=object)
         texts = np.concatenate([empty, *(b.texts for b in blocks if b.texts is not None)])
     required = model.needs_view(name)
-    return NewView(name, x, of_rows, str(path), required, file.rows.unseen, texts)
+    view = NewView(name, x, of_rows, str(path), required, file.rows.unseen, texts)
+    return view, file.note

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mkldist.data.dataset import View
+from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
 from mkldist.models.file import decoded, encoded
 from mkldist.models.given_rows import read_kernel_values
@@ -144,9 +145,28 @@ def test_files_of_kernel_values_are_checked(name, content, said, tmp_path):
 
 def test_an_array_of_kernel_values_has_no_names(tmp_path: Path):
     np.save(tmp_path / "k.npy", np.eye(2))
-    grams, ids, points = read_kernel_values(tmp_path / "k.npy", "k.npy")
-    np.testing.assert_array_equal(grams, np.eye(2))
-    assert ids is points is None
+    for name in ("k.npy", "K.NPY"):
+        grams, ids, points = read_kernel_values((tmp_path / "k.npy").replace(tmp_path / name), name)
+        np.testing.assert_array_equal(grams, np.eye(2))
+        assert ids is points is None
+        (tmp_path / name).replace(tmp_path / "k.npy")
+
+
+def test_arrays_of_a_view_have_named_features_or_those_in_order(tmp_path: Path):
+    columns = SourceColumns(("b", "c"), id="row", others=("row",))
+    model = replace(made_up_views(), view_columns={"v": columns})
+    np.savez(tmp_path / "k.npz", grams=np.ones((1, 2, 4)), ids=["x", "y"])
+    names = {"feature_names": ["c", "b"], "row": ["x", "y"]}
+    np.savez(tmp_path / "v.npz", x=[[2.0, 1.0], [4.0, 3.0]], **names)
+    paths = {"v": tmp_path / "v.npz", "k": tmp_path / "k.npz"}
+    model = replace(model, given=replace(GIVEN, views={"k": replace(GIVEN.views["k"], n_grams=1)}))
+    found = view_files(model, paths, ())
+    np.testing.assert_array_equal(found.views[0].block(["y"], 1).values, [[3.0, 4.0]])
+    assert not found.notes
+    (tmp_path / "v.svm").write_text("0 1:1 2:2\n0 1:3 2:4\n")
+    without = replace(model, view_columns={"v": SourceColumns(("b", "c"))})
+    [note] = view_files(without, {**paths, "v": tmp_path / "v.svm"}, ()).notes
+    assert note.startswith("view 'v': its features have no names and are taken by their position")
 
 
 def test_rows_must_have_a_view_that_the_model_knows_no_row_without():

@@ -90,6 +90,102 @@ def test_arrays_of_a_file_are_predicted(tmp_path, ending):
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
 
 
+def array_file(path: Path, **arrays: np.ndarray) -> Path:
+    """Write named arrays in the format of a file's ending."""
+    if path.suffix == ".zarr":
+        node = zarr.open_group(path, mode="w")
+        for name, values in arrays.items():
+            kind = str if values.dtype.kind == "U" else values.dtype
+            array = node.create_array(name, shape=values.shape, chunks=values.shape, dtype=kind)
+            array[...] = values.astype(object) if kind is str else values
+    else:
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+    return path
+
+
+def features_of(path: Path, table: NewTable) -> np.ndarray:
+    """Return the features of all rows of a file."""
+    with opened_rows(path, table) as file:
+        blocks = [block.x for block in file.blocks]
+    return np.concatenate([x.toarray() if table.sparse else x for x in blocks])
+
+
+NAMED = SourceColumns(("age", "flat", "bmi"), label="ill", kept=(0, 2))
+ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+@pytest.mark.parametrize("ending", ["npz", "zarr", "NPZ"])
+def test_named_features_of_arrays_may_stand_in_any_order(tmp_path, ending):
+    names = np.array(["bmi", "ill", "age", "note"])
+    x = np.column_stack([ROWS[:, 1], [0, 1, 0], ROWS[:, 0], [7, 8, 9]])
+    path = array_file(tmp_path / f"new.{ending}", x=x, feature_names=names)
+    found = features_of(path, NewTable(NAMED, 2, ["note"]))
+    np.testing.assert_array_equal(found, ROWS)
+    with (
+        pytest.raises(DataError, match=r"column 'note', unknown to the model.*--ignore v\.note"),
+        opened_rows(path, NewTable(NAMED, 2, place="v.")),
+    ):
+        pass
+
+
+def test_named_features_of_sparse_arrays_may_stand_in_any_order(tmp_path):
+    from scipy.sparse import csr_array
+
+    matrix = csr_array(ROWS[:, ::-1])
+    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    names = np.array(["bmi", "age"])
+    path = tmp_path / "new.npz"
+    array_file(path, **parts, shape=np.array(matrix.shape), feature_names=names)
+    for sparse in (True, False):
+        np.testing.assert_array_equal(features_of(path, NewTable(NAMED, 2, sparse=sparse)), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["bmi", "weight"], "no column 'age'; column 'weight', unknown to the model"),
+        (["bmi", "bmi"], "array 'feature_names': found 2 names, 1 of them distinct"),
+        (["bmi"], "array 'feature_names': found 1 name"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["npz", "zarr"])
+def test_other_names_of_features_are_refused(names, said, ending, tmp_path):
+    path = array_file(tmp_path / f"new.{ending}", x=ROWS, feature_names=np.array(names))
+    with (
+        pytest.raises(DataError, match=said),
+        opened_rows(path, NewTable(NAMED, 2)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("letter", ["f", "x"])
+def test_features_without_names_stand_by_their_position(letter, tmp_path):
+    columns = SourceColumns.of_features([f"{letter}0", f"{letter}1"])
+    path = array_file(tmp_path / "new.npz", x=ROWS, feature_names=np.array(["age", "bmi"]))
+    np.testing.assert_array_equal(features_of(path, NewTable(columns, 2)), ROWS)
+    names = np.array([f"{letter}1", f"{letter}0"])
+    array_file(path, x=ROWS[:, ::-1], feature_names=names)
+    np.testing.assert_array_equal(features_of(path, NewTable(columns, 2)), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "note"),
+    [
+        (("age", "bmi"), "0 1:1 2:2\n", "taken by their position: index 1 is 'age', 2 is 'bmi'"),
+        (("age", "bmi"), "0 0:1 1:2\n", "taken by their position: index 0 is 'age', 1 is 'bmi'"),
+        (tuple("abcdefg"), "0 1:1 7:2\n", "5 is 'e', …"),
+        (("f0", "f1"), "0 1:1 2:2\n", ""),
+    ],
+)
+def test_features_of_numbers_alone_are_matched_by_position_and_told(names, line, note, tmp_path):
+    (tmp_path / "new.svm").write_text(line)
+    columns = SourceColumns.of_features(names)
+    with opened_rows(tmp_path / "new.svm", NewTable(columns, 4)) as file:
+        assert file.note.endswith(note)
+        assert bool(file.note) == bool(note)
+
+
 def test_sparse_rows_are_predicted(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
     with opened_rows(
