@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Run a quarter more processes than processors: tests wait that long, for commands and disks."""
+    """Run a quarter more processes than processors: tests wait for commands and disks."""
     found = yield
     asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
     return found if asked else found + max(1, found // 4)

@@ -13,6 +13,7 @@ from mkldist.data.npz_files import read_npz
 from mkldist.data.opening import exists
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
+from mkldist.data.sparse_features import dense_features
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.data.zarr_files import opened_group, read_zarr
 from mkldist.data.zarr_stores import check_zarr, is_zarr
@@ -69,12 +70,7 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         choice.check_label_alone(where)
         raw = ARRAYS[extension](path, choice.label, where, sparse=choice.sparse)
     if choice.sparse and raw.sparse is None:
-        raise DataError(
-            where,
-            "sparse = true for dense features",
-            "a .svm file, or a .npz file of the parts of a sparse matrix",
-            "Remove sparse",
-        )
+        raise dense_features(where)
     return replace(raw, origin=f"file {path.name}")
 
 

@@ -21,7 +21,8 @@ from mkldist.data.given_files import (
     X,
     Y,
 )
-from mkldist.data.raw import check_fits, check_rows
+from mkldist.data.npz_files import SPARSE_PARTS
+from mkldist.data.raw import check_rows
 from mkldist.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def given_data(given: Any, where: str) -> GivenData:
         check_rows(len(points), len(labels), where)
         return GivenData(_with_labels(points, labels, parts, where))
     arrays = {Y: labels}
-    if points is not None:
+    if hasattr(points, "tocsr"):
+        arrays |= _parts_of_sparse(points.tocsr())
+    elif points is not None:
         array = _array(points, f"{where}: X")
         arrays[GRAMS if array.ndim == 3 else X] = array
     for name, values in parts.items():
@@ -164,11 +167,14 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
     return frame_labels(pd.Series(array), where)
 
 
+def _parts_of_sparse(matrix: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a matrix in compressed sparse rows, by their names in ``.npz`` files."""
+    parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape))
+    return dict(zip(SPARSE_PARTS, parts, strict=True))
+
+
 def _array(given: Any, where: str) -> npt.NDArray[Any]:
-    """Return numbers as an array; a sparse matrix as a dense one."""
-    if hasattr(given, "toarray"):
-        check_fits(8 * given.shape[0] * given.shape[1], where, "Select or combine features first")
-        return np.asarray(given.toarray())
+    """Return numbers as an array."""
     try:
         array = np.asarray(given)
     except ValueError as error:

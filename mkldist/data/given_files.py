@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.archives import opened_npz
+from mkldist.arrays import Floats
+from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frame_data
-from mkldist.data.npz_files import FEATURE_NAMES, names_of_features
+from mkldist.data.npz_files import FEATURE_NAMES, names_of_features, npz_features, npz_sparse
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_rows, numbered_features
+from mkldist.data.sparse_features import dense_features
 from mkldist.durable import replacing
 from mkldist.errors import DataError, nearest
 from mkldist.identity import array_id
@@ -46,8 +48,9 @@ class GivenData:
     arrays : dict of str to array
         Of a table ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
         column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns
-        that were given beside the table, to divide the rows).  Otherwise ``x`` (n, d)
-        or ``grams`` (M, n, n), ``y`` (n,), and perhaps ``feature_names``, ``groups``, ``order`` and
+        that were given beside the table, to divide the rows).  Otherwise ``x`` (n, d), the parts
+        ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
+        ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and
         the indices ``train``, ``test`` and ``unlabelled``.
     """
 
@@ -116,6 +119,8 @@ def is_sound(path: Path) -> bool:
 
 
 def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:
+    if choice.sparse and (COLUMNS in arrays or GRAMS in arrays):
+        raise dense_features(where)
     if COLUMNS in arrays:
         names = arrays[COLUMNS].tolist()
         check_names(names, where)
@@ -132,12 +137,26 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
 
         grams = usable_grams(arrays[GRAMS], y, where)
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
-    x = as_features(arrays[X], f"{where}: X")
-    check_rows(len(x), len(y), where)
-    named = numbered_features(x.shape[1])
+    x, kept = _features(arrays, choice, where)
+    n, d = x.shape if kept is None else kept.shape
+    check_rows(n, len(y), where)
+    named = numbered_features(d)
     if NAMES in arrays:
-        named = names_of_features(arrays[NAMES], x.shape[1], where)
-    return RawData(y, x, named, partitions, origin=origin, of_splits=of_splits)
+        named = names_of_features(arrays[NAMES], d, where)
+    own = x if kept is None else None
+    return RawData(y, own, named, partitions, origin=origin, of_splits=of_splits, sparse=kept)
+
+
+def _features(arrays: Arrays, choice: ColumnChoice, where: str) -> tuple[Floats, Any | None]:
+    """Return features (n, d), or those to be kept sparse as a matrix in compressed sparse rows."""
+    if X in arrays:
+        if choice.sparse:
+            raise dense_features(where)
+        return as_features(arrays[X], f"{where}: X"), None
+    archive = Archive(arrays, f"{where}: X")
+    if choice.sparse:
+        return np.empty((0, 0)), npz_sparse(archive, archive.where)
+    return npz_features(archive, archive.where), None
 
 
 def _with_label(choice: ColumnChoice, arrays: Arrays, where: str) -> ColumnChoice:

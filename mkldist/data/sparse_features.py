@@ -17,6 +17,16 @@ SPARSE_HINT = (
 )
 
 
+def dense_features(where: str) -> DataError:
+    """Return the error that refuses ``sparse = true`` for dense features."""
+    return DataError(
+        where,
+        "sparse = true for dense features",
+        "a .svm file, a .npz file of the parts of a sparse matrix, or a sparse matrix from Python",
+        "Remove sparse",
+    )
+
+
 def canonical(matrix: Any) -> Any:
     """Return a sparse matrix in compressed sparse rows of float64, indices sorted, without zeros.
 

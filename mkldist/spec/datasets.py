@@ -139,7 +139,8 @@ class DatasetSpec(Model):
     )
     sparse: bool = Field(
         False,
-        description="Keep the features of a `.svm` file, or of a sparse `.npz` file, sparse. They "
+        description="Keep the features of a `.svm` file, of a sparse `.npz` file, or of a sparse "
+        "matrix from Python, sparse. They "
         'need `scale = "none"`, and kernels with `gaussian`, `polynomial` or `linear`.',
     )
     groups: dict[str, list[NameOrNumber]] = Field(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_matrix, csr_array
 
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.given import given_data
+from mkldist.data.given_files import read_given
 from mkldist.errors import DataError
 
 X = np.arange(12.0).reshape(6, 2)
@@ -35,6 +38,24 @@ def test_features_have_any_form():
     assert raw.feature_names == ("a", "b")
     named = given_data({"x": X, "y": Y, "feature_names": ["a", "b"]}, "data")
     assert named.raw_data(ColumnChoice(), "data").feature_names == ("a", "b")
+
+
+@pytest.mark.parametrize("form", [csr_array, coo_matrix])
+def test_sparse_features_stay_sparse_where_the_sweep_says_so(form, tmp_path: Path):
+    given = given_data({"x": form(X), "y": Y, "feature_names": ["a", "b"]}, "data")
+    raw = given.raw_data(ColumnChoice(sparse=True), "data")
+    assert raw.x is None
+    np.testing.assert_array_equal(raw.sparse.toarray(), X)
+    assert raw.feature_names == ("a", "b")
+    given.save(tmp_path / "kept.given.npz")
+    kept = read_given(tmp_path / "kept.given.npz", ColumnChoice(sparse=True), "data")
+    np.testing.assert_array_equal(kept.sparse.toarray(), X)
+
+
+@pytest.mark.parametrize("points", [X, pd.DataFrame(X), np.ones((2, 6, 6))])
+def test_dense_features_are_no_sparse_ones(points):
+    with pytest.raises(DataError, match=r"data.*: found sparse = true for dense features"):
+        given_data((points, Y), "data").raw_data(ColumnChoice(sparse=True), "data")
 
 
 def test_days_and_whole_numbers_are_spelled_as_in_files():

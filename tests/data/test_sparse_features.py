@@ -80,7 +80,7 @@ def test_a_snapshot_keeps_it(folder: Path, mmap: bool) -> None:
 def test_dense_files_are_not_sparse(folder: Path) -> None:
     (folder / "t.csv").write_text("a,label\n1,-1\n2,1\n")
     np.savez(folder / "dense.npz", x=X, y=[1, -1, 1, -1])
-    with mistake("sparse = true", "a .svm file, or a .npz file of the parts"):
+    with mistake("sparse = true", "a .npz file of the parts"):
         load(folder, file="t.csv")
     with mistake("sparse = true for dense features"):
         load(folder, file="dense.npz")
