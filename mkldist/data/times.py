@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Ints
-from mkldist.data.number_texts import finite_number
+from mkldist.data.number_texts import name_of_number, number_of_name
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
@@ -42,9 +42,10 @@ def rows_in_order(
     array([1, 0])
     """
     texts = [str(text).strip() for text in column]
-    numbers = [finite_number(text) for text in texts]
-    if all(number is not None for number in numbers):
-        return np.argsort(np.array(numbers, dtype=np.float64), kind="stable")
+    names = [name_of_number(text) for text in texts]
+    numbers = [number_of_name(name) for name in names if name is not None]
+    if len(numbers) == len(texts):  # whole ones keep all digits: nanoseconds are beyond 2**53
+        return np.array(sorted(range(len(numbers)), key=numbers.__getitem__), dtype=np.intp)
     dates = [_date(text) for text in texts]
     wrong = [row for row, date in enumerate(dates) if date is None]
     if wrong:
