@@ -98,7 +98,9 @@ class Conclusion(Model):
         return known and dataset.endswith(self.ending)
 
     def holds(self, first: float, second: float, margin: float = 1.0) -> bool | None:
-        """Return True if two means relate as the paper says; None if they are too near to tell.
+        """Return True if two means relate as the paper says; None if they cannot tell.
+
+        They cannot where they are too near to each other, or not known.
 
         Parameters
         ----------
@@ -108,6 +110,8 @@ class Conclusion(Model):
             Factor by which means have to differ from the bound, unless they are alike by their
             difference.
         """
+        if math.isnan(first) or math.isnan(second):
+            return None
         if self.relation == "alike" and self.within_factor == 1.0:
             return abs(first - second) <= self.within
         if self.relation == "alike":
@@ -139,7 +143,7 @@ class Case:
     first, second : float
         Means over the splits, or points; of ratios, their mean and 1.
     holds : bool or None
-        True if they relate as the paper says; None if they are too near to tell.
+        True if they relate as the paper says; None if they cannot tell.
     """
 
     dataset: str
@@ -235,7 +239,7 @@ def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
         first, second = zip(*figures.values(), strict=True)
         figures[""] = math.fsum(first), math.fsum(second)
     if figures and conclusion.scope == "average":
-        ratios = [one / other for one, other in figures.values()]
+        ratios = [_ratio(one, other) for one, other in figures.values()]
         figures[""] = math.fsum(ratios) / len(ratios), 1.0
     margin = 1.0
     if conclusion.metric in TIMES:
@@ -282,7 +286,10 @@ def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, f
         pairs = [_pair(conclusion, results, dataset, other) for other in conclusion.others]
         known = [pair for pair in pairs if pair]
         if len(known) == len(pairs):
-            found[dataset.removesuffix(conclusion.ending)] = best(known, key=lambda pair: pair[1])
+            unknown = [pair for pair in known if math.isnan(pair[1])]
+            found[dataset.removesuffix(conclusion.ending)] = best(
+                unknown or known, key=lambda pair: pair[1]
+            )
     return found
 
 
@@ -306,8 +313,13 @@ def _pair(
     if not both.any():
         return None
     one, two, *over = (float(value[both].mean()) for value in known)
-    one /= over.pop(0) if conclusion.first_over else 1.0
-    return one, two / (over[0] if over else 1.0)
+    one = _ratio(one, over.pop(0) if conclusion.first_over else 1.0)
+    return one, _ratio(two, over[0] if over else 1.0)
+
+
+def _ratio(one: float, other: float) -> float:
+    """Return how many times one number is another; NaN if the other is 0."""
+    return one / other if other else math.nan
 
 
 def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Published:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -229,6 +230,18 @@ def test_growth_is_compared_by_the_means_of_other_methods(tmp_path):
     alike = {**words, "relation": "alike"}
     assert judge(conclusion(**alike, within_factor=1.9), own).verdict == "reproduced"
     assert judge(conclusion(**alike, within_factor=1.8), own).verdict == "not reproduced"
+
+
+def test_ratios_to_an_error_of_zero_decide_nothing(tmp_path):
+    errors = {("heart", "level"): [0.2, 0.4], ("heart", "skm"): [0.0, 0.0]}
+    errors |= {("heart", "uniform"): [0.4, 0.4]}
+    own = {"made-up": made(tmp_path, errors, split_names=("s0", "s1"))}
+    growth = judge(conclusion(first_over="skm", second_over="uniform"), own)
+    assert growth.verdict == "not decided"
+    assert math.isnan(growth.cases[0].first)
+    average = judge(conclusion(second="skm", scope="average"), own)
+    assert average.verdict == "not decided"
+    assert math.isnan(average.cases[-1].first)
 
 
 def test_alike_by_a_factor_has_a_margin_of_times():
