@@ -11,6 +11,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.consoles import standard_error, standard_output
 from mkldist.counted import counted
 from mkldist.errors import EXIT_BAD_INPUT
 
@@ -31,8 +32,6 @@ def build(
     sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions, as_json: bool
 ) -> None:
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
-    from rich.console import Console
-
     from mkldist.memory import readable_bytes
     from mkldist.run.build_banks import build_banks
 
@@ -43,7 +42,7 @@ def build(
             data_dirs=sweep.data_dirs,
             output=output or sweep.results,
             connect_options=connect_options,
-            console=Console(stderr=True),
+            console=standard_error(),
             allow_code=sweep.allow_code,
         )
     if as_json:
@@ -69,7 +68,6 @@ def show(folder: str, as_json: bool) -> None:
         print_json({"banks": rows})
         return
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     from mkldist.memory import readable_bytes
@@ -94,7 +92,7 @@ def show(folder: str, as_json: bool) -> None:
             readable_bytes(row["bytes"]),
             f"{row['blocks'] - row['missing_blocks']}/{row['blocks']}",
         )
-    Console().print(table)
+    standard_output().print(table)
 
 
 def _row(folder: str, bank: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import encryption_options
+from mkldist.consoles import standard_output
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def check(
 def _show(findings: Sequence[Finding]) -> None:
     """Print a table of the findings, and what to do about them."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -103,4 +103,4 @@ def _show(findings: Sequence[Finding]) -> None:
             state, style = "fault", "red"
         advice = f"\n→ {one.advice}" if one.advice else ""
         table.add_row(one.name, Text(state, style), Text(one.words + advice))
-    Console().print(table)
+    standard_output().print(table)

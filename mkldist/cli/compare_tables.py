@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -40,16 +41,14 @@ def print_comparison(
     said : sequence of str
         The comparison in words.
     """
-    from rich.console import Console
-
-    console = Console()
+    console = standard_output()
     pairs = comparison.pairs
     one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
     names = {id(pair): _name(pair, one_pair=one_pair) for pair in pairs}
     for letter, results, name in (("A", first, pairs[0].first), ("B", second, pairs[0].second)):
         what = f"{name}, " if one_pair else "methods "
         said_of = f"{letter}: {what}in {results.path}"
-        console.print(said_of, highlight=False, markup=False, soft_wrap=True)
+        console.print(said_of, highlight=False, soft_wrap=True)
     for loss in dict.fromkeys(pair.loss for pair in pairs):
         some = [pair for pair in pairs if pair.loss == loss]
         console.print()
@@ -61,19 +60,18 @@ def print_comparison(
         console.print(_fitting(console, partial(_differences, pairs, names)))
     console.print()
     for one in comparison.unpaired:
-        console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False, markup=False)
+        console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False)
     for pair in pairs:
         if any(pair.left_out):
             left = f"{pair.left_out[0]} of A and {pair.left_out[1]} of B"
             console.print(
                 f"{names[id(pair)]}: {pair.n_splits} splits are paired; {left} have no partner.",
                 highlight=False,
-                markup=False,
             )
     for over in comparison.over:
-        console.print(_over(over), highlight=False, markup=False)
+        console.print(_over(over), highlight=False)
     for sentence in said:
-        console.print(sentence, highlight=False, markup=False, soft_wrap=False)
+        console.print(sentence, highlight=False, soft_wrap=False)
 
 
 def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:

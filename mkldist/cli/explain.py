@@ -12,6 +12,7 @@ import click
 from mkldist.cli.completion import complete_methods, complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.later_runs import tell_later_runs
+from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -96,12 +97,11 @@ def command(
 
 def print_explanation(explanation: Explanation, sentences: Sequence[str]) -> None:
     """Print the tables and the sentences."""
-    from rich.console import Console
     from rich.text import Text
 
     from mkldist.report.explanation_words import has_named_groups
 
-    console = Console()
+    console = standard_output()
     console.print(Text(f"{explanation.dataset}: {explanation.method}", "bold"), highlight=False)
     for coordinate, heading in HEADINGS.items():
         grouping = explanation.grouping(coordinate)
@@ -113,7 +113,7 @@ def print_explanation(explanation: Explanation, sentences: Sequence[str]) -> Non
             console.print(_table(heading, shares))
     console.print()
     for sentence in sentences:
-        console.print(sentence, highlight=False, markup=False)
+        console.print(sentence, highlight=False)
 
 
 def _table(heading: str, shares: Sequence[Share]) -> Table:

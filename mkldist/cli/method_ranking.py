@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mkldist.analysis.cell_texts import p_value_text
 from mkldist.cli.compare_tables import plain_table, short
+from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,9 +64,7 @@ def print_ranking(ranking: MethodRanking) -> None:
     ranking : MethodRanking
         As :func:`rank_methods` returns it.
     """
-    from rich.console import Console
-
-    console = Console()
+    console = standard_output()
     for one in (_points(ranking), _tests(ranking)):
         if one.row_count:
             console.print()

@@ -10,6 +10,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, sweep_options, threads_option
+from mkldist.consoles import standard_output
 from mkldist.forecast import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -118,9 +119,8 @@ def command(
             }
         )
         return
-    from rich.console import Console
 
-    Console().print(plan, crop=False)
+    standard_output().print(plan, crop=False)
 
 
 def _crew(workers: int, threads: int, stragglers: float, deaths: float, seed: int) -> Crew:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.cli.json_output import print_json
 from mkldist.cli.later_runs import tell_later_runs
+from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
     from mkldist.analysis.published import Cell
@@ -122,7 +123,6 @@ def _left_out(count: int, others: Sequence[str]) -> list[str]:
 
 def _print(cells: Sequence[Cell], said: Sequence[str]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -144,11 +144,11 @@ def _print(cells: Sequence[Cell], said: Sequence[str]) -> None:
             NOTHING if math.isnan(cell.distance) else f"{cell.distance:+.1f}",
             Text(cell.verdict),
         )
-    console = Console()
+    console = standard_output()
     console.print(table)
     console.print()
     for sentence in said:
-        console.print(sentence, highlight=False, markup=False)
+        console.print(sentence, highlight=False)
 
 
 def _summary(cells: Sequence[Cell]) -> str:

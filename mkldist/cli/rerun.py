@@ -13,6 +13,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import cluster_options, data_dir_option
+from mkldist.consoles import standard_error
 from mkldist.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
@@ -50,7 +51,6 @@ def command(
     the results lacks runs, or if a certified interval of the optimum contradicts the former one.
     """
     from mkldist.run.places import results_of
-    from mkldist.run.progress import standard_error
     from mkldist.run.rerun import Rerun, rerun_folder
 
     results = results_of(path)

@@ -9,6 +9,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,18 +67,16 @@ def command(results: Path, folder: Path | None, over: tuple[str, ...], as_json: 
 
 def _print_tables(study: ScalingStudy) -> None:
     """Print a table for each size that grows, data set, bank and value of the other size."""
-    from rich.console import Console
-
     from mkldist.analysis.growth import SIZES
     from mkldist.report.facts import records
     from mkldist.report.scaling_times import overview
 
-    console = Console()
+    console = standard_output()
     for growth in study.growths:
         places = ["dataset", "bank", growth.other]
         for (dataset, bank, value), rows in overview(growth).groupby(places, sort=False):
             at = f", {value:,} {SIZES[growth.other]}" if value else ""
-            console.print(f"{dataset} · {bank}{at}", style="bold", highlight=False, markup=False)
+            console.print(f"{dataset} · {bank}{at}", style="bold", highlight=False)
             console.print(_table(growth, records(rows)))
             console.print()
 

@@ -11,6 +11,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.results.state import RunState
@@ -71,10 +72,9 @@ def _document(status: SweepStatus) -> dict[str, Any]:
 def _print(status: SweepStatus) -> None:
     """Print the tables and the lines."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = standard_output()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("data set and method")
     for state in RunState:

@@ -12,6 +12,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.consoles import standard_error, standard_output
 from mkldist.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
@@ -44,7 +45,6 @@ def command(
     same command resumes.  Exit codes: 0 all runs complete, 2 bad input, 3 some runs failed,
     4 wall_time over, 130 interrupted, 1 anything else, such as a scheduler that does not answer.
     """
-    from mkldist.run.progress import standard_error
     from mkldist.run.sweep import run_sweep
 
     spec = sweep.load()
@@ -107,11 +107,9 @@ def _show(outcome: SweepOutcome) -> None:
             f"mkldist status {outcome.path} shows them."
         )
     else:
-        from rich.console import Console
-
         from mkldist.analysis.tables import recorded_table
 
-        console = Console()
+        console = standard_output()
         console.print()
         console.print(recorded_table(outcome.path))
     if outcome.others:

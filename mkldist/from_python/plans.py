@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.consoles import as_text
 from mkldist.counted import counted
 from mkldist.forecast import MOST_WORKERS
 from mkldist.forecast.curve import Forecast
@@ -224,12 +224,7 @@ class SweepPlan:
 
     def __str__(self) -> str:
         """Return the text that ``mkldist plan`` prints."""
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), width=WIDTH, force_jupyter=False)
-        console.print(self, crop=False)
-        text: str = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
-        return text.rstrip("\n")
+        return as_text(self, WIDTH)
 
     __repr__ = __str__
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.consoles import standard_error
 from mkldist.from_python.short_errors import with_short_errors
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def rerun(
     from mkldist.from_python.given_sweep import given_folders, given_path
     from mkldist.from_python.worker_choice import worker_choice
     from mkldist.run.places import results_of
-    from mkldist.run.progress import standard_error
     from mkldist.run.rerun import Rerun, rerun_folder
 
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.consoles import standard_error
 from mkldist.errors import FailedRunsWarning
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.from_python.worker_choice import worker_choice
@@ -142,7 +143,6 @@ def _run(
     allow_code: bool,
 ) -> SweepOutcome:
     """Run the sweep, and say at its end where the results are."""
-    from mkldist.run.progress import standard_error
     from mkldist.run.sweep import run_sweep
 
     with given.naming():

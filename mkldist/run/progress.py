@@ -142,13 +142,6 @@ def make_progress(console: Console | None) -> Progress:
     return BarProgress(console) if console.is_terminal else LineProgress(console)
 
 
-def standard_error() -> Console:
-    """Return the console of standard error."""
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
 def in_notebook() -> bool:
     """Return True in the process of a notebook, which shows what is displayed below a cell."""
     shell = sys.modules.get("IPython")
