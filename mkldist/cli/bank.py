@@ -26,7 +26,7 @@ def command() -> None:
 
 @command.command("build")
 @sweep_options
-@cluster_options
+@cluster_options()
 @json_option("folder", "banks", "blocks", "bytes")
 def build(
     sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions, as_json: bool

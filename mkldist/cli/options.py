@@ -170,7 +170,7 @@ def threads_option(text: str, **more: Any) -> Callable[[Command], Command]:
     return click.option(*names, type=click.IntRange(min=1), help=text, **more)
 
 
-WORKERS_AND_OUTPUT = (
+WORKERS = (
     click.option(
         "--dashboard-port",
         type=click.IntRange(0, 65535),
@@ -193,18 +193,31 @@ WORKERS_AND_OUTPUT = (
         type=click.IntRange(min=1),
         help="Worker processes.  [default: one per processor]",
     ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        help="Folder of the results.  [default: results/NAME]",
-    ),
 )
 """Options of the commands that do runs, the last of the help first."""
 
 
-def cluster_options(function: Command) -> Command:
-    """Add the cluster and the output folder; pass them on as ``connect_options`` and ``output``."""
+def cluster_options(folder: str = "results/NAME") -> Callable[[Command], Command]:
+    """Return the decorator that adds the cluster and the output folder.
+
+    They are passed on as ``connect_options`` and ``output``.
+
+    Parameters
+    ----------
+    folder : str
+        The output folder by default, as the help names it.
+    """
+    output = click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        help=f"Folder of the results.  [default: {folder}]",
+    )
+    return lambda function: output(_with_cluster(function))
+
+
+def _with_cluster(function: Command) -> Command:
+    """Add the options of the cluster; pass them on as ``connect_options``."""
 
     @wraps(function)
     def with_cluster(
@@ -233,6 +246,6 @@ def cluster_options(function: Command) -> Command:
         return function(*args, connect_options=options, **others)
 
     decorated: Any = encryption_options(with_cluster)
-    for decorate in WORKERS_AND_OUTPUT:
+    for decorate in WORKERS:
         decorated = decorate(decorated)
     return cast("Command", decorated)

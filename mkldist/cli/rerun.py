@@ -26,7 +26,7 @@ SHOWN = 5
 
 @click.command("rerun")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
-@cluster_options
+@cluster_options("results/NAME-rerun")
 @data_dir_option()
 @click.option(
     "--allow-code", is_flag=True, help="Call kernel functions that are not mkldist's own."

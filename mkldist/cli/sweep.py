@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("sweep")
 @sweep_options
-@cluster_options
+@cluster_options()
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that are recorded as failed.")
 @click.option("--quiet", is_flag=True, help="Print no progress, only messages and the table.")
 @json_option(

@@ -25,6 +25,10 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(command, words, catch_exceptions=False)
 
 
+def test_the_help_names_the_folder_of_the_rerun():
+    assert "[default: results/NAME-rerun]" in " ".join(run("--help").output.split())
+
+
 @pytest.fixture
 def _results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
