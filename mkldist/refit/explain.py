@@ -22,7 +22,8 @@ from mkldist.analysis.pairing import Chosen, Results, paired
 from mkldist.errors import InputError, nearest
 from mkldist.refit.decision_parts import decision_parts
 from mkldist.results.rows import place_of
-from mkldist.results.schema import CLASS, VALIDATION_SCORES, WEIGHTS
+from mkldist.results.schema import CLASS, STATE, VALIDATION_SCORES, WEIGHTS
+from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,13 +74,37 @@ def explain(
             best = candidates[int(np.argmin([_mean_loss(one) for one in candidates]))]
             found.append(_explained(results, best, len(candidates)))
     if not found:
-        raise InputError(
-            str(path),
-            "no complete run with kernel weights" if nodes else "no such method on this data set",
-            "a method that learns kernel weights",
-            "'mkldist list methods' names them",
-        )
+        raise _nothing_to_explain(path, nodes, any_method=method is not None)
     return found
+
+
+def _nothing_to_explain(
+    path: str | Path, nodes: Sequence[xr.DataTree], *, any_method: bool
+) -> InputError:
+    """Return the error that says why none of some methods can be explained, and what to do.
+
+    Parameters
+    ----------
+    path : str or Path
+        As the user gave it.
+    nodes : sequence of DataTree
+        The methods on their data sets and banks, each without kernel weights or complete runs, or
+        one of those that choose no kernels.
+    any_method : bool
+        True if the user named the method.
+    """
+    where = str(path)
+    names = ", ".join(dict.fromkeys(place_of(node)["method"] for node in nodes)) or "any method"
+    asked = [node for node in nodes if any_method or str(node.attrs["method"]) not in FIXED]
+    if nodes and not asked:
+        hint = "Add one to the sweep and run it again, or name one of these by --method"
+        found = f"only methods that learn no kernel weights: {names}"
+        return InputError(where, found, "a method that learns them", hint)
+    if any((node.ds[STATE.name] == RunState.COMPLETE.value).any() for node in asked):
+        hint = "'mkldist list methods' says what each method finds"
+        return InputError(where, f"no kernel weights of {names}", "a method that has them", hint)
+    hint = f"'mkldist status {path}' says which runs failed and which are still to do"
+    return InputError(where, f"no complete run of {names}", "at least one to explain", hint)
 
 
 def _candidates(

@@ -9,9 +9,11 @@ import pytest
 from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError
 from mkldist.refit.explain import explain
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.tree import prepare
 from tests.refit.sweeps import entry, swept
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
-pytestmark = pytest.mark.slow
 METHODS = (
     entry("level", C=[1.0, 100.0])
     + entry("silp", C=[1e-3])
@@ -25,6 +27,7 @@ def results(tmp_path_factory):
     return swept(tmp_path_factory.mktemp("explained"), METHODS)
 
 
+@pytest.mark.slow
 def test_the_method_of_least_mean_loss_that_chooses_kernels_is_explained(results):
     (found,) = explain(results)
     means = {}
@@ -46,6 +49,7 @@ def test_the_method_of_least_mean_loss_that_chooses_kernels_is_explained(results
             assert sum(share.decision for share in grouping.shares) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_uniform_weights_are_explained_if_asked_for(results):
     (found,) = explain(results, method="uniform")
     assert (found.selected, found.always) == (found.n_kernels, found.n_kernels)
@@ -57,12 +61,13 @@ def test_uniform_weights_are_explained_if_asked_for(results):
     assert {share.name: share.weight for share in features.shares} == pytest.approx(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         ({"method": "levl"}, "--method levl: found nothing of this name.*Did you mean 'level'"),
         ({"dataset": "other"}, "--dataset other: found nothing of this name; expected mine"),
-        ({"method": "majority"}, "found no complete run with kernel weights"),
+        ({"method": "majority"}, "found no kernel weights of majority; expected a method that has"),
     ],
     ids=["method", "dataset", "majority"],
 )
@@ -71,9 +76,31 @@ def test_names_without_weights_are_refused(results, asked, said):
         explain(results, **asked)
 
 
+@pytest.mark.slow
 def test_weights_are_explained_without_records(results, tmp_path):
     shutil.copytree(results, tmp_path / "copy")
     shutil.rmtree(tmp_path / "copy" / "records")
     (found,) = explain(tmp_path / "copy")
     assert found.no_decision == "records of its runs are missing"
     assert found.kernels[0].weight > 0.0
+
+
+@pytest.mark.parametrize(
+    ("method", "complete", "said"),
+    [
+        ("uniform", True, "only methods that learn no kernel weights: uniform; expected a method "
+         "that learns them. Add one to the sweep and run it again, or name one of these by "
+         "--method."),
+        ("level", False, "no complete run of level; expected at least one to explain. 'mkldist "
+         "status {folder}' says which runs failed and which are still to do."),
+    ],
+)  # fmt: skip
+def test_results_with_nothing_to_explain_say_what_they_lack(tmp_path, method, complete, said):
+    plan = made_up_plan({method: {}})
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(made_up_record(run) if complete else RunRecord.failed(run, "no memory"))
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, {method: {}}), store)
+    with pytest.raises(InputError) as refused:
+        explain(tmp_path)
+    assert str(refused.value) == f"{tmp_path}: found {said.format(folder=tmp_path)}"
