@@ -42,6 +42,8 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
     if not all(loss.startswith("validation") for loss in losses):
         part = "unlabelled" if losses == ["unlabelled error"] else "test"
         lines.append(f"* is the best on the {part} part; [selection] selects without its labels.")
+    if any(row["lacking"] and row["complete"] for row in summary):
+        lines.append("Rows that lack a split that others of their data set have are not marked.")
     lines += [
         "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
         *(

@@ -169,20 +169,31 @@ class OverDataSets:
         See :func:`mkldist.analysis.over_data_sets.pairwise_wilcoxon`.
     ranks : Friedman or None
         Friedman's test; None for two methods.
+    left_out : tuple of str
+        Methods that lack a split, or a data set.
     """
 
     losses: pd.DataFrame
     pairs: pd.DataFrame
     ranks: Friedman | None
+    left_out: tuple[str, ...]
+
+
+def without_gaps(losses: pd.DataFrame) -> pd.DataFrame:
+    """Return losses (splits, methods) of the methods that lack no split that another has.
+
+    The mean loss of a method on fewer splits is one of other points, perhaps of easier ones.
+    """
+    return losses.dropna(axis="index", how="all").dropna(axis="columns")
 
 
 def compare_over_data_sets(tree: xr.DataTree) -> OverDataSets | None:
     """Compare methods by their mean losses on several data sets; None if there is nothing to rank.
 
-    Only methods with a loss on every data set take part.  Of several sizes of one data set the
-    largest counts alone: they share their points, and are no independent data sets.
-    Losses of regression, which have the units of their labels, and of classification are ranked
-    alike.
+    Only methods with a loss on every data set, and there on every split, take part.  Of several
+    sizes of one data set the largest counts alone: they share their points, and are no independent
+    data sets.  Losses of regression, which have the units of their labels, and of classification
+    are ranked alike.
     """
     return ranks_of(compared_losses(tree))
 
@@ -192,12 +203,15 @@ def ranks_of(compared: Sequence[Compared]) -> OverDataSets | None:
     import pandas as pd
 
     largest = largest_of_series([(one.series, one.overlap.n_train) for one in compared])
-    means = {compared[number].dataset: compared[number].losses.mean() for number in largest}
-    losses = pd.DataFrame(means).T.dropna(axis=1)
+    tables = {compared[number].dataset: compared[number].losses for number in largest}
+    means = pd.DataFrame({name: without_gaps(table).mean() for name, table in tables.items()}).T
+    losses = means.dropna(how="all").dropna(axis=1)
     if len(losses) < 2 or losses.shape[1] < 2:
         return None
     ranks = friedman(losses) if losses.shape[1] > 2 else None
-    return OverDataSets(losses, pairwise_wilcoxon(losses), ranks)
+    methods = dict.fromkeys(name for table in tables.values() for name in table.columns)
+    left_out = tuple(name for name in methods if name not in losses.columns)
+    return OverDataSets(losses, pairwise_wilcoxon(losses), ranks, left_out)
 
 
 def loss_name(nodes: Sequence[xr.DataTree], task: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats
+from mkldist.arrays import Array, Bools, Floats
 from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
@@ -70,8 +70,12 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             the largest stationarity, of methods whose problem is not convex;
         ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
             losses on the inner folds of a sweep with ``[selection]``;
+        ``lacking``
+            number of splits on which another row of the data set has a complete run and this has
+            none: their means are not of the same points;
         ``best``
-            true in the rows of the smallest :func:`loss_of` their data set;
+            true in the rows of the smallest :func:`loss_of` their data set, among those that lack
+            no split;
         ``edge``
             in the row of a method's smallest loss, the hyperparameters whose value there is the
             least or the greatest of several, such as ``C = 1000``; else empty.
@@ -167,6 +171,7 @@ def loss_of(row: Row) -> float:
 
 ERRORS = ("validation_error", "test_error", "unlabelled_error")
 """Losses of classification by which rows are ranked: the first that a row has."""
+_DONE = "done"  # of a row, until it is returned: whether its run on each split is complete
 _IDENTITY = ("dataset", "bank", "method")
 _SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
 INPUTS = (
@@ -190,12 +195,31 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
         own = list(_rows_of(node, names))
         _mark_edges(own, {} if TRIAL in node.dims else node.dims)
         rows += own
-    least: dict[str, float] = {}
+    for dataset in {row["dataset"] for row in rows}:
+        own = [row for row in rows if row["dataset"] == dataset]
+        _mark_lacking(own)
+        least = _least(own)
+        for row in own:
+            row["best"] = bool(not row["lacking"] and loss_of(row) <= least)
     for row in rows:
-        least[row["dataset"]] = np.fmin(least.get(row["dataset"], np.nan), loss_of(row))
-    for row in rows:
-        row["best"] = bool(loss_of(row) <= least[row["dataset"]] * ROUNDING)
+        del row[_DONE]
     return rows
+
+
+def _mark_lacking(rows: Sequence[Row]) -> None:
+    """Set the number of splits on which some of the rows have a complete run, and a row has not."""
+    done = np.any([row[_DONE] for row in rows], axis=0)
+    for row in rows:
+        row["lacking"] = int((done & ~row[_DONE]).sum())
+
+
+def _least(rows: Sequence[Row]) -> float:
+    """Return the least loss, but for rounding, of the rows that lack no split; NaN without one.
+
+    The mean of a row that lacks splits is one of other points, perhaps of easier ones.
+    """
+    losses = [loss_of(row) for row in rows if not row["lacking"]]
+    return float(np.fmin.reduce(losses, initial=np.nan)) * ROUNDING
 
 
 def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterator[Row]:
@@ -203,7 +227,7 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
     n_splits, *grid = node.planned.shape
     planned = node.planned.reshape(n_splits, -1)
     flat = {name: values.reshape(n_splits, -1) for name, values in node.values.items()}
-    columns = _averages(planned, flat)
+    columns, complete = _averages(planned, flat), _complete(planned, flat)
     settings = np.flatnonzero(planned.any(axis=0))
     for number in sorted(settings.tolist(), key=lambda setting: planned[:, setting].argmax()):
         place = np.unravel_index(number, grid) if grid else ()
@@ -213,15 +237,16 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
             **node.place,
             **{n: value.item() if hasattr(value, "item") else value for n, value in own.items()},
             "task": node.task,
+            _DONE: complete[:, number],
             **{name: column[number].item() for name, column in columns.items()},
         }
 
 
 def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
     """Set in the rows of least loss which hyperparameters lie at an end of their grid."""
-    losses = np.array([loss_of(row) for row in rows])
-    least = np.fmin.reduce(losses) * ROUNDING
-    best = [row for row, loss in zip(rows, losses, strict=True) if loss <= least]
+    _mark_lacking(rows)
+    least = _least(rows)
+    best = [row for row in rows if not row["lacking"] and loss_of(row) <= least]
     for row in rows:
         row["edge"] = ""
     for row in best:
@@ -233,11 +258,16 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
         row["edge"] = ", ".join(at_end.values())
 
 
+def _complete(planned: Array, values: dict[str, Array]) -> Bools:
+    """Return which runs are complete, by split and setting."""
+    state = values.get("state", np.full(planned.shape, np.nan))
+    return np.asarray(planned & (state == RunState.COMPLETE.value))
+
+
 def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
     """Return counts of states, and means and deviations over the splits, by setting."""
     nothing = np.full(planned.shape, np.nan)
-    state = values.get("state", nothing)
-    complete = planned & (state == RunState.COMPLETE.value)
+    state, complete = values.get("state", nothing), _complete(planned, values)
     failed = planned & (state == RunState.FAILED.value)
     reason = values.get("stop_reason", nothing)
     early = complete & (reason != StopReason.CONVERGED.value)

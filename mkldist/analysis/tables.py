@@ -37,7 +37,7 @@ _AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "vali
              "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
     ("complete", "failed", "waiting", "early", "gap_max", "exact_gap_max", "sampled",
-     "stationarity_max", "task", "best", "edge", *(f"early_{one}" for one in EARLY),
+     "stationarity_max", "task", "lacking", "best", "edge", *(f"early_{one}" for one in EARLY),
      *(f"{name}_{of}" for name in _AVERAGED for of in ("mean", "sd")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")

@@ -208,8 +208,8 @@ def _results(facts: Facts) -> Section:
         "results",
         "Results",
         f"Means over the splits ± one standard deviation. The marked rows have the least mean loss "
-        f"of their data set; settings are chosen by {chosen} elsewhere on this page. Kernels are "
-        f"those with a weight above 0.001.",
+        f"of their data set, of those that lack no split; settings are chosen by {chosen} "
+        f"elsewhere on this page. Kernels are those with a weight above 0.001.",
         [results_table(facts)],
     )
 
@@ -233,6 +233,8 @@ def _comparison(facts: Facts) -> Section:
             f" Over {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
             "test with Holm's correction. Fewer than six data sets cannot make it significant."
         )
+        if over.left_out:
+            text += f" Left out, for want of a split or a data set: {', '.join(over.left_out)}."
         tables.append(over_table(over))
         charts = [chart for chart in [rank_chart(over, facts)] if chart]
     return Section("comparison", "Comparison of methods", text, tables, charts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.comparison import Compared, number_of_settings
+from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.counted import counted
 from mkldist.report.facts import LOSS_WORDS, Facts, records
@@ -61,26 +61,40 @@ def _came_out(facts: Facts) -> str:
         how = ", at settings selected by validation"
     elif any(number_of_settings(node) > 1 for _, node in facts.nodes):
         how = ", at the setting of least loss on the test parts"
+    whole = [without_gaps(one.losses).mean() for one in facts.compared]
+    if all(means.empty for means in whole):
+        return "Every method lacks a split that another has, so none has the least mean loss."
     if len(facts.compared) == 1:
-        (compared,) = facts.compared
-        best, loss = _best(compared), facts.loss(compared.dataset)
-        means = compared.losses.mean()
-        tied = [str(name) for name in means.index[np.isclose(means, means.min(), rtol=1e-9)]]
-        who = f"{_list(tied)} have" if len(tied) > 1 else f"{best} has"
-        value = _loss(float(means.min()), loss)
-        over = " on average" if len(compared.losses) > 1 else " on one split"
-        rivals = _rivals(facts, compared, best) if len(tied) == 1 else ""
-        least = f"the least {LOSS_WORDS[loss]}, {value}{over}"
-        return f"On {compared.dataset}, {who} {least}{how}{rivals}."
-    wins: dict[str, int] = {}
-    for compared in facts.compared:
-        wins[_best(compared)] = wins.get(_best(compared), 0) + 1
-    ordered = sorted(wins, key=lambda name: -wins[name])
-    said = _list([f"{name} on {wins[name]}" for name in ordered])
+        (compared,), (means,) = facts.compared, whole
+        return f"{_least(facts, compared, means, how)}{_lacking(facts)}."
+    wins = Counter(str(means.idxmin()) for means in whole if not means.empty)
+    said = _list([f"{name} on {number}" for name, number in wins.most_common()])
     number = f"{len(facts.compared)} data sets"
     if len(facts.series) < len(facts.compared):
         number = f"{len(facts.compared)} sizes of {_named(facts.series, 'data set')}"
-    return f"Of {number}, the least mean loss is that of {said}{how}."
+    return f"Of {number}, the least mean loss is that of {said}{how}{_lacking(facts)}."
+
+
+def _least(facts: Facts, compared: Compared, means: pd.Series[float], how: str) -> str:
+    """Return which method has the least of some mean losses on a data set, and how far it leads."""
+    best, loss = str(means.idxmin()), facts.loss(compared.dataset)
+    tied = [str(name) for name in means.index[np.isclose(means, means.min(), rtol=1e-9)]]
+    who = f"{_list(tied)} have" if len(tied) > 1 else f"{best} has"
+    value = _loss(float(means.min()), loss)
+    over = " on average" if len(compared.losses) > 1 else " on one split"
+    rivals = _rivals(facts, compared, best) if len(tied) == 1 else ""
+    return f"On {compared.dataset}, {who} the least {LOSS_WORDS[loss]}, {value}{over}{how}{rivals}"
+
+
+def _lacking(facts: Facts) -> str:
+    """Return which methods lack a split that another method has, and so take no part."""
+    found = dict.fromkeys(
+        str(name)
+        for one in facts.compared
+        for name in one.losses.columns.difference(without_gaps(one.losses).columns, sort=False)
+    )
+    verb = "lacks a split" if len(found) == 1 else "lack splits"
+    return f"; {_list([*found])} {verb}, and may not be compared so" if found else ""
 
 
 def _rivals(facts: Facts, compared: Compared, best: str) -> str:
@@ -248,10 +262,6 @@ def shared_times(facts: Facts) -> Iterator[Caution]:
             "Runs shared the passes over a bank, and a run's seconds hold its share of them. Set "
             'execution = "isolated" for times to compare.',
         )
-
-
-def _best(compared: Compared) -> str:
-    return str(compared.losses.mean().idxmin())
 
 
 def _loss(value: float, loss: str) -> str:

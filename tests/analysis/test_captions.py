@@ -13,7 +13,8 @@ def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
     missing = {f"{name}_mean": np.nan for name in names}
     return {
         "dataset": dataset, "bank": "b", "method": method, "task": "classification", "edge": "",
-        "complete": 5, "failed": 0, "waiting": 0, "early": 0, "gap_max": 0.01, **missing, **given,
+        "complete": 5, "failed": 0, "waiting": 0, "early": 0, "lacking": 0, "gap_max": 0.01,
+        **missing, **given,
     }  # fmt: skip
 
 
@@ -36,6 +37,12 @@ def test_the_star_says_by_what_it_was_given(given, loss, part):
     first, second, *_ = lines(row(**given))
     assert first.endswith(f"* lowest mean {loss} of its data set.")
     assert second.startswith(f"* is the best on the {part} part") == (part is not None)
+
+
+def test_rows_that_lack_splits_are_told():
+    said = "Rows that lack a split that others of their data set have are not marked."
+    assert said in lines(row(lacking=1, complete=4), row("silp"))
+    assert said not in lines(row(lacking=5, complete=0), row("silp"))
 
 
 def test_values_at_the_end_of_a_grid_are_gathered():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from mkldist.analysis.comparison import (
     compare_over_data_sets,
     compared_losses,
     pairs_of,
+    ranks_of,
 )
 from mkldist.analysis.resampling import Overlap
 from tests.report.made_up import N_SPLITS, made_up
@@ -60,6 +63,23 @@ def test_over_data_sets_means_are_ranked(facts):
     ranks = over.losses.rank(axis=1).mean()
     assert over.ranks.mean_ranks.to_dict() == pytest.approx(ranks.to_dict())
     assert len(over.pairs) == 3
+
+
+def test_methods_without_all_splits_are_not_ranked():
+    easy = {"level": [0.3, 0.1, 0.2], "uniform": [0.4, 0.2, 0.3], "align": [np.nan, 0.0, np.nan]}
+    tables = [pd.DataFrame(easy), pd.DataFrame(easy).fillna(0.0)]
+    failed_all = pd.DataFrame({name: [0.5, np.nan] for name in easy}).iloc[::-1]
+    own = [
+        Compared(name, name, "test_error", table, Overlap(60, 30), {}, validated=True)
+        for name, table in zip("abc", [*tables, failed_all], strict=True)
+    ]
+    over = ranks_of(own)
+    assert over.losses.columns.tolist() == ["level", "uniform"]
+    assert over.losses["level"].tolist() == pytest.approx([0.2, 0.2, 0.5])
+    assert over.left_out == ("align",)
+    nothing = [replace(one, losses=pd.DataFrame({"level": [0.1, np.nan], "uniform": [np.nan, 0.2]}))
+               for one in own[:2]]  # fmt: skip
+    assert ranks_of(nothing) is None
 
 
 def of_sizes(facts, names):

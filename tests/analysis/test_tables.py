@@ -22,7 +22,7 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
             "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
             "unlabelled_error_mean": np.nan, "unlabelled_error_sd": np.nan,
             "validation_error_mean": np.nan, "validation_error_sd": np.nan,
-            "validation_rmse_mean": np.nan, "validation_rmse_sd": np.nan, "edge": "",
+            "validation_rmse_mean": np.nan, "validation_rmse_sd": np.nan, "edge": "", "lacking": 0,
             "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
             "seconds_mean": 10 ** draw.uniform(-2, 4), "seconds_sd": 1.0,
             "gap_max": draw.uniform(0, 0.01),

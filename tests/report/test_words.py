@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mkldist.report.facts import Facts
@@ -47,6 +48,25 @@ def test_methods_of_equal_means_are_named_together(finished):
         assert came_out.startswith(f"On heart, {one} and {other} have the least test error, 20.00")
         assert f" {over}" in came_out
         assert "corrected t-test" not in came_out
+
+
+def test_a_method_does_not_win_by_splits_that_another_lacks(finished):
+    [compared] = finished.compared
+    one, *others, other = compared.losses
+    losses = compared.losses.assign(**dict.fromkeys([one, *others], 0.3), **{other: 0.4})
+    losses[one] = losses[one].where(losses.index == losses.index[0], 0.0)
+    losses.loc[losses.index[0], one] = np.nan  # 0 on all splits but the hardest
+    facts = replace(finished)
+    facts.__dict__["compared"] = [replace(compared, losses=losses)]
+    came_out = headline(facts)[1]
+    assert came_out.startswith(f"On heart, {others[0]} has the least test error, 30.00 %")
+    assert came_out.endswith(f"; {one} lacks a split, and may not be compared so.")
+    twice = [replace(compared, losses=losses), replace(compared, losses=losses)]
+    facts.__dict__["compared"] = twice
+    assert f"the least mean loss is that of {others[0]} on 2" in headline(facts)[1]
+    losses.loc[losses.index[1], [*others, other]] = np.nan
+    facts.__dict__["compared"] = [replace(compared, losses=losses)]
+    assert headline(facts)[1].startswith("Every method lacks a split")
 
 
 def test_the_headline_of_one_run_is_in_the_singular(finished, monkeypatch):
