@@ -112,8 +112,10 @@ def _print(status: SweepStatus) -> None:
 
 def _activity(status: SweepStatus) -> str:
     """Return a phrase that says if a process is at work on the sweep."""
-    claim = status.claim
+    claim, lacking = status.claim, _lacking_tree(status)
     if claim is None or claim.is_live is False:
+        if lacking:
+            return f"stopped; {lacking}; the same mkldist sweep command makes it and resumes"
         waiting = status.counts.get(RunState.WAITING, 0)
         further = max(0, status.most_runs - status.n_runs)
         if not waiting + further:
@@ -123,8 +125,20 @@ def _activity(status: SweepStatus) -> str:
             runs = f"at most {waiting + further} of {status.most_runs} runs to do"
         return f"stopped with {runs}; the same mkldist sweep command resumes"
     if claim.is_live:
-        return f"at work: {claim}"
+        return f"at work: {claim}" + f"; {lacking}" * bool(lacking)
     return f"claimed by {claim}; only that machine can tell whether it is still at work"
+
+
+def _lacking_tree(status: SweepStatus) -> str:
+    """Return words on a folder that has no tree of results; nothing of one that has."""
+    if status.without_tree is None:
+        return ""
+    from mkldist.results.tree import RESULTS
+
+    if not status.without_tree:
+        return f"there is no {RESULTS} yet"
+    recorded = counted(status.without_tree, "run is", "runs are")
+    return f"there is no {RESULTS}, though {recorded} recorded"
 
 
 def _at_work(status: SweepStatus) -> Iterator[str]:

@@ -71,7 +71,10 @@ class SweepStatus:
     most_runs : int
         As many runs as a search may have, of which it has planned some; 0 without a search.
     held : Snapshot or None
-        What the folder holds, from which this is told; None of a sweep that is still planning.
+        What the folder holds, from which this is told; None without a tree.
+    without_tree : int or None
+        Recorded runs of a folder without a tree, which no other number counts; None with a tree.
+        A sweep makes its tree before its first run.
     """
 
     name: str
@@ -84,6 +87,7 @@ class SweepStatus:
     others: int = 0
     most_runs: int = 0
     held: Snapshot | None = field(default=None, repr=False, compare=False)
+    without_tree: int | None = None
 
     @property
     def n_runs(self) -> int:
@@ -141,6 +145,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         others=len(recorded.keys() - places.keys()) if index else 0,
         most_runs=_most_runs(index),
         held=held,
+        without_tree=None if held else len(records.ids()),
     )
 
 

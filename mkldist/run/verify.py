@@ -124,7 +124,7 @@ def _gone(folder: OutputFolder, store: RecordStore) -> str:
 
 def _results(folder: OutputFolder) -> Checked:
     if not folder.results.is_dir():
-        return Checked("results", 0, ())
+        return Checked("results", 0, _lost_tree(folder))
     n_files, damaged, checked = tree_files(folder.results)
     note = "" if checked else "an older tree, whose checksums do not cover all of it"
     found = [*map(str, damaged)]
@@ -132,6 +132,19 @@ def _results(folder: OutputFolder) -> Checked:
         runs = differing_runs(folder.results, RecordStore(folder.records))
         found += [f"{folder.results}: run {run} differs from its record" for run in runs]
     return Checked("results", n_files, tuple(found), note)
+
+
+def _lost_tree(folder: OutputFolder) -> tuple[str, ...]:
+    """Return what is wrong with a folder without a tree: nothing before its first record.
+
+    A sweep makes its tree before it does a run.
+    """
+    n_runs = len(RecordStore(folder.records).ids())
+    if not n_runs:
+        return ()
+    runs = counted(n_runs, "run is", "runs are")
+    made = "the sweep's command makes it anew from the records"
+    return (f"{folder.results}: not there, though {runs} recorded; {made}",)
 
 
 def _snapshots(folder: OutputFolder) -> Checked:

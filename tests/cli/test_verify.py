@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -48,3 +49,17 @@ def test_lines_json_and_exit_codes(output):
     assert repaired.exit_code == 0
     assert repaired.output.splitlines()[-1] == "results/small is sound now"
     assert json.loads(verify("small", "--json", "--repair").output)["sound"]
+
+
+def test_a_tree_that_is_gone_is_made_anew(output):
+    expected = damage.values_of(output)
+    shutil.rmtree(output / "results.zarr")
+    found = verify("small")
+    assert found.exit_code == 2
+    assert "results.zarr: not there, though 6 runs are recorded" in found.output
+    assert "mkldist verify results/small --repair" in found.output
+    repaired = verify("small", "--repair")
+    assert (repaired.exit_code, verify("small").exit_code) == (0, 0)
+    assert damage.values_of(output).keys() == expected.keys()
+    for path, data in damage.values_of(output).items():
+        assert data.equals(expected[path])

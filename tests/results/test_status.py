@@ -49,7 +49,16 @@ def test_runs_are_counted_by_state_and_node(folder):
 
 def test_a_sweep_that_has_not_planned_yet_has_no_runs(folder):
     status = sweep_status(folder)
-    assert (status.n_runs, dict(status.counts)) == (0, {})
+    assert (status.n_runs, dict(status.counts), status.without_tree) == (0, {}, 0)
+
+
+def test_recorded_runs_are_counted_where_the_tree_is_gone(folder):
+    plan, records = made_up_plan(n_splits=1), RecordStore(folder / "records")
+    for run in plan.runs[:2]:
+        records.write(made_up_record(run))
+    assert sweep_status(folder).without_tree == 2
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    assert sweep_status(folder).without_tree is None
 
 
 def test_a_claim_says_which_process_is_at_work(folder):

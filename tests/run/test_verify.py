@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,17 @@ def test_runs_that_wait_are_no_damage(output):
     store = RecordStore(output / "records")
     store.remove(PLAN.runs[0].id)
     assert damaged(output) == {}
+
+
+def test_a_tree_that_is_gone_is_damage_once_a_run_is_recorded(output, tmp_path_factory):
+    tree = output / "results.zarr"
+    shutil.rmtree(tree)
+    (said,) = damaged(output)["results"]
+    n_runs = len(PLAN.runs)
+    assert said.startswith(f"{tree}: not there, though {n_runs} runs are recorded; the sweep's")
+    begun = tmp_path_factory.mktemp("begun")
+    with claimed(begun, "made-up"):
+        assert damaged(begun) == {}
 
 
 def test_runs_of_the_tree_without_a_record_are_counted(output):
