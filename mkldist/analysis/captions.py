@@ -42,7 +42,8 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
     if not all(loss.startswith("validation") for loss in losses):
         part = "unlabelled" if losses == ["unlabelled error"] else "test"
         lines.append(f"* is the best on the {part} part; [selection] selects without its labels.")
-    if any(row["lacking"] and row["complete"] for row in summary):
+    lacking = any(row["lacking"] and row["complete"] for row in summary)
+    if lacking:
         lines.append("Rows that lack a split that others of their data set have are not marked.")
     lines += [
         "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
@@ -56,18 +57,15 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
     if sampled:
         told = f"A sample of the points tells the exact gaps of {counted(sampled, 'run')}"
         lines.append(f"{told}, which are statistical.")
-    lines += _edges(summary)
-    early = sum(row["early"] for row in summary)
-    if early:
-        lines.append(f"! {counted(early, 'run')} stopped before the tolerance:")
-        for reason, remedy in _REMEDIES.items():
-            count = sum(row.get(f"early_{reason}", 0) for row in summary)
-            if count:
-                lines.append(f"  {reason} ({count}): {remedy}")
+    lines += [*_edges(summary), *_early(summary)]
     if not runs:
         lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
+        if lacking:
+            lines.append(
+                "A row that lacks splits stands for its method only if all of its rows do."
+            )
     waiting = sum(row["waiting"] for row in summary)
     if waiting:
         lines.append(f"{counted(waiting, 'run')} without an outcome yet.")
@@ -99,6 +97,18 @@ def _edges(summary: Sequence[Row]) -> list[str]:
     return [
         "Best at the end of its grid, so a wider grid may do better:",
         *(f"  {line}" for line in [*found[:EDGES_SHOWN], *more]),
+    ]
+
+
+def _early(summary: Sequence[Row]) -> list[str]:
+    """Return lines that say how many runs stopped before their tolerance, why, and what helps."""
+    early = sum(row["early"] for row in summary)
+    if not early:
+        return []
+    counts = {one: sum(row.get(f"early_{one}", 0) for row in summary) for one in _REMEDIES}
+    return [
+        f"! {counted(early, 'run')} stopped before the tolerance:",
+        *(f"  {one} ({count}): {_REMEDIES[one]}" for one, count in counts.items() if count),
     ]
 
 

@@ -295,12 +295,17 @@ def _width(cell: str) -> int:
 
 
 def _best_of_each(summary: Sequence[Row]) -> list[Row]:
-    """Return the row of the smallest loss for each data set, bank and method."""
+    """Return the row of the smallest loss for each data set, bank and method.
+
+    It is one of the rows that lack the fewest splits: the mean of a row on fewer splits is one of
+    other points.
+    """
     best: dict[tuple[Any, ...], int] = {}
     losses = [float("inf") if is_missing(loss) else loss for loss in map(loss_of, summary)]
+    order = [(row["lacking"], loss) for row, loss in zip(summary, losses, strict=True)]
     for number, row in enumerate(summary):
         place = tuple(row[name] for name in _IDENTITY)
-        if losses[number] < losses[best.setdefault(place, number)]:
+        if order[number] < order[best.setdefault(place, number)]:
             best[place] = number
     return [summary[number] for number in sorted(best.values())]
 

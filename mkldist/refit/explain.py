@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.analysis.compare_results import PairComparison, compare_pair
-from mkldist.analysis.comparison import loss_name, number_of_settings
+from mkldist.analysis.comparison import loss_name, number_of_settings, without_gaps
 from mkldist.analysis.explanation import (
     Explanation,
     decision_shares,
@@ -19,6 +19,7 @@ from mkldist.analysis.explanation import (
 )
 from mkldist.analysis.kernel_selection import is_selected
 from mkldist.analysis.pairing import Chosen, Results, paired
+from mkldist.arrays import Floats
 from mkldist.errors import InputError, nearest
 from mkldist.refit.decision_parts import decision_parts
 from mkldist.results.rows import place_of
@@ -47,7 +48,8 @@ def explain(
         Output folder of the sweep.
     dataset, bank, method : str, optional
         Names in the results.  By default all data sets, and on each the method of least mean loss
-        among those that choose kernels: validation loss where the sweep selects, else test loss.
+        among those that choose kernels and lack no split that another of them has: validation loss
+        where the sweep selects, else test loss.
 
     Raises
     ------
@@ -71,8 +73,9 @@ def explain(
         own = [node for node in nodes if place_of(node)["dataset"] == name]
         candidates = _candidates(results, own, any_method=method is not None)
         if candidates:
-            best = candidates[int(np.argmin([_mean_loss(one) for one in candidates]))]
-            found.append(_explained(results, best, len(candidates)))
+            comparable = _comparable(candidates)
+            best = comparable[int(np.argmin([_mean_loss(one) for one in comparable]))]
+            found.append(_explained(results, best, len(comparable)))
     if not found:
         raise _nothing_to_explain(path, nodes, any_method=method is not None)
     return found
@@ -124,10 +127,24 @@ def _candidates(
     return found
 
 
-def _mean_loss(chosen: Chosen) -> float:
-    """Return the mean validation loss where validation selects, else that which compares."""
+def _comparable(candidates: Sequence[Chosen]) -> list[Chosen]:
+    """Return the methods that lack no split that another has; all of them where each lacks one."""
+    import pandas as pd
+
+    losses = pd.DataFrame({number: _losses(one) for number, one in enumerate(candidates)})
+    whole = without_gaps(losses).columns
+    return [one for number, one in enumerate(candidates) if number in whole] or [*candidates]
+
+
+def _losses(chosen: Chosen) -> Floats:
+    """Return the validation losses where validation selects, else those that compare."""
     validation = VALIDATION_SCORES[str(chosen.node.attrs["task"])][0].name  # type: ignore[index]
-    values = chosen.values(validation if chosen.results.validated else chosen.loss)
+    return chosen.values(validation if chosen.results.validated else chosen.loss)
+
+
+def _mean_loss(chosen: Chosen) -> float:
+    """Return the mean over the splits that have a loss."""
+    values = _losses(chosen)
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.inf
 

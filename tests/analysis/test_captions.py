@@ -43,6 +43,9 @@ def test_rows_that_lack_splits_are_told():
     said = "Rows that lack a split that others of their data set have are not marked."
     assert said in lines(row(lacking=1, complete=4), row("silp"))
     assert said not in lines(row(lacking=5, complete=0), row("silp"))
+    told = "A row that lacks splits stands for its method only if all of its rows do."
+    assert told in lines(row(lacking=1), row(), shown=[row()])
+    assert told not in lines(row(), row(), shown=[row()]) + lines(row(lacking=1), row())
 
 
 def test_values_at_the_end_of_a_grid_are_gathered():

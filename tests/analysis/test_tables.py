@@ -101,6 +101,21 @@ def test_a_long_table_shows_each_method_at_its_best():
         assert least in line
 
 
+def test_a_row_that_lacks_splits_stands_for_its_method_only_if_all_do():
+    table = made_up_summary(40).reset_index(drop=True)
+    of_wdbc = table[table["dataset"] == "wdbc"]
+    means = of_wdbc.groupby("method")["test_error_mean"]
+    table.loc[means.idxmin()["simplemkl"], "lacking"] = 1
+    table.loc[of_wdbc.index[of_wdbc["method"] == "best_single"], "lacking"] = 2
+    lines = shown(table)
+    for method, least in (
+        ("simplemkl", means.nsmallest(2).loc["simplemkl"].iloc[1]),
+        ("best_single", means.min()["best_single"]),
+    ):
+        [line] = [x for x in lines[lines.index("wdbc") :] if x.startswith(f" {method}")]
+        assert f" {100 * least:.2f} ±" in line
+
+
 def test_several_hyperparameters_are_named_and_banks_are_told_apart():
     table = made_up_summary(second="lam", banks=("xu2008", "hao2012-polynomial"))
     assert max(map(len, shown(table))) <= 80

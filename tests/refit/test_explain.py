@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -104,3 +105,19 @@ def test_results_with_nothing_to_explain_say_what_they_lack(tmp_path, method, co
     with pytest.raises(InputError) as refused:
         explain(tmp_path)
     assert str(refused.value) == f"{tmp_path}: found {said.format(folder=tmp_path)}"
+
+
+def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
+    grids = {"level": {}, "silp": {}}
+    plan = made_up_plan(grids)
+    store = RecordStore(tmp_path / "records")
+    errors = {"level": (0.1, 0.3, 0.3), "silp": (0.2, None, None)}
+    for run in plan.runs:
+        error = errors[run.key][run.split]
+        record = RunRecord.failed(run, "no memory")
+        if error is not None:
+            record = replace(made_up_record(run), scores={"test_error": error})
+        store.write(record)
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, grids), store)
+    (found,) = explain(tmp_path)
+    assert (found.method, found.n_candidates) == ("level", 1)
