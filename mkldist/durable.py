@@ -211,6 +211,28 @@ def output_error(where: str, error: OSError) -> OutputError:
     )
 
 
+def check_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse to write over a folder, or over a file that a user did not give away.
+
+    Parameters
+    ----------
+    target : Path
+        The file to write.
+    overwrite : bool
+        True if the user gave ``--overwrite``.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        Naming the file.
+    """
+    if target.is_dir():
+        raise OutputError(str(target), "a folder", "the name of a new file")
+    if os.path.lexists(target) and not overwrite:
+        hint = "Choose another name, or replace the file by --overwrite"
+        raise OutputError(str(target), "a file of that name", "a new file", hint)
+
+
 def refused_write(error: BaseException) -> OutputError | None:
     """Return the OutputError that an error is, or that it was raised from; None if neither.
 

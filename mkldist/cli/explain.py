@@ -45,6 +45,7 @@ HEADINGS = {
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw one data set to this file: .pdf, .svg or .png.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @json_option("explanations", "words", "figure")
 def command(
     results: Path,
@@ -52,6 +53,7 @@ def command(
     bank: str | None,
     method: str | None,
     figure: Path | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Say which features and widths carry the decision, how stable, and what is lost.
@@ -69,7 +71,7 @@ def command(
     if figure is not None:
         from mkldist.report.explanation_chart import check_figure, write_explanation
 
-        check_figure(figure)
+        check_figure(figure, overwrite=overwrite)
     path = results_of(results)
     found = explain(path, dataset, bank, method)
     tell_later_runs(path)

@@ -65,7 +65,7 @@ def command(
     PATH is the folder of its results, its file or its name.  Cross-validation chooses the setting
     where the sweep has [selection], else the mean error on the test parts.
     """
-    from mkldist.errors import OutputError
+    from mkldist.durable import check_free
     from mkldist.refit.all_rows import prepared_fit, refit
     from mkldist.refit.choice import Wanted, choose
     from mkldist.run.places import results_of
@@ -73,9 +73,7 @@ def command(
     wanted = Wanted(dataset, bank, method, dict(_setting(text) for text in settings))
     results = results_of(path)
     file = target or Path(f"{results.resolve().name}.model")
-    if file.exists() and not overwrite:
-        hint = "Choose another name with -o, or replace the file by --overwrite"
-        raise OutputError(str(file), "a file of that name", "a new file", hint)
+    check_free(file, overwrite=overwrite)
     choice = choose(results, wanted)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")

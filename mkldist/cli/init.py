@@ -34,15 +34,11 @@ def command(
 ) -> None:
     """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
     from mkldist.cli.plan import command as plan
-    from mkldist.durable import write_file, writing
-    from mkldist.errors import OutputError
+    from mkldist.durable import check_free, write_file, writing
     from mkldist.run.first_sweep import first_sweep, sweep_name
 
     target = file or Path(f"{sweep_name(data)}.toml")
-    if target.exists() and not overwrite:
-        raise OutputError(
-            str(target), "a file", "no file", "Give --overwrite, or another name by --to"
-        )
+    check_free(target, overwrite=overwrite)
     text = first_sweep(data, target, _facts(data, label))
     with writing(target):
         write_file(target, [text.encode()])

@@ -22,7 +22,8 @@ from mkldist.cli.later_runs import tell_later_runs
     help="Write each figure to this folder as PDF, SVG, PNG and CSV, and each table as CSV.",
 )  # fmt: skip
 @click.option(
-    "--overwrite", is_flag=True, help="Replace a file that is no page of mkldist."
+    "--overwrite", is_flag=True,
+    help="Replace a file that is no page of mkldist, and files of figures and tables.",
 )  # fmt: skip
 @json_option("headline", "note", "page", "figures", "tables")
 def command(
@@ -39,7 +40,7 @@ def command(
     from mkldist.run.places import results_of
 
     path = results_of(results)
-    report = write_report(path, page, figures)
+    report = write_report(path, page, figures, overwrite=overwrite)
     tell_later_runs(path)
     if as_json:
         print_json(

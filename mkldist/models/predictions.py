@@ -11,7 +11,7 @@ from typing import Any
 
 from mkldist.arrays import Floats
 from mkldist.blas_threads import single_threaded
-from mkldist.durable import remove_temporaries, replacing, writing
+from mkldist.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.models.blocks import Block, NewTable, opened_rows
 from mkldist.models.in_order import in_order
@@ -122,9 +122,7 @@ def _check_target(target: Path, read: Sequence[Path], *, overwrite: bool) -> Non
         raise OutputError(str(target), ending, "a name ending in '.csv'")
     if target.resolve() in [path.resolve() for path in read]:
         raise OutputError(str(target), "the file of the rows", "another file for predictions")
-    if target.exists() and not overwrite:
-        hint = "Choose another name, or replace the file by --overwrite"
-        raise OutputError(str(target), "a file of that name", "a new file", hint)
+    check_free(target, overwrite=overwrite)
 
 
 def _header(model: Model, rows: NewRows) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.explanation import Explanation, Share
-from mkldist.durable import replacing, writing
+from mkldist.durable import check_free, replacing, writing
 from mkldist.errors import OutputError, ending_words
 from mkldist.figures.palette import looks
 from mkldist.report.charts import FORMATS, STYLE, logarithmic
@@ -53,8 +53,8 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
             )
 
 
-def check_figure(path: Path) -> None:
-    """Refuse a file of another kind, and any without matplotlib.
+def check_figure(path: Path, *, overwrite: bool) -> None:
+    """Refuse a file of another kind, one that is there, and any without matplotlib.
 
     Raises
     ------
@@ -66,6 +66,7 @@ def check_figure(path: Path) -> None:
     if path.suffix[1:] not in FORMATS:
         ending = ending_words(path.suffix)
         raise OutputError(str(path), ending, "a name ending in .pdf, .svg or .png")
+    check_free(path, overwrite=overwrite)
     if find_spec("matplotlib") is None:
         raise OutputError(
             str(path),

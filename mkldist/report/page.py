@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mkldist.analysis.comparison import ranks_of
-from mkldist.durable import make_folder, write_file, writing
+from mkldist.durable import check_free, make_folder, write_file, writing
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.convergence_figures import convergence_charts
@@ -107,6 +107,11 @@ class Page:
         """All tables with rows."""
         return [table for section in self.sections for table in section.tables if table.rows]
 
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files of all figures and tables in a folder."""
+        drawn = [file for chart in self.charts for file in chart.files(folder)]
+        return [*drawn, *(table.file(folder) for table in self.tables)]
+
     def html(self) -> str:
         """Return the page, which needs no other file."""
         from jinja2 import Environment, StrictUndefined
@@ -121,7 +126,9 @@ class Page:
         return template.render(page=self, style=style, script=script)
 
 
-def write_report(results: Path, page: Path, figures: Path | None = None) -> Page:
+def write_report(
+    results: Path, page: Path, figures: Path | None = None, *, overwrite: bool = False
+) -> Page:
     """Write the report of a sweep to an HTML file, and its figures to a folder.
 
     Parameters
@@ -132,15 +139,19 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
         The file.
     figures : Path, optional
         Folder for each figure as PDF, SVG, PNG and CSV, and each table as CSV.
+    overwrite : bool, optional
+        Replace files that are in this folder.
 
     Raises
     ------
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     mkldist.errors.OutputError
-        If a file cannot be written.
+        If a file cannot be written, or one of a figure or table is there: nothing is written then.
     """
     report = made_page(Facts.of(results))
+    for file in report.files(figures) if figures is not None else ():
+        check_free(file, overwrite=overwrite)
     with writing(page):
         write_file(page, [report.html().encode()])
     if figures is not None:

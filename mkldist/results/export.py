@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import remove_temporaries, replacing, writing
-from mkldist.errors import InputError, OutputError, nearest
+from mkldist.durable import check_free, remove_temporaries, replacing, writing
+from mkldist.errors import InputError, nearest
 from mkldist.results.caught_up import caught_up
 from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
@@ -73,7 +73,7 @@ def export(
     if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
     for file in files:
-        _check_free(file, overwrite=overwrite)
+        check_free(file, overwrite=overwrite)
     remove_temporaries(target.parent)
     for file, write in files.items():
         with writing(file), replacing(file) as temporary:
@@ -90,14 +90,6 @@ def _check_ending(target: Path, format: str) -> None:
             f"{format}, to be written to {target}",
             f"a name that ends in {ENDINGS[format]}, or the format {named}",
         )
-
-
-def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over a folder, or over a file without `overwrite`."""
-    if target.is_dir() or (target.exists() and not overwrite):
-        found = "a folder" if target.is_dir() else "a file that is there already"
-        hint = "" if target.is_dir() else "Choose another name, or replace it by --overwrite"
-        raise OutputError(str(target), found, "the name of a new file", hint)
 
 
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:

@@ -47,6 +47,9 @@ def test_the_document_has_shares_that_sum_to_one_and_a_figure(folder):
     assert found["figure"] == "why.png"
     assert (folder / "why.png").read_bytes().startswith(b"\x89PNG")
     assert found["words"].keys() == {"two_moons"}
+    refused = run(folder, *words, code=2)
+    assert "why.png: found a file of that name; expected a new file" in refused.stderr
+    run(folder, *words, "--overwrite")
     for grouping in one["groupings"]:
         for kind in ("weight", "decision"):
             assert sum(share[kind] for share in grouping["shares"]) == pytest.approx(1.0)

@@ -46,7 +46,7 @@ def test_the_file_may_lie_elsewhere_and_is_not_replaced_unasked(here):
     words = ("../data/my heart.csv", "--label", "state", "--to", "../data/first.toml")
     assert "50 runs" in run_init(*words).output
     assert load_sweep(Path("../data/first.toml")).datasets[0].file == "my heart.csv"
-    with pytest.raises(MkldistError, match="Give --overwrite"):
+    with pytest.raises(MkldistError, match="by --overwrite"):
         run_init(*words)
     assert "50 runs" in run_init(*words, "--overwrite").output
 

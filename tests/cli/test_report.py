@@ -72,7 +72,12 @@ def test_a_sweep_has_a_page_and_figures(folder):
     assert {f"{name}-two-moons" for name in drawn} <= set(names)
     written = {path.stem for path in (folder / "figures").iterdir()}
     assert written == {*names, *tables}
-    told = run(folder, "report", "moons", "-o", "page.html", "--figures", "figures", "--json")
+    (folder / "page.html").unlink()
+    words = ("report", "moons", "-o", "page.html", "--figures", "figures", "--json")
+    refused = run(folder, *words, code=2)
+    assert re.search(r"figures/\S+: found a file of that name; .* by --overwrite", refused.stderr)
+    assert not (folder / "page.html").exists()
+    told = run(folder, *words, "--overwrite")
     files = {str(path.relative_to(folder)) for path in (folder / "figures").iterdir()}
     answer = json.loads(told.stdout)
     assert {*answer["figures"], *answer["tables"]} == files

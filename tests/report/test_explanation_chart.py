@@ -64,4 +64,4 @@ def test_letters_are_legible_in_a_column_of_print(tmp_path):
 
 def test_other_endings_are_refused(tmp_path):
     with pytest.raises(OutputError, match=r"ending in '\.gif'; expected a name ending in \.pdf"):
-        check_figure(tmp_path / "why.gif")
+        check_figure(tmp_path / "why.gif", overwrite=False)

@@ -66,7 +66,7 @@ def test_tables_hold_a_row_per_run(folder, tmp_path, format):
 def test_a_file_is_replaced_only_when_asked(folder, tmp_path):
     target = tmp_path / "results.csv"
     target.write_text("mine")
-    with pytest.raises(OutputError, match="already"):
+    with pytest.raises(OutputError, match="a file of that name"):
         export(folder, "csv", target)
     assert target.read_text() == "mine"
     export(folder, "csv", target, overwrite=True)
