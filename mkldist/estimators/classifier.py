@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import SpecError
 from mkldist.estimators.class_labels import kept_rows, one_against_rest, row_weights
 from mkldist.estimators.classification import KernelClassifier
@@ -207,11 +209,24 @@ class MKLClassifier(KernelClassifier):
         of_rows = None if weights is None else weights[kept]
         self._fit_problems(rows.where(kept), problems, settings, weights=of_rows)
         if self.calibration is not None:
-            uncalibrated = clone(self).set_params(calibration=None)
-            self._calibrated = CalibratedClassifierCV(
-                uncalibrated, method=self.calibration, ensemble=False
-            ).fit(X, y, sample_weight=sample_weight)
+            own = None if sample_weight is None else np.asarray(sample_weight)[kept]
+            self._calibrate(_safe_indexing(X, np.flatnonzero(kept)), numbers, own)
         return self
+
+    def _calibrate(self, X: Any, numbers: Ints, sample_weight: Any) -> None:
+        """Learn the probabilities from values of decision functions of other folds.
+
+        The classes go by their numbers, for scikit-learn fits some of the folds so and some by
+        their names, which the keys of `class_weight` have to fit.
+        """
+        weights = self.class_weight
+        if isinstance(weights, Mapping):
+            names = self.classes_.tolist()
+            weights = {k: weights[name] for k, name in enumerate(names) if name in weights}
+        uncalibrated = clone(self).set_params(calibration=None, class_weight=weights or None)
+        self._calibrated = CalibratedClassifierCV(
+            uncalibrated, method=self.calibration, ensemble=False
+        ).fit(X, numbers, sample_weight=sample_weight)
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Floats:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.calibration import _SigmoidCalibration
 from sklearn.datasets import (
     load_breast_cancer,
     load_digits,
@@ -15,7 +17,12 @@ from sklearn.datasets import (
 )
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -150,6 +157,32 @@ def test_groups_and_columns_are_named_in_kernels():
     features = model.kernel_weights_["features"]
     assert ("color_intensity", "hue") in set(features)
     assert ("ash",) in set(features)
+
+
+@pytest.mark.parametrize("names", [(0, 1), (1, 2), ("a", "b")], ids=str)
+def test_weights_of_classes_are_calibrated_whatever_the_classes_are_called(names, wdbc):
+    X, y = wdbc
+    y = np.array(names)[(y[:150] == y[0]).astype(int)]
+    model = MKLClassifier(class_weight=dict(zip(names, (1.0, 5.0), strict=True)))
+    model.set_params(calibration="sigmoid", kernels=[Gaussian(width=1.0)]).fit(X[:150], y)
+    found = model.predict_proba(X[:150])
+    # by hand: decision values of held-out folds, and Platt's curve through them
+    second = (y == names[1]).astype(int)
+    plain = clone(model).set_params(calibration=None, class_weight={0: 1.0, 1: 5.0})
+    held_out = cross_val_predict(plain, X[:150], second, cv=5, method="decision_function")
+    curve = _SigmoidCalibration().fit(held_out, second)
+    expected = curve.predict(plain.fit(X[:150], second).decision_function(X[:150]))
+    np.testing.assert_allclose(found[:, 1], expected, atol=1e-6)
+
+
+def test_rows_of_weight_zero_are_not_calibrated_on(wdbc):
+    X, y = wdbc
+    weights = np.r_[np.ones(100), np.zeros(20)]
+    model = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(width=1.0)])
+    y = np.where(weights > 0, y[:120].astype(str), "none")
+    found = clone(model).fit(X[:120], y, sample_weight=weights).predict_proba(X[:5])
+    few = clone(model).fit(X[:100], y[:100], sample_weight=weights[:100]).predict_proba(X[:5])
+    np.testing.assert_allclose(found, few, rtol=1e-12)
 
 
 def test_probabilities_are_calibrated(wdbc):

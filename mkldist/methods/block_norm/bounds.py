@@ -185,7 +185,8 @@ class BlockNormBounds(Bounds[Predictor]):
         largest = self.largest_norms(squared, rho, kernels)
         value = self._loss.value(f + bias) + float(self._regularizer.value(w * largest).sum())
         # sum_i sqrt(K_ii) ||sqrt(K_jj) rho_j||, as for support vector machines, of sum_m w_m K_m
-        reach = math.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
+        largest_rho = max(float(np.abs(rho).max()), iterate.largest)
+        reach = math.sqrt(len(rho)) * float(w @ self._traces[kernels]) * largest_rho
         value += EPS * reach * self._loss.steepest(f + bias)
         weights = np.zeros_like(self.best.weights)
         weights[kernels] = w

@@ -10,6 +10,8 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
@@ -24,15 +26,17 @@ from mkldist.optim.line_search import root_of_slope
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
 STALE = 8  # steps after which the updated products are asked for again
+SHRUNKEN = 10.0  # factor by which rho may shrink until then: their rounding is that of the larger
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
 ROUNDING = 1e-17  # of phi's terms: a smaller Newton decrement is rounding error
 
 
 class _Descent(NamedTuple):
-    """End of a minimisation, and the number of Newton steps that led there."""
+    """End of a minimisation, the number of Newton steps that led there, and the largest |rho_i|."""
 
     point: InnerPoint
     steps: int
+    largest: float
 
 
 class DualNewton:
@@ -62,37 +66,45 @@ class DualNewton:
         accuracy : float
             Value of half the Newton decrement, an estimate of the gain left, at which to stop.
         """
-        point, steps = yield from self._descend(phi, start, accuracy)
-        products, followed = point.products, start.steps_followed + steps
-        if followed >= STALE and len(start.kernels):
-            products, followed = (yield Matvec(start.kernels, point.rho)), 0
-        return replace(start, rho=point.rho, products=products, steps_followed=followed)
+        point, steps, largest = yield from self._descend(phi, start, accuracy)
+        end = replace(
+            start,
+            rho=point.rho,
+            products=point.products,
+            steps_followed=start.steps_followed + steps,
+            largest=max(start.largest, largest),
+        )
+        stale = end.steps_followed >= STALE or end.largest > SHRUNKEN * end.size
+        if stale and len(end.kernels):
+            end = end.given((yield Matvec(end.kernels, end.rho)))
+        return end
 
     def _descend(
         self, phi: InnerObjective, start: Iterate, accuracy: float
     ) -> Generator[Request, Any, _Descent]:
         """Take Newton steps until little is left to gain."""
-        point = phi.at(start.rho, start.products)
+        point, largest = phi.at(start.rho, start.products), 0.0
         for steps in range(STEP_LIMIT):
             H = yield from phi.hessian(point, self._memory)
             model = self._model(H, point.gradient, phi.loss.polyhedral)
             direction = model.direction
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
+            largest = max(largest, float(np.abs(point.rho).max()))
             rounding = ROUNDING * point.rounding_scale
             if 0.5 * decrement <= rounding:
                 point = yield from _polished(phi, point, direction, rounding)
-                return _Descent(point, steps + 1)
+                return _Descent(point, steps + 1, largest)
             if 0.5 * decrement <= accuracy:
-                return _Descent(point, steps)
+                return _Descent(point, steps, largest)
             changes = yield Matvec(start.kernels, direction)
             step = _line_search(phi, point, direction, changes)
             if step == 0.0:
-                return _Descent(point, steps)
+                return _Descent(point, steps, largest)
             point = phi.at(point.rho + step * direction, point.products + step * changes)
             if step == 1.0 and rounding < model.left_to_gain(point.gradient) <= accuracy:
-                return _Descent(point, steps + 1)
-        return _Descent(point, STEP_LIMIT)
+                return _Descent(point, steps + 1, largest)
+        return _Descent(point, STEP_LIMIT, largest)
 
     def _model(self, H: Floats | ThinHessian, gradient: Floats, bounded: bool) -> Model:
         """Return the quadratic model of phi, and keep the memory of a Hessian of all entries."""

@@ -61,6 +61,8 @@ class Iterate:
         ``||f_m|| = ||alpha_m||_{K_m}``.
     steps_followed : int
         Newton steps by which `products` were updated since the bank last gave them.
+    largest : float
+        Largest ``max_i |rho_i|`` from which they were updated since: its rounding stays in them.
     """
 
     rho: Floats
@@ -70,6 +72,7 @@ class Iterate:
     images: Floats
     norms: Floats
     steps_followed: int = 0
+    largest: float = 0.0
 
     @classmethod
     def without_kernels(cls, rho: Floats) -> Iterate:
@@ -84,7 +87,16 @@ class Iterate:
 
     def scaled(self, factor: float) -> Iterate:
         """Return the iterate with a multiple of rho, and the same components."""
-        return replace(self, rho=factor * self.rho, products=factor * self.products)
+        return replace(
+            self,
+            rho=factor * self.rho,
+            products=factor * self.products,
+            largest=abs(factor) * self.largest,
+        )
+
+    def given(self, products: Floats) -> Iterate:
+        """Return the iterate with the products (S, n) that the bank just gave."""
+        return replace(self, products=products, steps_followed=0, largest=0.0)
 
 
 def enlarged(iterate: Iterate, kernels: Ints) -> Generator[Request, Any, Iterate]:

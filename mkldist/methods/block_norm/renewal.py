@@ -46,9 +46,7 @@ def _renewed_iterate(iterate: Iterate) -> Generator[Request, Any, Iterate]:
     w = np.divide(iterate.norms, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     products = yield Matvec(iterate.kernels, iterate.rho)
     return replace(
-        iterate,
-        products=products,
+        iterate.given(products),
         images=w[:, None] * products,
         norms=w * roots(products @ iterate.rho),
-        steps_followed=0,
     )

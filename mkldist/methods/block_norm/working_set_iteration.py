@@ -194,7 +194,7 @@ class _Bank:
         self.candidates.shrink(scale)
         self._bound_below()
         self._gap_of_pass = self._tol
-        iterate = replace(start.iterate, rho=rho, products=products, steps_followed=0)
+        iterate = replace(start.iterate, rho=rho).given(products)
         return iterate, start.kernel_scale
 
     def gap_for_pass(self, iterate: Iterate) -> float:

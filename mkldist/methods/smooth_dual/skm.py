@@ -163,7 +163,7 @@ def _bounds_by_svm(
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)
     lower = svm.dual_value(float(q.max()))
-    predictor = Predictor(d, svm.signed, float(svm.bias), svm.alpha)
+    predictor = Predictor(d, svm.coefficients, float(svm.bias), svm.alpha)
     bounds.take(predictor, svm.objective, lower)
 
 

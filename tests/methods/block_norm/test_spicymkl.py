@@ -271,3 +271,20 @@ def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(C, accelerat
     assert solution.objective >= optimum * (1 - 1e-12)
     assert solution.converged == (solution.gap <= 1e-9)
     assert solution.counters.outer_iterations < 100  # it knows when to stop
+
+
+@pytest.mark.parametrize("loss", ["epsilon", "squared"])
+@pytest.mark.parametrize("C", [1e-6, 1e-8, 1e-10])
+def test_weak_penalties_leave_no_rounding_of_large_dual_points(loss, C):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5, 2)), rng.normal(size=5)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))  # of condition number 11
+    words = {"loss": loss, "regularizer": "uniform", "tol": 1e-3}
+    if loss == "epsilon":
+        words["epsilon"] = 0.0
+    found = mkldist.solve("elastmkl", K[None], y, C=C, **words)
+    assert found.stop_reason == StopReason.CONVERGED
+    a = found.coefficients
+    r = y - K @ a - found.bias  # of the size of C
+    value = np.abs(r).sum() if loss == "epsilon" else 0.5 * r @ r
+    assert value + 0.5 * C * a @ K @ a == pytest.approx(found.objective, rel=1e-4)
