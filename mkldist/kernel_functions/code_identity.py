@@ -1,9 +1,11 @@
 """Identity of a function of the user: a hash that changes whenever its values may change.
 
-It covers the file that defines the function and what the function holds: defaults, closure,
-attributes, arguments.  A file may define several functions of one name, such as lambdas; their
-instructions tell them apart.  A function without a file, as a notebook or ``python -`` has it, is
-told by its instructions and by the global names that they use.
+It covers the file that defines the function, what the function holds (defaults, closure,
+attributes, arguments), and the data that code of this file uses by global names, for these may be
+set from outside.  Data that cannot be pickled, such as locks, do not count.  A file may define
+several functions of one name, such as lambdas; their instructions tell them apart.  A function
+without a file, as a notebook or ``python -`` has it, is told by its instructions and by all global
+names that they use.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import inspect
 import os
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
@@ -57,8 +60,10 @@ def _digest(call: Callable[..., Any], seen: Seen) -> bytes:
     parts = _held(call, seen)
     if not source or "<" in name:  # <lambda>, or <locals> of a function that was called twice
         parts.append([_instructions(code) for code, _ in _codes(plain)])
-    if not source:
-        parts.append([_globals(code, scope, seen) for code, scope in _codes(plain)])
+    parts.append(
+        [_data(code, scope, []) if source else _globals(code, scope, seen)
+         for code, scope in _codes(plain)]
+    )  # fmt: skip
     digest = hashlib.blake2b(source + name.encode(), digest_size=10)
     try:
         pickle.dump(parts, SimpleNamespace(write=digest.update))
@@ -100,6 +105,36 @@ def _globals(code: CodeType, scope: dict[str, Any], seen: Seen) -> list[Any]:
     own = [[name, _told(scope[name], seen)] for name in code.co_names if name in scope]
     nested = (one for one in code.co_consts if isinstance(one, CodeType))
     return own + [found for one in nested for found in _globals(one, scope, seen)]
+
+
+def _data(code: CodeType, scope: dict[str, Any], known: list[CodeType]) -> list[Any]:
+    """Return the global data that code of a file uses, also by way of other functions of the file.
+
+    Parameters
+    ----------
+    code : CodeType
+        The code.
+    scope : dict
+        Globals of the file.
+    known : list of CodeType
+        Code that was met before; code that is met is added.
+    """
+    known.append(code)
+    found: list[Any] = []
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    for name in code.co_names:
+        value = scope.get(name)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            own = _codes(value) if getattr(value, "__module__", "") == scope.get("__name__") else ()
+            inner += [one for one, around in own if around is scope]
+        elif name in scope and not inspect.ismodule(value):
+            listed = sorted(map(repr, value)) if isinstance(value, (set, frozenset)) else value
+            with suppress(Exception):
+                found.append((name, pickle.dumps(listed)))
+    for one in inner:
+        if one not in known:
+            found += _data(one, scope, known)
+    return found
 
 
 def _held(call: Any, seen: Seen) -> list[Any]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from mkldist.kernel_functions.code_identity import function_identity as identity
+from tests.kernel_functions import own_functions
 from tests.kernel_functions.own_functions import Scaled, gauss
 
 
@@ -80,6 +85,30 @@ def test_code_without_a_file_is_told_by_the_names_that_it_uses():
     ]
     assert len(set(found)) == len(found)
     assert found[0] == identity(of_notebook(source, width=0.5, inner=np.dot))
+
+
+@pytest.mark.parametrize("value", [2.0, np.ones(3), "one", None, {"a": 1}, {"a", "b"}])
+def test_data_of_the_file_that_are_set_from_outside_count(value, monkeypatch):
+    before, other = identity(own_functions.of_rate), identity(gauss)
+    monkeypatch.setattr(own_functions, "SIGMA", value)
+    assert identity(own_functions.of_rate) == identity(own_functions.of_rate) != before
+    assert identity(gauss) == other  # which does not use them
+    monkeypatch.undo()
+    assert identity(own_functions.of_rate) == before
+
+
+def test_a_set_of_texts_is_the_same_in_every_process():
+    source = "from tests.kernel_functions import own_functions as own; own.SIGMA = set('abcdef');"
+    source += "from mkldist.kernel_functions.code_identity import function_identity as identity;"
+    source += "print(identity(own.of_rate))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", source], env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in "123"
+    }  # fmt: skip
+    assert len(found) == 1
 
 
 def test_a_function_may_use_itself():
