@@ -118,6 +118,11 @@ class Features:
             return cls(points, names, named, gaps=True)
         return cls(_finite(points, names, where), names, named)
 
+    def apart_from(self, given: Any) -> Features:
+        """Return features that stay as they are when the array-like that gave them is changed."""
+        own = is_sparse(self.points) or (self.points is not given and self.points.base is None)
+        return self if own else replace(self, points=self.points.copy())
+
     @classmethod
     def _of_sparse(cls, given: Any, where: str) -> Features:
         """Return a sparse array or matrix of numbers, checked and not made dense."""

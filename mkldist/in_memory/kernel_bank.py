@@ -154,7 +154,7 @@ class KernelBank:
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
         check_seed(seed)
-        features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
+        features = Features.of(X, gaps=missing == "zero", texts=text_names(texts)).apart_from(X)
         settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
         spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance, device=device)
         given = given_views(kernels, features)

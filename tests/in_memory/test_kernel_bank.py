@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 import mkldist
@@ -18,6 +19,7 @@ from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram import cross_values
 from mkldist.gram.bank import MemoryBank
 from mkldist.in_memory import opened_bank
+from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
 
 RNG = np.random.default_rng(0)
@@ -165,6 +167,21 @@ def test_a_bank_is_no_sequence_that_looks_empty():
     for look in (list, lambda b: 0 in b):
         with pytest.raises(TypeError, match="not iterable"):
             look(bank)
+
+
+@pytest.mark.parametrize("backend", ["memory", "recompute"])
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, csr_array])
+def test_a_bank_keeps_its_points_when_the_array_is_changed(form, backend):
+    points = np.random.default_rng(0).normal(size=(12, 3))
+    given, new = form(points.copy()), points[:4] + 0.1
+    bank = mkldist.KernelBank(given, [Gaussian(width=[1.0, 2.0])], backend=backend)
+    found = mkldist.solve("uniform", bank, np.sign(points[:, 0]), C=1.0)
+    before = found.decision_function(bank.on(form(new)))
+    if form is pd.DataFrame:
+        given.iloc[:, :] *= 5.0
+    else:
+        (given if form is np.asarray else given.data)[...] *= 5.0
+    np.testing.assert_array_equal(found.decision_function(bank.on(form(new))), before)
 
 
 def test_columns_are_features_by_name():
