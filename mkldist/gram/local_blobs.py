@@ -1,4 +1,7 @@
-"""Files of a bank on a file system, each whole or absent after a kill or a power cut."""
+"""Files of a bank on a file system, each whole or absent after a kill or a power cut.
+
+A folder under the name of a file counts as no file, and what is written there replaces it.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from mkldist.durable import (
 from mkldist.gram.blobs import readable
 
 TEMPORARY = ".partial"
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,11 @@ class LocalBlobs:
         """See :meth:`Blobs.put`; with ``durable=False`` nothing is flushed to the device."""
         target = self.path / name
         try:
-            write_file(target, parts, through=self._temporaries, durable=durable)
+            try:
+                write_file(target, parts, through=self._temporaries, durable=durable)
+            except IsADirectoryError:
+                self._discard(target)
+                write_file(target, parts, through=self._temporaries, durable=durable)
         except OSError as error:
             raise output_error(str(target), error) from error
 
@@ -60,7 +68,7 @@ class LocalBlobs:
             try:
                 with open(path, "rb", buffering=0) as file:  # noqa: PTH123, thousands of them
                     return file.readall()
-            except (FileNotFoundError, NotADirectoryError):
+            except _NO_FILE:
                 return None
 
     def read_into(self, name: str, parts: Sequence[memoryview]) -> int | None:
@@ -69,7 +77,7 @@ class LocalBlobs:
         with readable(path):
             try:
                 file = path.open("rb", buffering=0)
-            except (FileNotFoundError, NotADirectoryError):
+            except _NO_FILE:
                 return None
             with file:
                 size = os.fstat(file.fileno()).st_size
@@ -93,23 +101,29 @@ class LocalBlobs:
             path.unlink(missing_ok=True)
         except NotADirectoryError:
             return
+        except IsADirectoryError:
+            self._discard(path)
         except OSError as error:
             raise output_error(str(path), error) from error
 
     def clear(self) -> None:
         """See :meth:`Blobs.clear`: the folder is renamed away first."""
-        doomed = temporary_path(self._temporaries)
-        try:
-            make_folder(doomed.parent)
-            with suppress(FileNotFoundError):
-                self.path.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
-        except OSError as error:
-            raise output_error(self.location, error) from error
+        self._discard(self.path)
 
     def discard_abandoned(self) -> None:
         """See :meth:`Blobs.discard_abandoned`, for all folders below the root."""
         remove_temporaries(self._temporaries)
+
+    def _discard(self, folder: Path) -> None:
+        """Remove a folder if it is there: it is renamed away first."""
+        doomed = temporary_path(self._temporaries)
+        try:
+            make_folder(doomed.parent)
+            with suppress(FileNotFoundError):
+                folder.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
+        except OSError as error:
+            raise output_error(str(folder), error) from error
 
     @property
     def _temporaries(self) -> Path:

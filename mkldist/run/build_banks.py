@@ -107,7 +107,8 @@ def _build(
 ) -> Counts:
     """Build the missing blocks on a cluster; return their counts."""
     from mkldist.run.other_machines import other_machines
-    from mkldist.run.sweep_loop import SweepLoop, error_line
+    from mkldist.run.sweep_loop import SweepLoop
+    from mkldist.run.task_errors import error_line
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)

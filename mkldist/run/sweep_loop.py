@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
-from mkldist.errors import DataError, GramError, MkldistError, SpecError
+from mkldist.errors import MkldistError, UnreadableError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
 from mkldist.results.records import RecordStore
@@ -27,6 +27,7 @@ from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
+from mkldist.run.task_errors import error_line, is_final, unread_error
 from mkldist.run.work import Work
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
 from mkldist.run.work_queue import WorkQueue
@@ -95,6 +96,7 @@ class SweepLoop:
         self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
+        self._unread: list[UnreadableError] = []  # for each run that waits for its medium
         self._noted_streaming = False
         self._teller = WorkTeller(store.directory.parent, work.banks)
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
@@ -112,6 +114,8 @@ class SweepLoop:
 
     def work(self) -> None:
         """Do all the work; return when every run is recorded.
+
+        Runs whose bank or data could not be read stay without a record, for the next call.
 
         Raises
         ------
@@ -134,6 +138,8 @@ class SweepLoop:
                     self._settle(outcome)
                 self._housekeep()
                 self._work.wall_time.check()
+            if self._unread:
+                raise unread_error(self._unread)
         finally:
             self._tasks.cancel()
             self._teller.end()
@@ -215,7 +221,7 @@ class SweepLoop:
         final = is_final(error)
         if not final:
             self._progress.note(f"{len(item.blocks)} blocks are not built yet: {error_line(error)}")
-        self._record_failed(self._queue.build_failed(item, error_line(error), final=final))
+        self._give_up(self._queue.build_failed(item, error_line(error), final=final), error)
 
     def _count(self, bank: str, receipt: BuildReceipt) -> None:
         """Count the blocks that a task built of a bank."""
@@ -240,7 +246,7 @@ class SweepLoop:
             else:
                 text = f"a task of {len(item.runs)} runs ended early: {error_line(error)}"
                 self._progress.note(text)
-            self._record_failed(self._queue.batch_failed(item, error_line(error), final=final))
+            self._give_up(self._queue.batch_failed(item, error_line(error), final=final), error)
         elif receipt.damaged:
             self._progress.note(f"building again: {receipt.damaged}")
             self._record_failed(self._queue.bank_damaged(item, receipt.damaged))
@@ -277,6 +283,13 @@ class SweepLoop:
                 "a node cache has no room or cannot be written, so every pass reads the bank from "
                 "its store; MKLDIST_CACHE names another folder"
             )
+
+    def _give_up(self, abandoned: Iterable[AbandonedRun], error: BaseException) -> None:
+        """Record abandoned runs as failed, unless the error was the medium's and not theirs."""
+        if isinstance(error, UnreadableError):
+            self._unread += [error for _ in abandoned]
+        else:
+            self._record_failed(abandoned)
 
     def _record_failed(self, abandoned: Iterable[AbandonedRun]) -> None:
         """Record abandoned runs as failed."""
@@ -374,19 +387,3 @@ class SweepLoop:
     def _is_recorded(self, run_id: str) -> bool:
         """Return True if storage has a run's record; an announced one may be lost since."""
         return retried(lambda: self._store.read(run_id)) is not None
-
-
-def is_final(error: BaseException) -> bool:
-    """Return True for an error of data or kernels, which every attempt would meet again."""
-    return isinstance(error, DataError | GramError | SpecError)
-
-
-def error_line(error: BaseException) -> str:
-    """Return an error in one line; Dask's error for a killed worker in words."""
-    if type(error).__name__ == "KilledWorker":
-        return (
-            "the worker process died again and again while it did this, "
-            "for example for lack of memory"
-        )
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

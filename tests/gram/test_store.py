@@ -132,6 +132,22 @@ def test_a_damaged_mark_means_incomplete(built, mark):
     assert built.missing() == [built.blocks[0]]
 
 
+@pytest.mark.parametrize("kind", ["gram", "complete", "seconds"])
+def test_a_folder_in_the_place_of_a_file_is_no_file_and_gives_way(built, kind):
+    block = built.blocks[0]
+    values = np.array(built.read(block))
+    place = Path(built.location) / kind / "c" / "0" / "0"
+    place = place / "0" if kind == "seconds" else place
+    place.unlink()
+    (place / "inner").mkdir(parents=True)
+    found = GramStore.open(Path(built.location).parent, scripts.BANK)
+    assert found.verify() == ([block] if kind == "gram" else [])
+    found.invalidate([block])
+    assert found.missing() == [block]
+    found.write(block, values)
+    assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
+
+
 def test_stray_files_do_no_harm(built):
     for folder in ("gram/c/0", "complete/c/0", "complete", ""):
         (Path(built.location) / folder / "stray.tmp").write_bytes(b"\x01")

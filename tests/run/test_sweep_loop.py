@@ -1,4 +1,4 @@
-"""The loop on tasks in this process, with `sweep_setup` and `work`."""
+"""The loop on tasks in this process, with `sweep_setup`, `task_errors` and `work`."""
 
 from __future__ import annotations
 
@@ -112,6 +112,30 @@ def test_batches_that_cannot_read_are_tried_again(tmp_path, client, monkeypatch)
     Failing(monkeypatch, "solve_batch", UnreadableError("bank", "no answer"), times=1)
     outcome = sweep(TEXT, tmp_path / "small")
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
+
+
+@pytest.mark.parametrize(("text", "task"), [(MAPPED, "build"), (TEXT, "solve_batch")])
+def test_runs_whose_medium_cannot_be_read_are_done_by_the_next_call(
+    tmp_path, client, monkeypatch, text, task
+):
+    failing = Failing(monkeypatch, task, UnreadableError("bank", "no answer"), times=10**9)
+    with pytest.raises(UnreadableError, match="no answer; 6 runs left to do"):
+        sweep(text, tmp_path / "small")
+    assert RecordStore(tmp_path / "small" / "records").ids() == {}
+    failing.times = 0
+    outcome = sweep(text, tmp_path / "small")
+    assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
+
+
+def test_runs_that_can_be_read_are_recorded_before_the_error_of_the_others(
+    tmp_path, client, monkeypatch
+):
+    failing = Failing(monkeypatch, "solve_batch", UnreadableError("bank", "no answer"), times=4)
+    # The batch of two runs, each of them alone, then the first of them; the last call does well.
+    with pytest.raises(UnreadableError, match="1 run left to do"):
+        sweep(sweep_text({"uniform": [1.0, 10.0]}, repeats=1), tmp_path / "small")
+    assert failing.calls == 5
+    assert len(RecordStore(tmp_path / "small" / "records").ids()) == 1
 
 
 def test_a_receipt_that_is_lost_with_its_worker_is_no_reason_to_end(tmp_path, client, monkeypatch):
