@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIX = ".given.npz"
+GIVE_AGAIN = "Repeat the call in Python that gave the data, which writes the file anew"
 X, GRAMS, Y, NAMES = "x", "grams", "y", FEATURE_NAMES
 COLUMNS, LABEL, BESIDE = "columns", "label", "beside"
 OF_SPLITS = ("groups", "order")
@@ -102,20 +103,31 @@ def read_given(path: Path, choice: ColumnChoice, where: str) -> RawData:
     Raises
     ------
     mkldist.errors.DataError, mkldist.errors.GramError
-        If the file is damaged, and as :meth:`GivenData.raw_data`.
+        If the file is damaged or holds other data, and as :meth:`GivenData.raw_data`.
     """
-    with opened_npz(path, where) as archive:
-        return _raw({name: archive[name] for name in archive}, choice, where, path.name)
+    return _raw(_checked(path, where), choice, where, path.name)
 
 
 def is_sound(path: Path) -> bool:
     """Return True if the content of a file is the one that its name says."""
     try:
-        with opened_npz(path, path.name) as archive:
-            found = GivenData({name: archive[name] for name in archive}).id
+        _checked(path, path.name)
     except DataError:
         return False
-    return path.name.removesuffix(SUFFIX).rpartition("-")[2] == found
+    return True
+
+
+def _checked(path: Path, where: str) -> Arrays:
+    """Return the arrays of a file whose name says which they are."""
+    try:
+        with opened_npz(path, where) as archive:
+            arrays = {name: archive[name] for name in archive}
+    except DataError as error:
+        raise DataError(error.where, error.found, error.expected, GIVE_AGAIN) from error
+    if GivenData(arrays).id != path.name.removesuffix(SUFFIX).rpartition("-")[2]:
+        expected = "the data whose id stands in its name"
+        raise DataError(where, "other data, or damaged ones", expected, GIVE_AGAIN)
+    return arrays
 
 
 def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:

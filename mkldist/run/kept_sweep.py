@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.data.given_files import SUFFIX, GivenData
+from mkldist.data.given_files import SUFFIX, GivenData, is_sound
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
 from mkldist.run.sealed_words import sealed_words
@@ -38,7 +38,7 @@ class KeptSweep:
     data: Mapping[str, GivenData] = field(default_factory=dict)
 
     def write(self, folder: OutputFolder) -> list[str]:
-        """Write what the folder lacks; return a line for each data set that has changed.
+        """Write what the folder lacks or has damaged; return a line for each changed data set.
 
         Files of data sets that are not given any more are removed.
 
@@ -54,7 +54,8 @@ class KeptSweep:
             make_folder(folder.data)
             remove_temporaries(folder.data)
             there = {path.name for path in folder.data.glob(f"*{SUFFIX}")}
-            for file in wanted.keys() - there:
+            sound = {file for file in wanted.keys() & there if is_sound(folder.data / file)}
+            for file in wanted.keys() - sound:
                 self.data[wanted[file]].save(folder.data / file)
             # The sweep file names the data, so that it is written after them.
             words = sealed_words(self.text)

@@ -47,8 +47,9 @@ def test_sparse_features_stay_sparse_where_the_sweep_says_so(form, tmp_path: Pat
     assert raw.x is None
     np.testing.assert_array_equal(raw.sparse.toarray(), X)
     assert raw.feature_names == ("a", "b")
-    given.save(tmp_path / "kept.given.npz")
-    kept = read_given(tmp_path / "kept.given.npz", ColumnChoice(sparse=True), "data")
+    file = tmp_path / f"kept-{given.id}.given.npz"
+    given.save(file)
+    kept = read_given(file, ColumnChoice(sparse=True), "data")
     np.testing.assert_array_equal(kept.sparse.toarray(), X)
 
 

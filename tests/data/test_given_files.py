@@ -9,7 +9,7 @@ import pytest
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.given import given_data
-from mkldist.data.given_files import SUFFIX, GivenData, read_given
+from mkldist.data.given_files import SUFFIX, GivenData, is_sound, read_given
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec
@@ -80,9 +80,9 @@ def loaded(given: GivenData | None, entry: dict[str, object], splits: SplitsSpec
 def test_a_kept_data_set_is_the_one_that_was_given(name, tmp_path):
     given, entry, split_words = ENTRIES[name]
     data, splits = given_data(given, "data['mine']"), SplitsSpec.model_validate(split_words)
-    data.save(tmp_path / f"mine{SUFFIX}")
+    data.save(tmp_path / f"mine-{data.id}{SUFFIX}")
     here = loaded(data, entry, splits, tmp_path)
-    there = loaded(None, {**entry, "file": f"mine{SUFFIX}"}, splits, tmp_path)
+    there = loaded(None, {**entry, "file": f"mine-{data.id}{SUFFIX}"}, splits, tmp_path)
     assert here.fingerprint == there.fingerprint
     assert (here.classes, here.feature_names, here.groups) == (
         there.classes,
@@ -102,9 +102,9 @@ def test_large_whole_numbers_are_different_classes(least, tmp_path):
     frame = pd.DataFrame({"a": X[:, 0], "y": labels})
     for given in ((X, labels), frame, (frame[["a"]], labels), (GRAMS, labels)):
         data = given_data(given, "data")
-        data.save(tmp_path / f"mine{SUFFIX}")
+        data.save(tmp_path / f"mine-{data.id}{SUFFIX}")
         for found in (data, None):
-            entry = {} if found else {"file": f"mine{SUFFIX}"}
+            entry = {} if found else {"file": f"mine-{data.id}{SUFFIX}"}
             one = loaded(found, entry, SplitsSpec(), tmp_path)
             assert one.classes == (str(least), str(least + 1))
 
@@ -153,13 +153,25 @@ def test_the_id_tells_contents_apart():
 
 
 def test_a_damaged_file_is_told(tmp_path):
-    path = tmp_path / f"mine{SUFFIX}"
-    given_data((X, Y), "data").save(path)
+    given = given_data((X, Y), "data")
+    path = tmp_path / f"mine-{given.id}{SUFFIX}"
+    given.save(path)
     content = bytearray(path.read_bytes())
     content[content.find(X.tobytes()) + 5] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataError, match="array 'x': found an array that is cut short or damaged"):
         read_given(path, ColumnChoice(), "mine")
+
+
+def test_a_file_of_other_data_than_its_name_says_is_refused(tmp_path):
+    mine, other = given_data((X, Y), "data"), given_data((X + 1.0, Y), "data")
+    path = tmp_path / f"mine-{mine.id}{SUFFIX}"
+    mine.save(path)
+    assert read_given(path, ColumnChoice(), "mine").x is not None
+    other.save(path)
+    with pytest.raises(DataError, match=r"found other data, or .* Repeat the call in Python"):
+        read_given(path, ColumnChoice(), "mine")
+    assert not is_sound(path)
 
 
 @pytest.mark.parametrize(

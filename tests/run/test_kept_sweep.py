@@ -33,6 +33,17 @@ def test_what_is_there_is_not_written_again(tmp_path):
     assert {name for name, at in written(folder).items() if at != before[name]} == {"sweep.toml"}
 
 
+def test_damaged_data_are_written_anew(tmp_path):
+    folder, kept = OutputFolder(tmp_path), KeptSweep("s", DATA)
+    kept.write(folder)
+    file, other = (folder.data / file_name(name, data) for name, data in DATA.items())
+    sound, before = file.read_bytes(), other.stat().st_mtime_ns
+    file.write_bytes(other.read_bytes())
+    kept.write(folder)
+    assert file.read_bytes() == sound
+    assert other.stat().st_mtime_ns == before
+
+
 def test_data_that_changed_are_told_and_old_ones_removed(tmp_path):
     folder = OutputFolder(tmp_path)
     KeptSweep("s", DATA).write(folder)
