@@ -19,20 +19,33 @@ if TYPE_CHECKING:
 @click.command("clean")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option(
+    "--banks",
+    "named",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="Folder of banks elsewhere, from which --yes may remove too; repeatable.",
+)
 @json_option("banks", "bytes", "removed_bytes")
-def command(path: Path, yes: bool, as_json: bool) -> None:
+def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> None:
     """Remove the Gram matrices that the sweep PATH stored; print what and how much, and ask.
 
     PATH is the folder of a sweep's results, its file or its name; or a folder of many sweeps
     such as results, for all that they stored.  Records, results and snapshots stay.  A sweep that
     needs the Gram matrices later computes them again.  While a sweep uses a folder of banks,
-    nothing is removed from it.  --json asks nothing, and removes nothing without --yes.
+    nothing is removed from it.  Results that were copied name the banks of the original: --yes
+    removes nothing from a folder that is neither in PATH nor beside it, unless --banks names it.
+    --json asks nothing, and removes nothing without --yes.
     """
     from mkldist.memory import readable_bytes
-    from mkldist.run.clean import remove, stored_banks, total_bytes
+    from mkldist.run.clean import check_roots, remove, stored_banks, total_bytes
     from mkldist.run.places import results_of
 
-    banks = stored_banks(results_of(path, several=True))
+    folder = results_of(path, several=True)
+    banks = stored_banks(folder)
+    if yes:
+        check_roots(folder, banks, named)
     if as_json:
         rows = [
             {"folder": bank.root, "id": Path(bank.store.location).name, "kernels": bank.words,
@@ -45,7 +58,7 @@ def command(path: Path, yes: bool, as_json: bool) -> None:
     if not banks:
         click.echo(f"{path}: no Gram matrices are stored")
         return
-    for line in _lines(banks):
+    for line in _lines(folder, banks):
         click.echo(line)
     words = readable_bytes(total_bytes(banks))
     if not yes and not _agreed(f"Remove {words}?"):
@@ -54,23 +67,27 @@ def command(path: Path, yes: bool, as_json: bool) -> None:
     click.echo(f"removed {readable_bytes(remove(banks))}")
 
 
-def _lines(banks: Sequence[StoredBank]) -> Iterator[str]:
+def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
     from mkldist.memory import readable_bytes
+    from mkldist.run.clean import roots_elsewhere
 
+    elsewhere = roots_elsewhere(folder, banks)
     groups: dict[tuple[Path, str], list[StoredBank]] = {}
     for bank in banks:
         groups.setdefault((bank.root, bank.words), []).append(bank)
     for (root, words), those in groups.items():
         size = readable_bytes(sum(bank.n_bytes for bank in those))
         yield f"{root}: {counted(len(those), 'bank')} of {words}, {size}"
+    for root in elsewhere:
+        yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
     copies: dict[Path, list[StoredBank]] = {}
     for bank in banks:
         if bank.copy is not None:
             copies.setdefault(bank.copy.parent, []).append(bank)
-    for folder, those in copies.items():
+    for cache, those in copies.items():
         size = readable_bytes(sum(bank.copy_bytes for bank in those))
-        yield f"{folder}: {counted(len(those), 'copy', 'copies')} of them, {size}"
+        yield f"{cache}: {counted(len(those), 'copy', 'copies')} of them, {size}"
 
 
 def _agreed(question: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
-from mkldist.errors import StoreError
+from mkldist.errors import OutputError, StoreError
 from mkldist.gram.bank_users import removing_banks
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
@@ -68,6 +69,59 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     return tuple(
         bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i, cache))
     )
+
+
+def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]:
+    """Return the folders of banks that neither lie in a folder nor beside it as ``banks``.
+
+    The note of a sweep has whole paths, so that of results that were copied names the banks of the
+    original.  Whether a folder elsewhere belongs to these results or to others cannot be told.
+
+    Parameters
+    ----------
+    path : Path
+        The folder that :func:`stored_banks` was given.
+    banks : iterable of StoredBank
+        Its banks.
+    """
+    folders = (path.absolute(), path.resolve())
+    beside = {(folder.parent / BANKS).resolve() for folder in folders}
+
+    def is_here(root: Path) -> bool:
+        within = (root.absolute().is_relative_to(folder) for folder in folders)
+        return root.resolve() in beside or any(within)
+
+    roots = dict.fromkeys(bank.root for bank in banks)
+    return tuple(root for root in roots if not is_here(root))
+
+
+def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) -> None:
+    """Refuse to remove banks that lie elsewhere from folders that nobody has named.
+
+    Parameters
+    ----------
+    path, banks
+        As for :func:`roots_elsewhere`.
+    named : iterable of Path
+        Folders of banks that the user has named.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        Naming the other folders.
+    """
+    known = {root.resolve() for root in named}
+    unnamed = [root for root in roots_elsewhere(path, banks) if root.resolve() not in known]
+    if unnamed:
+        folders = ", ".join(map(str, unnamed))
+        raise OutputError(
+            str(path),
+            f"banks in {folders}, which may belong to other results, such as those that these "
+            "were copied from",
+            f"banks in {path} or in {path.absolute().parent / BANKS}",
+            "Nothing was removed. If they may go, add "
+            + " ".join(f"--banks {quote(str(root))}" for root in unnamed),
+        )
 
 
 def remove(banks: Iterable[StoredBank]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +63,47 @@ def test_banks_in_use_stay(root):
     with using_banks(str(root)), pytest.raises(OutputError, match="a sweep at work uses"):
         clean("mine", "--yes")
     assert len(list_banks(root)) == 3
+
+
+@pytest.fixture
+def copy(root) -> Path:
+    """Return a copy of the results in another folder, with the note of the original."""
+    copy = root.parent.parent / "kept" / "copy"
+    shutil.copytree(root.parent / "mine", copy)
+    return copy
+
+
+@pytest.mark.parametrize("words", [["--yes"], ["--yes", "--json"], ["--yes", "--banks", "other"]])
+def test_a_copy_of_results_keeps_the_banks_of_the_original(root, copy, words):
+    with pytest.raises(OutputError, match="may belong to other results") as refused:
+        clean(str(copy), *words)
+    assert refused.value.exit_code == 2
+    assert f"--banks {root}" in str(refused.value)
+    assert len(list_banks(root)) == 3
+
+
+def test_a_copy_of_results_says_so_before_it_asks(root, copy):
+    assert f"NOTE: {root} is not beside {copy}" in clean(str(copy), typed="n\n").output
+    assert "NOTE" not in clean("mine", typed="n\n").output
+
+
+def test_banks_elsewhere_go_where_they_are_named(root, copy):
+    assert "removed" in clean(str(copy), "--yes", "--banks", str(root)).output
+    assert list_banks(root) == ["three"]
+
+
+@pytest.mark.parametrize("folder", ["mine", "results"])
+def test_banks_behind_a_link_are_those_beside_it(root, folder):
+    disk = root.parent.parent / "disk"
+    root.rename(disk)
+    root.symlink_to(disk)
+    clean(folder, "--yes")
+    assert list_banks(disk) == (["three"] if folder == "mine" else [])
+
+
+def test_banks_in_the_folder_of_results_go(root):
+    inner = root.parent / "mine" / "banks"
+    root.rename(inner)
+    note_banks(Path("results/mine"), str(inner), ["one"])
+    clean("mine", "--yes")
+    assert list_banks(inner) == ["three", "two"]
