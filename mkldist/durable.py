@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,18 @@ _REFUSALS = {
     errno.ENOTDIR: ("a file as a part of the path", "Move that file away"),
     errno.EEXIST: ("a file where a folder is needed", "Move that file away"),
     errno.ENOLCK: ("a file system without locks", "Mount it with locks"),
+    errno.EISDIR: ("a folder where a file is needed", "Move that folder away"),
+    errno.ENOTEMPTY: ("a folder that is not empty", "Move that folder away"),
+    errno.ELOOP: ("a symbolic link that leads to no file", "Remove that link"),
+    errno.ENAMETOOLONG: ("a name longer than its file system allows", "Shorten it"),
+    errno.EIO: ("a device that fails (Input/output error)", "Repair it"),
+    errno.ESTALE: ("a network file system that has lost it", "Mount that anew"),
+    errno.ETIMEDOUT: ("a file system that does not answer", "Wait until it answers"),
 }
+_EXPECTED = {errno.EISDIR: "a file", errno.ELOOP: "a file", errno.ENAMETOOLONG: "a shorter name"}
+_LINK_TO_NOTHING = ("a symbolic link to nothing", "Remove that link")
+# Of these errors of a rename, the new name is the culprit and not the old one.
+_AT_NEW_NAME = (errno.EISDIR, errno.ENOTEMPTY, errno.ENOTDIR, errno.EEXIST)
 
 
 @contextmanager
@@ -175,6 +187,32 @@ def remove_temporaries(folder: Path) -> int:
     return removed
 
 
+def leads_to_nothing(path: Path) -> bool:
+    """Return True for a symbolic link whose target is not there, or that leads to itself."""
+    return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110, False for loops
+
+
+def discard(path: Path) -> None:
+    """Remove a file or link; move a folder away, which may hold what nobody can make again.
+
+    Parameters
+    ----------
+    path : Path
+        It may be missing.  A folder gets a new name beside the old one, which ends in ``.moved``.
+    """
+    if path.is_dir() and not path.is_symlink():
+        move_away(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def move_away(path: Path) -> Path:
+    """Give a file, link or folder a free name beside its own, and return that."""
+    names = (f"{path.name}.moved{number or ''}" for number in count())
+    free = next(path.with_name(n) for n in names if not os.path.lexists(path.with_name(n)))
+    return path.rename(free)
+
+
 def is_alive(pid: int) -> bool:
     """Return True if a process of this machine has the given id and has not ended.
 
@@ -203,10 +241,12 @@ def output_error(where: str, error: OSError) -> OutputError:
     found, remedy = _REFUSALS.get(
         code, (f"a write that failed: {error.strerror or error}", "Repair it")
     )
+    if code == errno.EEXIST and leads_to_nothing(Path(where)):
+        found, remedy = _LINK_TO_NOTHING
     return OutputError(
         where,
         found,
-        "a writable folder with enough space",
+        _EXPECTED.get(code, "a writable folder with enough space"),
         f"{remedy} or choose another folder, then repeat the command: finished work is kept",
     )
 
@@ -251,7 +291,7 @@ def refused_write(error: BaseException) -> OutputError | None:
 
 @contextmanager
 def writing(where: Path | str) -> Iterator[None]:
-    """Turn the error of a full, read-only or forbidden file system into an OutputError.
+    """Turn the error of a full, failing or forbidden file system into an OutputError.
 
     The context is for writes alone: a read may be forbidden too, and would be called a write.
 
@@ -270,9 +310,7 @@ def writing(where: Path | str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _REFUSALS:
             raise
-        name = Path(error.filename or where)
-        place = name.parent if is_temporary(name.name) else name
-        raise output_error(str(place), error) from error
+        raise output_error(str(_place(error, where)), error) from error
 
 
 def crc32c(parts: Iterable[bytes | npt.NDArray[np.uint8]]) -> bytes:
@@ -310,6 +348,13 @@ class Footer:
         """Return a file's content without its footer, or None if the footer does not fit it."""
         body, footer = content[: -self.n_bytes], content[-self.n_bytes :]
         return body if footer == self.of([body]) else None
+
+
+def _place(error: OSError, where: Path | str) -> Path:
+    """Return the place that an error names, else `where`; never a temporary name."""
+    at_new_name = error.errno in _AT_NEW_NAME and error.filename2
+    name = Path((error.filename2 if at_new_name else error.filename) or where)
+    return name.parent if is_temporary(name.name) else name
 
 
 def _write(path: Path, parts: Iterable[Buffer]) -> None:

@@ -18,6 +18,7 @@ from mkldist import durable
 from mkldist.durable import (
     Footer,
     crc32c,
+    discard,
     flush_folder,
     is_alive,
     is_temporary,
@@ -192,6 +193,12 @@ def test_a_killed_process_that_nobody_waits_for_has_ended():
         (errno.ENOTDIR, "a file as a part of the path", "Move that file away"),
         (errno.ENOLCK, "without locks", "Mount it with locks"),
         (errno.EIO, "Input/output error", "Repair it"),
+        (errno.EISDIR, "a folder where a file is needed", "Move that folder away"),
+        (errno.ENOTEMPTY, "a folder that is not empty", "Move that folder away"),
+        (errno.ELOOP, "a symbolic link that leads to no file", "Remove that link"),
+        (errno.ENAMETOOLONG, "a name longer than", "Shorten it"),
+        (errno.ESTALE, "a network file system that has lost it", "Mount that anew"),
+        (errno.ETIMEDOUT, "a file system that does not answer", "Wait until it answers"),
     ],
 )
 def test_a_refusal_says_what_to_do(code, found, remedy):
@@ -206,9 +213,50 @@ def test_a_write_that_is_refused_says_what_to_do():
         raise OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OutputError, match="/data/x: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device", "/data/x")
-    with pytest.raises(OSError, match="error") as passed, writing("elsewhere"):
-        raise OSError(errno.EIO, "Input/output error")
+    with pytest.raises(OSError, match="call") as passed, writing("elsewhere"):
+        raise OSError(errno.EINTR, "Interrupted system call")
     assert not isinstance(passed.value, OutputError)
+
+
+def test_a_device_that_fails_at_a_flush_is_a_refused_write(tmp_path, monkeypatch):
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with (
+        pytest.raises(OutputError, match=f"{tmp_path}: found a device that fails"),
+        writing(tmp_path),
+    ):
+        write_file(tmp_path / "a", [b"1"])
+
+
+def test_what_stands_in_the_place_of_a_file_or_folder_is_named(tmp_path):
+    folder, link, loop = (tmp_path / name for name in ("folder", "link", "loop"))
+    (folder / "below").mkdir(parents=True)
+    link.symlink_to(tmp_path / "nothing")
+    loop.symlink_to(loop)
+    with pytest.raises(OutputError, match=f"{folder}: .*; expected a file"), writing(tmp_path):
+        write_file(folder, [b"1"])
+    for path in (link, loop):
+        found = f"{path}: found a symbolic link to nothing"
+        with pytest.raises(OutputError, match=found), writing(tmp_path):
+            make_folder(path / "below")
+    with pytest.raises(OutputError, match="link that leads to no file"), writing(tmp_path):
+        loop.read_bytes()
+
+
+def test_a_file_or_link_is_removed_and_a_folder_is_moved_away(tmp_path):
+    file, link, folder = (tmp_path / name for name in ("file", "link", "folder"))
+    file.write_text("1")
+    link.symlink_to(link)
+    for _ in range(2):
+        folder.mkdir()
+        (folder / "thesis.tex").write_text("years of work")
+        for path in (file, link, folder, tmp_path / "missing"):
+            discard(path)
+    kept = ["folder.moved", "folder.moved1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+    assert all((tmp_path / name / "thesis.tex").exists() for name in kept)
 
 
 def test_a_folder_that_takes_no_files_is_named_and_not_the_file_that_was_to_be_renamed(tmp_path):
