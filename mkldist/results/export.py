@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import check_free, remove_temporaries, replacing, writing
+from mkldist.durable import check_free, remove_temporaries, replacing, temporary_path, writing
 from mkldist.errors import InputError, nearest
 from mkldist.results.caught_up import caught_up
 from mkldist.results.formats import ENDINGS, format_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+SPARE_BYTES = 1 << 20  # that metadata of a netCDF file may take beside the values
 _PACKAGES = {"netcdf": "netCDF4", "parquet": "pyarrow"}
 """Packages that formats need, each installed by the extra of the format's name."""
 
@@ -100,7 +102,26 @@ def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
         encoding[node.path] = _packed(name for name in node.ds.data_vars if name in large)
         for child in node.children.values():
             encoding[child.path] = _packed(child.ds.data_vars)
-    tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
+    try:
+        tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
+    except (OSError, RuntimeError) as error:
+        # The library calls a full disk a lack of permission, or an error of HDF.
+        _check_room(target.parent, SPARE_BYTES + tree.nbytes, error)
+        raise
+
+
+def _check_room(folder: Path, n_bytes: int, reason: Exception) -> None:
+    """Raise the system's error if a folder cannot take a file of some bytes now, from a reason."""
+    probe = temporary_path(folder)
+    try:
+        with probe.open("xb") as file:
+            if hasattr(os, "posix_fallocate"):  # not on all systems
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            file.write(bytes(SPARE_BYTES))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from reason
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _packed(names: Iterable[Hashable]) -> dict[Hashable, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,24 @@ def test_a_failed_export_leaves_nothing(folder, tmp_path, monkeypatch):
     monkeypatch.setitem(module.FORMATS, "csv", full)
     with pytest.raises(OutputError, match="no space left"):
         export(folder, "csv", tmp_path / "results.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("said", [PermissionError(13, "Permission denied"), RuntimeError("HDF")])
+def test_netcdf_on_a_full_disk_is_called_a_full_disk(folder, tmp_path, monkeypatch, said):
+    def refused(*_, **__):
+        raise said
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(xr.DataTree, "to_netcdf", refused)
+    with pytest.raises((OutputError, RuntimeError), match=r"no permission to write|HDF"):
+        export(folder, "netcdf", tmp_path / "results.nc")
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OutputError, match="no space left on the device") as refusal:
+        export(folder, "netcdf", tmp_path / "results.nc")
+    assert refusal.value.where == str(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
