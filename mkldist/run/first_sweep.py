@@ -79,10 +79,11 @@ def first_sweep(data: Path, file: Path, facts: Facts) -> str:
 
 
 def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
-    yield f"# A first sweep on {data.name}: {facts.n_rows} rows, {facts.n_features} features."
+    name, command = in_comment(data.name), in_comment(quote(str(file)))
+    yield f"# A first sweep on {name}: {facts.n_rows} rows, {facts.n_features} features."
     yield "#"
-    yield f"#     mkldist plan  {quote(str(file))}        print the work"
-    yield f"#     mkldist sweep {quote(str(file))}        run it, or the rest of it"
+    yield f"#     mkldist plan  {command}        print the work"
+    yield f"#     mkldist sweep {command}        run it, or the rest of it"
     yield "#"
     yield "# Change what you like: a sweep runs only what it has not run before."
     yield f'\nname = "{sweep_name(data)}"'
@@ -209,4 +210,15 @@ def _method(name: str, *lines: str) -> str:
 
 
 def _said(line: str, comment: str) -> str:
-    return f"{line:{COLUMN - 1}} # {comment}" if comment else line
+    return f"{line:{COLUMN - 1}} # {in_comment(comment)}" if comment else line
+
+
+def in_comment(text: str) -> str:
+    r"""Return text as a comment of a TOML file may hold it: on one line, control characters named.
+
+    Examples
+    --------
+    >>> in_comment("d [x]\n e.csv")
+    'd [x]\\n e.csv'
+    """
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

@@ -30,11 +30,16 @@ def _spelled(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_spelled, value)) + "]"
     if isinstance(value, bool | str):
-        return json.dumps(value, ensure_ascii=False)
+        return _quoted(value)
     try:
         return str(value)
     except ValueError:  # Python bounds the digits of a whole number in base 10
         return f"a whole number of {value.bit_length()} bits"
+
+
+def _quoted(value: bool | str) -> str:
+    """Return text in quotes; TOML wants one character escaped that JSON leaves."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_text(document: Mapping[str, Any]) -> str:
@@ -78,4 +83,4 @@ def _are_tables(value: Any) -> bool:
 
 def _key(key: str) -> str:
     """Return a key, in quotes where TOML wants them."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)

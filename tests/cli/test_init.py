@@ -42,6 +42,15 @@ def test_it_writes_a_sweep_and_prints_its_plan(here):
     assert [path.name for path in here.iterdir()] == ["my_heart.toml"]
 
 
+@pytest.mark.parametrize("name", ["d [x]*\n e.csv", "a\r\x7f\x1b#.csv", 'q"\\n\t.csv'])
+def test_any_name_of_a_file_and_any_value_of_a_label_give_a_sweep_that_parses(name):
+    rows = pd.DataFrame({"la\x7fbel": ["i\nll", "we\x00ll"] * 20, "pulse": np.arange(40.0)})
+    rows.to_csv(name, index=False)
+    assert run_init(name, "--label", "la\x7fbel", "--to", "first\nsweep.toml").exit_code == 0
+    (dataset,) = load_sweep(Path("first\nsweep.toml")).datasets
+    assert (dataset.file, dataset.label) == (name, "la\x7fbel")
+
+
 def test_the_file_may_lie_elsewhere_and_is_not_replaced_unasked(here):
     words = ("../data/my heart.csv", "--label", "state", "--to", "../data/first.toml")
     assert "50 runs" in run_init(*words).output
