@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
-from mkldist.errors import LaterRunsWarning, StoreError
+from mkldist.errors import LaterRunsWarning, OutputError, StoreError
 from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.coordinates import Coordinate
@@ -34,7 +34,7 @@ from mkldist.results.schema import (
 from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.tree_check import is_sound
-from mkldist.results.tree_index import damaged
+from mkldist.results.tree_index import damaged, linked
 from mkldist.results.writer import TreeWriter, variable_document
 from mkldist.results.zarr_documents import (
     CHARACTERS,
@@ -92,7 +92,7 @@ def prepare(
     Parameters
     ----------
     path : Path
-        Path of the tree, usually ``<output folder>/results.zarr``.
+        Path of the tree, or of a link to it, which stays; usually ``<output folder>/results.zarr``.
     plan : Plan
         The plan.
     facts : TreeFacts
@@ -107,8 +107,13 @@ def prepare(
     -------
     CaughtUp
         What it then holds.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If `path` is a link into a folder that is not there.
     """
-    path = Path(path)
+    path = _place(Path(path))
     remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
     there = _layout(path)
@@ -316,6 +321,25 @@ def _attributes(
         "provenance": json.dumps(dict(provenance), sort_keys=True),
         **({MOST_RUNS: most_runs} if most_runs else {}),
     }
+
+
+def _place(path: Path) -> Path:
+    """Return where a tree lies, or is to lie, if its path may be a link.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If it is a link into a folder that is not there.
+    """
+    place = linked(path)
+    if path.is_symlink() and not place.parent.is_dir():
+        raise OutputError(
+            str(path),
+            f"a link to {place}, whose folder is not there",
+            "a link into a folder that is there, such as one of a disk that is mounted",
+            "Mount the disk, make the folder, or remove the link",
+        )
+    return place
 
 
 def _swap(new: Path, path: Path) -> None:

@@ -163,6 +163,11 @@ def _indices(shape: Place) -> Iterator[Place]:
     return product(*map(range, shape))
 
 
+def linked(path: Path) -> Path:
+    """Return where the tree of a path lies, so that its temporary files are on the same disk."""
+    return path.resolve() if path.is_symlink() else path
+
+
 def damaged(path: Path, error: BaseException) -> StoreError:
     """Return the error for a tree that cannot be read."""
     said = " ".join(str(error).split())

@@ -37,7 +37,7 @@ from mkldist.results.schema import (
     Variable,
 )
 from mkldist.results.state import RunState
-from mkldist.results.tree_index import Place, TreeIndex
+from mkldist.results.tree_index import Place, TreeIndex, linked
 from mkldist.results.zarr_documents import (
     Document,
     add_arrays,
@@ -66,7 +66,7 @@ class TreeWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self._index = TreeIndex(Path(path))
+        self._index = TreeIndex(linked(Path(path)))
         self._names: dict[str, list[str]] = {}
 
     def __contains__(self, run_id: str) -> bool:

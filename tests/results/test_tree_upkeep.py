@@ -6,11 +6,13 @@ The module ``tree`` is tested here where a tree is there already.
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mkldist.errors import StoreError
+from mkldist.errors import OutputError, StoreError
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
@@ -56,6 +58,42 @@ def test_a_changed_plan_makes_the_tree_anew(tmp_path, store):
     assert [node.path for node in tree["heart"].leaves] == ["/heart/level", "/heart/uniform"]
     assert_holds(tree, changed, records)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["records", "results.zarr"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a folder, of another file system if there is one that can be written."""
+    here = tmp_path.stat().st_dev
+    others = [p for p in map(Path, ("/dev/shm", "/tmp")) if p.is_dir() and p.stat().st_dev != here]
+    with tempfile.TemporaryDirectory(dir=others[0] if others else tmp_path.parent) as folder:
+        yield Path(folder)
+
+
+def test_a_tree_behind_a_link_is_written_and_made_anew_behind_it(tmp_path, store, disk):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    path.symlink_to(disk / "tree.zarr")
+    for run in plan.runs[:3]:
+        store.write(made_up_record(run))
+    prepare(path, plan, made_up_facts(plan), store)
+    for run in plan.runs[3:]:
+        store.write(made_up_record(run))
+    assert prepare(path, plan, made_up_facts(plan), store).written == len(plan.runs) - 3
+    changed = made_up_plan(n_splits=6)
+    prepare(path, changed, made_up_facts(changed), store)
+    assert path.readlink() == disk / "tree.zarr"
+    kept = {run.id for run in plan.runs}
+    records = [made_up_record(run) for run in changed.runs if run.id in kept]
+    assert_holds(open_results(tmp_path), changed, records)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["records", "results.zarr"]
+    assert [p.name for p in disk.iterdir()] == ["tree.zarr"]
+
+
+def test_a_link_to_a_disk_that_is_gone_is_refused(tmp_path, store, disk):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    path.symlink_to(disk / "gone" / "tree.zarr")
+    with pytest.raises(OutputError, match=r"a link to .* whose folder is not there"):
+        prepare(path, plan, made_up_facts(plan), store)
+    assert list(disk.iterdir()) == []
 
 
 def test_a_killed_rebuild_leaves_the_old_tree(tmp_path, store, monkeypatch):
