@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.sealed import Arrays, is_whole, sealed, unsealed
-
-__all__ = ["decode", "encode", "is_whole"]
+from mkldist.sealed import Arrays, sealed, unsealed
 
 FORMAT = 1
 _ARRAYS = (
@@ -56,6 +54,15 @@ def decode(content: bytes) -> RunRecord | None:
         return _record(header, arrays)
     except (LookupError, TypeError, ValueError, ArithmeticError):
         return None
+
+
+def name_of(content: bytes) -> tuple[str, str] | None:
+    """Return run and state of a record that any version of mkldist wrote; None if it is damaged."""
+    found = unsealed(content)
+    if found is None:
+        return None
+    header, _ = found
+    return str(header.get("id")), str(header.get("state"))
 
 
 def _record(header: dict[str, Any], arrays: Arrays) -> RunRecord:

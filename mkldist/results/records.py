@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mkldist.durable import remove_temporaries, write_file
+from mkldist.durable import discard, remove_temporaries, write_file
 from mkldist.errors import UnreadableError
-from mkldist.results.record_format import decode, encode, is_whole
+from mkldist.results.record_format import decode, encode, name_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 
 __all__ = ["RecordStore", "RunRecord"]
 
 _SUFFIX = ".npz"
+_SHARD_LETTERS = 2
+_NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class RecordStore:
@@ -54,12 +57,12 @@ class RecordStore:
         Raises
         ------
         mkldist.errors.UnreadableError
-            If the file exists and the system refuses to read it.
+            If the file exists and the system refuses to read it, or if its folder is none.
         """
         for state in (RunState.COMPLETE, RunState.FAILED):
             content = _content(self._path(run_id, state))
             record = decode(content) if content is not None else None
-            if record is not None and record.id == run_id:
+            if record is not None and (record.id, record.state) == (run_id, state):
                 return record
         return None
 
@@ -72,17 +75,42 @@ class RecordStore:
             Also read every file and leave out the damaged ones.
         """
         found: dict[str, RunState] = {}
-        for path, run_id, state in self._files():
-            if found.get(run_id) is RunState.COMPLETE:
+        for shard, name, run_id, state in self._files():
+            if found.get(run_id) is RunState.COMPLETE or not _is_of(shard, run_id):
                 continue
-            if not verify or _is_whole(Path(path)):
+            if not verify or _is_sound(Path(shard, name), run_id, state):
                 found[run_id] = state
         return found
 
     def damaged(self) -> list[Path]:
-        """Read every file, and return the damaged ones in the order of their names."""
-        paths = (Path(path) for path, _, _ in self._files())
-        return sorted(path for path in paths if not _is_whole(path))
+        """Read every file, and return the damaged ones in the order of their names.
+
+        A record of another run or state than its name says is damaged, and so is what stands in
+        the place of a record or of a folder of them.
+        """
+        found = [
+            path
+            for shard, name, run_id, state in self._files()
+            if not _is_sound(path := Path(shard, name), run_id, state) or not _is_of(shard, run_id)
+        ]
+        return sorted([*self.blocked(), *found])
+
+    def blocked(self) -> list[Path]:
+        """Return the files, and the links to nothing, that stand where records have a folder."""
+        if os.path.lexists(self.directory) and not self.directory.is_dir():
+            return [self.directory]
+        return [Path(shard) for shard in self._shards() if not os.path.isdir(shard)]  # noqa: PTH112
+
+    def refuse_blocked(self) -> None:
+        """Refuse a store whose records cannot be reached.
+
+        Raises
+        ------
+        mkldist.errors.UnreadableError
+            Naming what stands where records have a folder.
+        """
+        for path in self.blocked():
+            raise _blocked(path, self.directory.parent)
 
     def remove(self, run_id: str) -> None:
         """Delete the record of a run if there is one."""
@@ -90,50 +118,84 @@ class RecordStore:
 
     def remove_temporaries(self) -> int:
         """Delete the temporary files of killed writers, and return their number."""
-        return sum(remove_temporaries(Path(shard)) for shard in _entries(self.directory))
+        return sum(remove_temporaries(Path(shard)) for shard in self._shards())
 
-    def _files(self) -> Iterator[tuple[str, str, RunState]]:
-        """Yield path, id and state of every record, read from the names of the files."""
+    def _shards(self) -> Iterator[str]:
+        """Yield the paths of the folders of records, and of what stands in the place of one."""
+        for name in _names(self.directory):
+            if len(name) <= _SHARD_LETTERS:
+                yield f"{self.directory}/{name}"
+
+    def _files(self) -> Iterator[tuple[str, str, str, RunState]]:
+        """Yield folder, name, id and state of every record, read from the names of the files.
+
+        Paths are text: a hundred thousand Path objects take too long.
+        """
         states = {f"{state.value}{_SUFFIX}": state for state in RunState if state.is_recorded}
-        for shard in _entries(self.directory):
+        for shard in self._shards():
             for name in _names(shard):
                 run_id, _, rest = name.partition(".")
                 if run_id and (state := states.get(rest)):
-                    yield f"{shard}/{name}", run_id, state
+                    yield shard, name, run_id, state
 
     def _path(self, run_id: str, state: RunState) -> Path:
-        return self.directory / run_id[:2] / f"{run_id}.{state.value}{_SUFFIX}"
+        return self.directory / run_id[:_SHARD_LETTERS] / f"{run_id}.{state.value}{_SUFFIX}"
 
     def _remove_except(self, run_id: str, kept: RunState | None) -> None:
         """Delete the files of a run in states other than `kept`."""
         for state in (RunState.COMPLETE, RunState.FAILED):
             if state is not kept:
-                self._path(run_id, state).unlink(missing_ok=True)
+                discard(self._path(run_id, state))
 
 
-def _entries(folder: Path) -> list[str]:
-    """Return the paths in a folder as text: a hundred thousand Path objects take too long."""
-    return [f"{folder}/{name}" for name in _names(folder)]
+def _is_of(shard: str, run_id: str) -> bool:
+    """Return True if the records of a run belong into a folder."""
+    return shard.rpartition("/")[2] == run_id[:_SHARD_LETTERS]
 
 
 def _names(folder: Path | str) -> list[str]:
-    """Return the names in a folder; none if it is missing."""
+    """Return the names in a folder; none if it is missing or no folder."""
     try:
         return os.listdir(folder)  # noqa: PTH208, without a Path for each of many thousands
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    except OSError as error:
+        if error.errno in _NO_FOLDER:
+            return []
+        raise _unreadable(folder, "a folder of records", error) from error
 
 
 def _content(path: Path) -> bytes | None:
+    """Return what a file holds; None if it is missing, or a folder or a link to nothing."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
-        found = f"a record that cannot be read ({error.strerror})"
-        raise UnreadableError(str(path), found, "a record") from error
+        if error.errno not in _NO_FOLDER:
+            raise _unreadable(path, "a record", error) from error
+        if path.parent.is_dir():  # the record is a link that leads to itself
+            return None
+        records = path.parents[1]
+        place = path.parent if records.is_dir() else records
+        raise _blocked(place, records.parent) from error
 
 
-def _is_whole(path: Path) -> bool:
+def _unreadable(path: Path | str, what: str, error: OSError) -> UnreadableError:
+    found = f"{what} that cannot be read ({error.strerror})"
+    hint = "Make it readable, then repeat the command: finished work is kept"
+    return UnreadableError(str(path), found, what, hint)
+
+
+def _blocked(path: Path, output: Path) -> UnreadableError:
+    return UnreadableError(
+        str(path),
+        "a file, or a link to nothing, in the place of a folder",
+        "a folder of records",
+        f"Put the folder back, or run 'mkldist verify {output} --repair': it moves away what is "
+        "there, and the sweep's command does the runs again",
+    )
+
+
+def _is_sound(path: Path, run_id: str, state: RunState) -> bool:
+    """Return True if a file is whole, and a record of the run and the state that its name says."""
     content = _content(path)
-    return content is not None and is_whole(content)
+    return content is not None and name_of(content) == (run_id, state.value)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mkldist.counted import counted
-from mkldist.durable import writing
+from mkldist.durable import discard, move_away, writing
 from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
@@ -85,12 +85,16 @@ def repair(
 
 
 def _remove_records(folder: OutputFolder) -> str:
-    """Remove damaged records, so that their runs are done again."""
-    paths = RecordStore(folder.records).damaged()
+    """Remove damaged records, and move away what stands in the place of a folder of records."""
+    store = RecordStore(folder.records)
     with writing(folder.path):
+        moved = [move_away(path) for path in store.blocked()]
+        paths = store.damaged()
         for path in paths:
-            path.unlink(missing_ok=True)
-    return f"records: {len(paths)} removed; repeat the sweep's command to do their runs again"
+            discard(path)
+    said = [f"{len(paths)} removed"] * (bool(paths) or not moved)
+    said += [f"moved to {path}" for path in moved]
+    return f"records: {', '.join(said)}; repeat the sweep's command to do their runs again"
 
 
 def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool) -> str:

@@ -205,6 +205,7 @@ class _Sweep:
         predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
         the run failed.
         """
+        self.store.refuse_blocked()
         with writing(self.folder.path):
             self.rounds.replay(self.store)
             if retry_failed:

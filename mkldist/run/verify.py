@@ -106,7 +106,7 @@ def _manifest(folder: OutputFolder) -> Checked:
 
 def _records(folder: OutputFolder) -> Checked:
     store = RecordStore(folder.records)
-    n_files = sum(1 for _ in folder.records.glob("*/*.npz"))
+    n_files = sum(1 for _ in folder.records.glob("*/*.npz")) + len(store.blocked())
     return Checked("records", n_files, tuple(map(str, store.damaged())), _gone(folder, store))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 from mkldist.counters import Counters
 from mkldist.durable import machine_id, temporary_path
+from mkldist.errors import UnreadableError
 from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
@@ -154,6 +157,94 @@ def test_a_record_under_another_id_is_not_that_run(store):
     path = file_of(store)
     path.rename(path.with_name(f"{RUNS[0].id[:2]}other.complete.npz"))
     assert store.read(f"{RUNS[0].id[:2]}other") is None
+
+
+def replaced(path: Path, kind: str) -> None:
+    """Put something else in the place of a file or a folder."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "file":
+        path.write_text("a file")
+    else:
+        path.symlink_to(path if kind == "loop" else path.parent / "nothing")
+
+
+@pytest.mark.parametrize("kind", ["folder", "loop", "link"])
+def test_what_stands_in_the_place_of_a_record_is_one_damaged_record(store, kind):
+    for run in RUNS[:3]:
+        store.write(made_up_record(run))
+    path = store.directory / RUNS[0].id[:2] / f"{RUNS[0].id}.complete.npz"
+    replaced(path, kind)
+    assert store.damaged() == [path]
+    assert store.read(RUNS[0].id) is None
+    assert set(store.ids(verify=True)) == {RUNS[1].id, RUNS[2].id}
+    store.remove(RUNS[0].id)
+    assert store.damaged() == []
+    assert set(store.ids()) == {RUNS[1].id, RUNS[2].id}
+    store.write(made_up_record(RUNS[0]))
+    assert store.read(RUNS[0].id) is not None
+
+
+@pytest.mark.parametrize("kind", ["file", "loop", "link"])
+@pytest.mark.parametrize("which", ["records", "shard"])
+def test_what_stands_in_the_place_of_a_folder_is_damaged_and_refused_by_name(store, kind, which):
+    store.write(made_up_record(RUNS[0]))
+    place = store.directory if which == "records" else store.directory / RUNS[0].id[:2]
+    store.refuse_blocked()
+    replaced(place, kind)
+    assert store.damaged() == store.blocked() == [place]
+    assert store.ids() == {}
+    words = f"{place}: .*run 'mkldist verify {store.directory.parent} --repair'"
+    with pytest.raises(UnreadableError, match=words):
+        store.refuse_blocked()
+    if kind != "link":
+        with pytest.raises(UnreadableError, match=words):
+            store.read(RUNS[0].id)
+
+
+def test_other_files_beside_the_folders_of_records_are_no_damage(store):
+    store.write(made_up_record(RUNS[0]))
+    (store.directory / ".DS_Store").write_text("")
+    (store.directory / "README").write_text("")
+    assert store.damaged() == []
+
+
+def test_a_record_whose_name_says_another_run_state_or_folder_is_damaged(store):
+    for run in RUNS[:2]:
+        store.write(made_up_record(run))
+    one, other = (store.directory / run.id[:2] / f"{run.id}.complete.npz" for run in RUNS[:2])
+    assert store.damaged() == []
+    whole = one.read_bytes()
+    failed = one.rename(one.with_name(f"{RUNS[0].id}.failed.npz"))
+    assert store.damaged() == [failed]
+    assert store.read(RUNS[0].id) is None
+    assert set(store.ids(verify=True)) == {RUNS[1].id}
+    failed.rename(one)
+    other.write_bytes(whole)
+    assert store.damaged() == [other]
+    other.unlink()
+    stray = store.directory / "zz" / one.name
+    stray.parent.mkdir()
+    one.rename(stray)
+    assert store.damaged() == [stray]
+    assert store.ids() == {}
+
+
+def test_a_record_of_another_version_is_no_damage(store):
+    store.write(made_up_record(RUNS[0]))
+    header, arrays = unsealed(file_of(store).read_bytes())
+    file_of(store).write_bytes(sealed(header | {"field_of_later": 1}, arrays))
+    assert store.damaged() == []
+
+
+def test_a_folder_of_records_that_cannot_be_listed_is_named(store, monkeypatch):
+    def refuse(folder: str) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied", folder)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(UnreadableError, match=r"Permission denied.*Make it readable"):
+        store.ids()
 
 
 def test_numpy_reads_a_record(store):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.errors import InputError, StoreError
+from mkldist.errors import InputError, StoreError, UnreadableError
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
@@ -208,6 +208,28 @@ def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
     repair(output, damaged_kinds(output))
     assert len(store.ids()) == n_runs - 1
     assert damage.sweep(output).computed == 1
+    assert_equal(damage.values_of(output, timed=False), expected)
+
+
+def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    expected = damage.values_of(output, timed=False)
+    [record, *_, last] = damage.kinds(output)["records"]
+    record.unlink()
+    record.mkdir()
+    n_lost = 1 + len(list(last.parent.iterdir()))
+    assert last.parent != record.parent
+    last.parent.rename(tmp_path / "aside")
+    last.parent.write_text("a file")
+    assert damaged_kinds(output) == {"records"}
+    with pytest.raises(UnreadableError, match=f"verify {output} --repair"):
+        damage.sweep(output)
+    [said] = repair(output, {"records"})
+    assert said.startswith(f"records: 1 removed, moved to {last.parent}.moved; repeat")
+    assert damaged_kinds(output) == set()
+    assert damage.sweep(output).computed == n_lost
     assert_equal(damage.values_of(output, timed=False), expected)
 
 
