@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.durable import writing
 from mkldist.errors import MkldistError, StoreError, UnfitClusterError
 from mkldist.gram.bank_users import using_banks
 from mkldist.results.bank_note import note_banks
@@ -89,7 +90,8 @@ def build_banks(
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
         stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
         if stored:
-            note_banks(path, root, {ref.plan.id for ref in stored})
+            with writing(path):
+                note_banks(path, root, {ref.plan.id for ref in stored})
         n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from mkldist.gram.bank_users import removing_banks
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.gram.stored_banks import BankStore, open_store
-from mkldist.results.bank_note import noted_banks
+from mkldist.results.bank_note import checked_note
 from mkldist.results.output import OutputFolder
 from mkldist.run.places import BANKS
 
@@ -59,9 +60,14 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     ----------
     path : Path
         Output folder of a sweep, a folder of banks, or a folder that has one called ``banks``.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the sweep's note of its banks is damaged.
     """
-    if OutputFolder(path).manifest.is_file():
-        places = {root: ids for root, ids in noted_banks(path).items() if "://" not in root}
+    if os.path.lexists(OutputFolder(path).manifest):
+        places = {root: ids for root, ids in checked_note(path).items() if "://" not in root}
     else:
         folder = path / BANKS if (path / BANKS).is_dir() else path
         places = {str(folder): list_banks(folder) if folder.is_dir() else []}

@@ -12,7 +12,7 @@ from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
-from mkldist.results.bank_note import NOTE, note_banks, noted_banks, whole_note
+from mkldist.results.bank_note import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -192,7 +192,7 @@ def _renew(
             ids = {bank.id for bank in plan.banks}
             bank_refs(plan, rounds.resolved, ids, root, folder.snapshots)
         if whole_note(folder.path) is None:
-            (folder.path / NOTE).unlink(missing_ok=True)
+            drop_damaged_note(folder.path)
             stored = [bank.id for bank in plan.banks if bank.stored]
             note_banks(folder.path, root, [i for i in stored if open_blobs(root, i).get(GROUP)])
     lost = f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"

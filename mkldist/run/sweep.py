@@ -21,7 +21,7 @@ from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
-from mkldist.results.bank_note import note_banks
+from mkldist.results.bank_note import drop_damaged_note, is_note_damaged, note_banks
 from mkldist.results.lacking import lacking_runs
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -234,6 +234,7 @@ class _Sweep:
                 self.store.remove(run_id)
         if found.was_damaged:
             self.mended.append("the results were damaged, and are made anew from the records")
+        self._mend_note()
         if found.unread:
             runs = counted(len(found.unread), "run is", "runs are")
             self.mended.append(f"{runs} done again: their records were damaged")
@@ -251,6 +252,14 @@ class _Sweep:
         with writing(self.folder.path):
             note_banks(self.folder.path, root, stored)
         return root
+
+    def _mend_note(self) -> None:
+        """Write a damaged note of banks anew, though no run may be left that needs one."""
+        if is_note_damaged(self.folder.path):
+            self.noted_root()
+            with writing(self.folder.path):
+                drop_damaged_note(self.folder.path)  # where nothing is stored
+            self.mended.append("the note of stored Gram matrices was damaged, and is made anew")
 
     def work(
         self,

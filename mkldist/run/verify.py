@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
 from mkldist.models.file import read_sealed
-from mkldist.results.bank_note import NOTE, noted_banks, whole_note
+from mkldist.results.bank_note import NOTE, is_note_damaged, noted_banks
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
@@ -182,9 +183,9 @@ def _words(folder: OutputFolder) -> Checked:
 
 def _banks(folder: OutputFolder) -> Checked:
     note = folder.path / NOTE
-    if not note.is_file():
+    if not os.path.lexists(note):
         return Checked("banks", 0, ())
-    n_files, damaged = 1, [] if whole_note(folder.path) is not None else [str(note)]
+    n_files, damaged = 1, [str(note)] if is_note_damaged(folder.path) else []
     for root, bank in _noted(folder.path):
         n_files += 3
         try:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mkldist.cli.clean import command
-from mkldist.errors import OutputError
+from mkldist.errors import OutputError, StoreError
 from mkldist.gram.bank_users import using_banks
 from mkldist.gram.store import list_banks
 from mkldist.results.bank_note import note_banks
@@ -57,6 +57,16 @@ def test_what_was_printed_goes(root, words, typed):
 def test_a_folder_of_banks_is_emptied(root, folder):
     assert "3 banks" in clean(folder, "--yes").output
     assert list_banks(root) == []
+
+
+def test_a_damaged_note_is_not_said_to_be_an_empty_one(root):
+    Path("results/mine/banks.json").write_text("{")
+    with pytest.raises(
+        StoreError, match=r"a damaged note .* 'mkldist verify .* --repair'"
+    ) as found:
+        clean("mine", "--yes")
+    assert found.value.exit_code == 2
+    assert len(list_banks(root)) == 3
 
 
 def test_banks_in_use_stay(root):

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from mkldist.results.bank_note import NOTE, note_banks, noted_banks
+from mkldist.errors import StoreError
+from mkldist.results.bank_note import (
+    NOTE,
+    checked_note,
+    drop_damaged_note,
+    is_note_damaged,
+    note_banks,
+    noted_banks,
+)
 
 
 def test_banks_are_added_by_their_folder_and_none_twice(tmp_path):
@@ -31,6 +41,38 @@ def test_a_note_that_says_nothing_new_is_not_written_again(tmp_path):
 def test_a_damaged_note_names_no_bank(tmp_path, text):
     (tmp_path / NOTE).write_text(text)
     assert noted_banks(tmp_path) == {}
+
+
+def broken(note: Path, kind: str) -> None:
+    if kind == "text":
+        note.write_text("{")
+    elif kind == "folder":
+        note.mkdir()
+        (note / "thesis.tex").write_text("years of work")
+    else:
+        note.symlink_to(note)
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+def test_a_damaged_note_is_told_from_none_and_written_anew(tmp_path, kind):
+    assert checked_note(tmp_path) == {}
+    broken(tmp_path / NOTE, kind)
+    assert is_note_damaged(tmp_path)
+    found = rf"{NOTE}: found a damaged note .* 'mkldist verify {tmp_path} --repair'"
+    with pytest.raises(StoreError, match=found):
+        checked_note(tmp_path)
+    note_banks(tmp_path, "/one", ["a"])
+    assert checked_note(tmp_path) == {"/one": ["a"]}
+    assert (tmp_path / f"{NOTE}.moved" / "thesis.tex").exists() == (kind == "folder")
+    drop_damaged_note(tmp_path)
+    assert checked_note(tmp_path) == {"/one": ["a"]}
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+def test_a_damaged_note_is_dropped_where_nothing_is_stored(tmp_path, kind):
+    broken(tmp_path / NOTE, kind)
+    drop_damaged_note(tmp_path)
+    assert checked_note(tmp_path) == {}
 
 
 def test_without_a_note_there_are_none(tmp_path):

@@ -81,6 +81,29 @@ def test_a_damaged_description_is_written_again_and_its_bank_stays(made):
         assert {file: file.read_bytes() for file in damage.kinds(made)["banks"]} == before
 
 
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+@pytest.mark.parametrize("by", ["sweep", "repair"])
+def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind, by):
+    note = made / "banks.json"
+    whole = note.read_bytes()
+    note.unlink()
+    if kind == "text":
+        note.write_text("{")
+    elif kind == "folder":
+        note.mkdir()
+    else:
+        note.symlink_to(note)
+    assert [one.damaged for one in verify(made) if one.damaged] == [(str(note),)]
+    if by == "repair":
+        assert repair(made, {"banks"}) == ["banks: their note made anew"]
+    else:
+        outcome = damage.sweep(made)
+        assert outcome.computed == 0
+        assert outcome.mended == ("the note of stored Gram matrices was damaged, and is made anew",)
+    assert damaged_kinds(made) == set()
+    assert note.read_bytes() == whole
+
+
 def test_a_bank_with_too_little_of_its_description_goes(made):
     before = {file: file.read_bytes() for file in damage.files_below(made.parent / "banks")}
     group, *others = descriptions(made)
