@@ -18,6 +18,7 @@ from mkldist.in_memory.given_kernels import plain
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.places import output_path, sweep_file_of
+from mkldist.spec.arguments import given_path
 from mkldist.spec.load import document_of, load_sweep, naming
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import apply_override
@@ -106,13 +107,6 @@ def check_count(name: str, value: object, least: int, most: float = math.inf) ->
         raise SpecError(name, f"{value!r:.60}", f"a whole number of {limits}")
 
 
-def given_path(name: str, value: object) -> Path:
-    """Return a path that an argument gives; refuse anything but text and paths."""
-    if isinstance(value, str | os.PathLike):
-        return Path(value)
-    raise SpecError(name, f"{value!r:.60}", "a path")
-
-
 def given_folders(name: str, value: object) -> list[Path]:
     """Return the folders that an argument gives: a path, or several.
 
@@ -122,7 +116,7 @@ def given_folders(name: str, value: object) -> list[Path]:
         For anything else.
     """
     if isinstance(value, str | os.PathLike):
-        return [Path(value)]
+        return [given_path(name, value)]
     if not isinstance(value, Iterable) or isinstance(value, bytes):
         raise SpecError(name, f"{value!r:.60}", 'folders, such as ["data", "/srv/data"]')
     return [given_path(name, one) for one in value]
@@ -141,7 +135,7 @@ def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
     """Return the sweep file that is meant, and the folder of results if that was given."""
     if not isinstance(spec, str | Path):
         return None, None
-    given = Path(spec)
+    given = given_path("spec", spec)
     file = sweep_file_of(given)
     return file, given if given.is_dir() and file != given else None
 

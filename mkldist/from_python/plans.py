@@ -370,7 +370,9 @@ def plan(
         check_speed,
         given_folders,
     )
+    from mkldist.spec.arguments import check_flags
 
+    check_flags(allow_code=allow_code)
     check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)
     check_speed("storage", storage)

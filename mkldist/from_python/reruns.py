@@ -61,11 +61,13 @@ def rerun(
     >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
     True
     """
-    from mkldist.from_python.given_sweep import given_folders, given_path
+    from mkldist.from_python.given_sweep import given_folders
     from mkldist.from_python.worker_choice import worker_choice
     from mkldist.run.places import results_of
     from mkldist.run.rerun import Rerun, rerun_folder
+    from mkldist.spec.arguments import check_flags, given_path
 
+    check_flags(progress=progress, allow_code=allow_code)
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
     folder = results_of(given_path("results", results))
     new = rerun_folder(folder) if output is None else given_path("output", output)

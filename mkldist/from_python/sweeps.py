@@ -116,7 +116,9 @@ def sweep(
     """
     from mkldist.from_python.given_sweep import GivenSweep, given_folders
     from mkldist.results.tree import open_results
+    from mkldist.spec.arguments import check_flags
 
+    check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     given = GivenSweep.of(spec, data, changes, output)
     options = worker_choice(
         workers,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mkldist.errors import SpecError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -30,11 +32,15 @@ def worker_choice(
     Raises
     ------
     mkldist.errors.SpecError
-        For wrong numbers, or arguments that contradict each other.
+        For wrong values, or arguments that contradict each other.
     """
-    from mkldist.from_python.given_sweep import check_count, given_path
+    from mkldist.from_python.given_sweep import check_count
     from mkldist.run.cluster import ConnectOptions
+    from mkldist.spec.arguments import check_flags, given_path
 
+    check_flags(allow_unencrypted=allow_unencrypted)
+    if scheduler is not None and not isinstance(scheduler, str):
+        raise SpecError("scheduler", f"{scheduler!r:.60}", 'an address such as "tcp://host:8786"')
     check_count("workers", workers, 0)
     check_count("threads_per_worker", threads, 1)
     options = ConnectOptions(

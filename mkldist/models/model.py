@@ -32,6 +32,7 @@ from mkldist.models.rows import (
     unseen_lines,
 )
 from mkldist.row_places import FROM_ZERO, RowPlaces
+from mkldist.spec.arguments import check_flags, given_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,7 +177,7 @@ class Model(ModelContent):
         mkldist.errors.OutputError
             If it cannot be written.
         """
-        write_content(self, Path(path))
+        write_content(self, given_path("path", path))
 
     def _checked(self, x: Floats, where: str, row_places: RowPlaces) -> Bools | None:
         """Check features (r, d); return where they are those of views that rows lack, or None."""
@@ -258,7 +259,8 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
         If the file is missing, is no model, is damaged, or has a newer format; if it names such
         functions and `allow_code` is not set, or they give other values.
     mkldist.errors.SpecError
-        If such a function cannot be imported.
+        If such a function cannot be imported, `path` is no path, or `allow_code` is neither True
+        nor False.
 
     Examples
     --------
@@ -266,4 +268,5 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     >>> model = mkldist.load_model("wdbc.model")  # doctest: +SKIP
     >>> model.predict(table)  # doctest: +SKIP
     """
-    return Model(**vars(read_content(Path(path), allow_code=allow_code)))
+    check_flags(allow_code=allow_code)
+    return Model(**vars(read_content(given_path("path", path), allow_code=allow_code)))

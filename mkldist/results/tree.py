@@ -47,6 +47,7 @@ from mkldist.results.zarr_documents import (
     read_root,
     write_documents,
 )
+from mkldist.spec.arguments import given_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -158,6 +159,8 @@ def open_results(path: str | Path) -> xr.DataTree:
     ------
     mkldist.errors.StoreError
         If there are no results or they are damaged.
+    mkldist.errors.SpecError
+        For what is no path.
 
     Warns
     -----
@@ -202,8 +205,10 @@ def locate(path: str | Path) -> Path:
     ------
     mkldist.errors.StoreError
         If there is none.
+    mkldist.errors.SpecError
+        For what is no path.
     """
-    given = Path(path)
+    given = given_path("path", path)
     for candidate in (given / RESULTS, given):
         if (candidate / DOCUMENT).is_file():
             return candidate
