@@ -68,7 +68,7 @@ def restored_manifest(path: Path) -> Manifest:
     Parameters
     ----------
     path : Path
-        The folder, which has a manifest.
+        The folder.
     """
     with suppress(*_DAMAGE):
         return _read(path)
@@ -93,7 +93,7 @@ def owner(path: Path) -> str | None:
     Parameters
     ----------
     path : Path
-        The folder, which has a manifest.
+        The folder.
     """
     with suppress(*_DAMAGE):
         return _read(path).sweep
@@ -121,7 +121,7 @@ def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") ->
     known = None
     with suppress(*_DAMAGE):
         known = _read(path)
-    before = restored_manifest(path) if (path / MANIFEST).exists() else Manifest(sweep)
+    before = restored_manifest(path)
     wanted = Manifest(sweep, before.file if file is None else file.absolute(), spec or before.spec)
     if known == wanted:
         return

@@ -13,6 +13,7 @@ from mkldist.checked_json import json_value
 from mkldist.durable import (
     is_alive,
     is_temporary,
+    leads_to_nothing,
     machine_id,
     make_folder,
     remove_temporaries,
@@ -21,6 +22,7 @@ from mkldist.durable import (
 )
 from mkldist.errors import OutputError
 from mkldist.results.manifest import MANIFEST, owner, write_manifest
+from mkldist.results.records import RecordStore
 
 LOCK, OWNER = ".lock", ".owner"
 
@@ -188,21 +190,15 @@ def _make(path: Path) -> None:
 def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
     """Refuse a folder that is neither empty nor owned by this sweep."""
     path = folder.path
+    if leads_to_nothing(path):
+        hint = "Remove the link or make its target, or choose another folder with --output"
+        raise OutputError(str(path), "a symbolic link to nothing", "a folder", hint)
     if not path.exists():
         return
     if not path.is_dir():
         raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
-    if not folder.manifest.exists():
-        with writing(path):
-            names = {entry.name for entry in path.iterdir()} - {LOCK, OWNER}
-            others = sorted(name for name in names if not is_temporary(name))
-        if others:
-            raise OutputError(
-                str(path),
-                f"a folder that holds other files ({', '.join(others[:3])})",
-                "an empty folder or that of the same sweep",
-                "Choose another one with --output",
-            )
+    if not _is_of_a_sweep(folder):
+        _refuse_others(path)
         return
     name = owner(path)
     if name not in (sweep_name, None):
@@ -214,6 +210,28 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
         )
 
 
+def _is_of_a_sweep(folder: OutputFolder) -> bool:
+    """Return True for a folder with a manifest, a damaged one included, or with records of runs."""
+    with writing(folder.path):
+        return os.path.lexists(folder.manifest) or bool(RecordStore(folder.records).ids())
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse a folder that is not empty."""
+    with writing(path):
+        names = {entry.name for entry in path.iterdir()} - {LOCK, OWNER}
+    others = sorted(name for name in names if not is_temporary(name))
+    if others:
+        raise OutputError(
+            str(path),
+            f"a folder that holds other files ({', '.join(others[:3])})",
+            "an empty folder or that of the same sweep",
+            "Choose another one with --output",
+        )
+
+
 def no_folder(path: Path) -> str:
     """Return the fault of a path that should be a folder."""
+    if leads_to_nothing(path):
+        return "a symbolic link to nothing"
     return "a file, not a folder" if path.is_file() else "no such folder"

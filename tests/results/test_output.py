@@ -12,7 +12,9 @@ import pytest
 
 from mkldist.errors import OutputError
 from mkldist.results.manifest import manifest_name
-from mkldist.results.output import claimed
+from mkldist.results.output import claimed, no_folder
+from mkldist.results.records import RecordStore
+from tests.results.sweeps import made_up_plan, made_up_record
 
 
 def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
@@ -52,6 +54,46 @@ def test_a_damaged_manifest_is_made_anew_by_the_sweep(tmp_path, content):
     with claimed(tmp_path, "one"):
         pass
     assert manifest_name(tmp_path) == "one"
+
+
+@pytest.mark.parametrize("kind", ["loop", "link"])
+def test_a_link_to_nothing_in_the_place_of_the_folder_is_called_that(tmp_path, kind):
+    path = tmp_path / "results"
+    path.symlink_to(path if kind == "loop" else tmp_path / "unmounted")
+    words = "found a symbolic link to nothing"
+    with pytest.raises(OutputError, match=f"{path}: {words}.*Remove"), claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError, match=words), claimed(path / "below", "one"):
+        pass
+    assert no_folder(path) == "a symbolic link to nothing"
+
+
+@pytest.mark.parametrize("name", ["sweep.json", ".lock", ".owner"])
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
+    with claimed(tmp_path, "one"):
+        pass
+    place = tmp_path / name
+    place.unlink(missing_ok=True)
+    place.mkdir()
+    words = f"{place}: found a folder where a file is needed; expected a file. Move"
+    with pytest.raises(OutputError, match=words), claimed(tmp_path, "one"):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["gone", "loop", "link"])
+def test_a_folder_whose_manifest_is_gone_is_still_that_of_its_records(tmp_path, kind):
+    path = tmp_path / "one"
+    with claimed(path, "one") as folder:
+        RecordStore(folder.records).write(made_up_record(made_up_plan().runs[0]))
+    folder.manifest.unlink()
+    if kind != "gone":
+        target = folder.manifest if kind == "loop" else tmp_path / "nothing"
+        folder.manifest.symlink_to(target)
+    with claimed(path, "one"):
+        pass
+    assert manifest_name(path) == "one"
+    with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
+        pass
 
 
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):

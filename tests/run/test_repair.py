@@ -67,6 +67,22 @@ def test_a_flipped_bit_is_found_and_repaired(made, kind):
                 file.write_bytes(whole)
 
 
+@pytest.mark.parametrize("kind", ["gone", "loop"])
+def test_a_manifest_that_is_gone_is_made_anew_with_what_the_tree_says(made, kind):
+    manifest = made / "sweep.json"
+    whole = manifest.read_bytes()
+    spec = read_manifest(made).spec
+    manifest.unlink()
+    if kind == "loop":
+        manifest.symlink_to(manifest)
+    assert damaged_kinds(made) == {"manifest"}
+    assert repair(made, {"manifest"}) == ["manifest: made anew for sweep 'small'"]
+    assert damaged_kinds(made) == set()
+    assert read_manifest(made).spec == spec
+    assert damage.sweep(made).computed == 0
+    assert manifest.read_bytes() == whole
+
+
 def descriptions(made: Path) -> list[Path]:
     """Return the files that describe one bank."""
     bank = next(made.parent.glob("banks/*/gram")).parent
