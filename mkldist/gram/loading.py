@@ -60,7 +60,11 @@ def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
     try:
         return retried(lambda: store.read(block, out=out))
     except UnreadableError as error:
-        hint = "Repeat the command; if the error stays, 'mkldist bank verify' repairs the block"
+        root = store.location.rpartition("/")[0]
+        hint = (
+            "Repeat the command, which does what is left; if the error stays, 'mkldist bank verify "
+            f"{root}' marks the block as missing, and the command computes it again"
+        )
         raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:
         raise DamagedBlocksError(

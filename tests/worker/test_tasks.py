@@ -134,8 +134,9 @@ def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, backend):
     disk = Disk(monkeypatch, failures=10**9)
-    with pytest.raises(UnreadableError, match="Stale file handle"):
+    with pytest.raises(UnreadableError, match="Stale file handle") as caught:
         solve_batch(with_backend(task, backend))
+    assert f"'mkldist bank verify {task.ref.root}' marks" in caught.value.hint
     assert not task.ref.store().missing()
     disk.failures = 0
     assert not solve_batch(with_backend(task, backend)).damaged
