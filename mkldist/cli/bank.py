@@ -148,8 +148,8 @@ def _verified(folder: str, bank: str) -> dict[str, Any]:
         store = open_store(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    absent = {block.index for block in store.missing()}
     bad = store.drop_damaged()
+    absent = {block.index for block in store.missing()}
     return {
         "id": bank,
         "damaged": "",

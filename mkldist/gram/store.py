@@ -7,7 +7,7 @@ marked, is cut short or has a flipped bit is never returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating
-from mkldist.errors import StoreError
+from mkldist.errors import StoreError, UnreadableError
 from mkldist.gram import metadata
 from mkldist.gram.array_documents import GROUP, described
 from mkldist.gram.blob_places import LAPLACIANS, SNAPSHOTS, list_folders, open_blobs
@@ -250,10 +250,10 @@ class GramStore:
     def verify(self) -> list[Block]:
         """Read every block that is marked complete, and return the damaged ones.
 
-        A block whose mark is there and does not fit is one of them.
+        A block whose mark is there and does not fit, or cannot be read, is one of them.
         """
         buffer = np.empty(self.blocks[0].shape, dtype=self.dtype)
-        bad = self._look_at_marks()
+        bad = self._look_at_marks(read=self._mark_or_nothing)
         for block in self.blocks:
             if block.index not in self._marked:
                 continue
@@ -307,18 +307,26 @@ class GramStore:
         self._marked.clear()
         self.blobs.clear()
 
-    def _look_at_marks(self) -> list[Block]:
+    def _mark_or_nothing(self, name: str) -> bytes | None:
+        """Return the content of a mark, empty if it cannot be read."""
+        try:
+            return self.blobs.get(name)
+        except UnreadableError:
+            return b""
+
+    def _look_at_marks(self, read: Callable[[str], bytes | None] | None = None) -> list[Block]:
         """Note which blocks the medium has marked now; return those with a mark that does not fit.
 
         A mark that has vanished meanwhile counts as none.
         """
+        read = read or self.blobs.get
         self._marked.clear()
         by_name = {mark_name(block, self.shape): block for block in self.blocks}
         unfit = []
         for name in self.blobs.names("complete"):
             if name not in by_name:
                 continue
-            content = self.blobs.get(name)
+            content = read(name)
             if content == MARK:
                 self._marked.add(by_name[name].index)
             elif content is not None:

@@ -10,8 +10,9 @@ import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mkldist.errors import StoreError
+from mkldist.errors import StoreError, UnreadableError
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.store import GramStore, list_banks
 from tests.gram import store_scripts as scripts
 from tests.gram.store_checks import assert_sound
@@ -130,6 +131,23 @@ def test_a_damaged_mark_means_incomplete(built, mark):
     assert built.drop_damaged() == [0]
     assert built.verify() == []
     assert built.missing() == [built.blocks[0]]
+
+
+def test_a_mark_that_cannot_be_read_is_damaged_and_can_be_dropped(built, monkeypatch):
+    real, unread = LocalBlobs.get, "complete/c/0/0"
+
+    def get(blobs, name):
+        if name == unread and (blobs.path / name).exists():
+            raise UnreadableError(name, "a read that failed: Input/output error")
+        return real(blobs, name)
+
+    monkeypatch.setattr(LocalBlobs, "get", get)
+    store = GramStore.open(Path(built.location).parent, scripts.BANK)
+    with pytest.raises(UnreadableError):
+        store.missing()
+    assert store.verify() == [built.blocks[0]]
+    assert store.drop_damaged() == [0]
+    assert store.missing() == [built.blocks[0]]
 
 
 @pytest.mark.parametrize("kind", ["gram", "complete", "seconds"])
