@@ -192,18 +192,23 @@ def leads_to_nothing(path: Path) -> bool:
     return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110, False for loops
 
 
-def discard(path: Path) -> None:
+def discard(path: Path) -> Path | None:
     """Remove a file or link; move a folder away, which may hold what nobody can make again.
 
     Parameters
     ----------
     path : Path
-        It may be missing.  A folder gets a new name beside the old one, which ends in ``.moved``.
+        It may be missing.
+
+    Returns
+    -------
+    Path or None
+        The new place of a folder, beside the old one with a name that ends in ``.moved``.
     """
     if path.is_dir() and not path.is_symlink():
-        move_away(path)
-    else:
-        path.unlink(missing_ok=True)
+        return move_away(path)
+    path.unlink(missing_ok=True)
+    return None
 
 
 def move_away(path: Path) -> Path:

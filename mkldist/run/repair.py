@@ -89,10 +89,10 @@ def _remove_records(folder: OutputFolder) -> str:
     store = RecordStore(folder.records)
     with writing(folder.path):
         moved = [move_away(path) for path in store.blocked()]
-        paths = store.damaged()
-        for path in paths:
-            discard(path)
-    said = [f"{len(paths)} removed"] * (bool(paths) or not moved)
+        discarded = [discard(path) for path in store.damaged()]
+    moved += [place for place in discarded if place is not None]
+    n_removed = discarded.count(None)
+    said = [f"{n_removed} removed"] * (n_removed > 0 or not moved)
     said += [f"moved to {path}" for path in moved]
     return f"records: {', '.join(said)}; repeat the sweep's command to do their runs again"
 
@@ -186,7 +186,7 @@ def _renew(
         plan = rounds.plan
         if "results" in damaged:
             # What fails no checksum, but differs from the records, is not seen by `prepare`.
-            (folder.results / DOCUMENT).unlink(missing_ok=True)
+            discard(folder.results / DOCUMENT)
             prepare(folder.results, plan, tree_facts(rounds), store, environment)
         if "snapshots" in damaged:
             ids = {bank.id for bank in plan.banks}

@@ -5,7 +5,9 @@ Results then equal the undamaged ones, or are refused by name; they are never ot
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.errors import InputError, StoreError, UnreadableError
+from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
@@ -81,6 +83,32 @@ def test_a_manifest_that_is_gone_is_made_anew_with_what_the_tree_says(made, kind
     assert read_manifest(made).spec == spec
     assert damage.sweep(made).computed == 0
     assert manifest.read_bytes() == whole
+
+
+def test_a_folder_in_the_place_of_the_document_of_the_tree_is_repaired(made):
+    expected = damage.values_of(made)
+    document = made / "results.zarr" / "zarr.json"
+    document.unlink()
+    document.mkdir()
+    assert damaged_kinds(made) == {"results"}
+    assert repair(made, {"results"}) == ["results: made anew from the records"]
+    assert damaged_kinds(made) == set()
+    assert_equal(damage.values_of(made), expected)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no names of open files here")
+def test_a_device_that_fails_ends_a_sweep_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    fsync = os.fsync
+
+    def fail(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").resolve().is_relative_to(tmp_path / "small/records"):
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match="small/records: found a device that fails"):
+        damage.sweep(tmp_path / "small")
 
 
 def descriptions(made: Path) -> list[Path]:
@@ -266,7 +294,9 @@ def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path,
     with pytest.raises(UnreadableError, match=f"verify {output} --repair"):
         damage.sweep(output)
     [said] = repair(output, {"records"})
-    assert said.startswith(f"records: 1 removed, moved to {last.parent}.moved; repeat")
+    assert said.startswith(
+        f"records: moved to {last.parent}.moved, moved to {record}.moved; repeat"
+    )
     assert damaged_kinds(output) == set()
     assert damage.sweep(output).computed == n_lost
     assert_equal(damage.values_of(output, timed=False), expected)
