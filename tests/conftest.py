@@ -38,11 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Run a quarter more processes than processors: tests wait for commands and disks."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Run a quarter more processes than processors for quick tests: they wait for commands."""
     found = yield
     asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
-    return found if asked else found + max(1, found // 4)
+    quick = "not slow" in config.option.markexpr
+    return found + max(1, found // 4) if quick and not asked else found
 
 
 @pytest.fixture(autouse=True)
