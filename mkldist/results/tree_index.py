@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import product
@@ -164,8 +165,11 @@ def _indices(shape: Place) -> Iterator[Place]:
 
 
 def linked(path: Path) -> Path:
-    """Return where the tree of a path lies, so that its temporary files are on the same disk."""
-    return path.resolve() if path.is_symlink() else path
+    """Return where the tree of a path lies, so that its temporary files are on the same disk.
+
+    A link that leads to itself stays, for whatever writes there to name it.
+    """
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def damaged(path: Path, error: BaseException) -> StoreError:
