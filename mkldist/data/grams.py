@@ -12,6 +12,7 @@ from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
 from mkldist.data.npz_files import IDS, SET_LABEL, column
+from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData
@@ -176,8 +177,8 @@ def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]
 def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Array, RowPlaces]:
     """Return the labels of a file and where they stand in it.
 
-    The first line of a text is a header if it is called as label columns are, and the file has one
-    line more than there are points: ``y`` may be a label.
+    The first line of a text is a header if the file has one line more than there are points, and
+    the line is called as label columns are, or is a text that is no label below: ``y`` may be one.
     """
     check_file(path, where)
     extension = path.suffix.lower()
@@ -191,8 +192,10 @@ def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Arr
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
     while lines and not lines[-1]:
         lines.pop()
-    named = bool(lines) and lines[0].casefold() in LABEL_NAMES
-    header = int(named and len(lines) in (1, n_points + 1))
+    first = lines[0] if lines else ""
+    named = first.casefold() in LABEL_NAMES
+    apart = first not in lines[1:] and finite_number(first) is None
+    header = int((len(lines) == n_points + 1 and (named or apart)) or (lines == [first] and named))
     labels = lines[header:]
     if not labels:
         raise DataError(where, "no labels", "one label per line", REWRITE)

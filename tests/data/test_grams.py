@@ -72,6 +72,22 @@ def test_the_name_of_a_label_column_may_be_a_label(tmp_path: Path) -> None:
         read(npy(tmp_path, GRAMS), labels)
 
 
+@pytest.mark.parametrize(
+    ("first", "said"), [("outcome3", ""), ("1", "7 labels"), ("2.5", "7 labels")]
+)
+def test_a_text_that_is_no_label_heads_labels_that_are_as_many_as_points(
+    first, said, tmp_path: Path
+):
+    labels = tmp_path / "y.txt"
+    labels.write_text("\n".join([first, *map(str, Y)]))
+    grams = npy(tmp_path, GRAMS)
+    if not said:
+        assert read(grams, labels).labels.astype(int).tolist() == Y.tolist()
+        return
+    with pytest.raises(GramError, match=f"{said} for matrices of 6 points"):
+        read(grams, labels)
+
+
 def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
     grams, labels = npz(tmp_path, grams=GRAMS, y=Y), npy(tmp_path, Y, "y.npy")
     assert read(grams.rename(tmp_path / "G.NPZ")).labels.tolist() == Y.tolist()
