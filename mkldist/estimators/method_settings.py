@@ -87,6 +87,20 @@ def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> di
     return {method.hyperparameters[0]: float(alpha), **settings}
 
 
+def positive(name: str, value: Any) -> float:
+    """Return a parameter that is to be a number above 0.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For text, such as ``"1"``, and other values; by the name of the parameter.
+    """
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
+    if not number > 0.0:
+        raise SpecError(name, f"{value!r:.60}", "a number above 0")
+    return number
+
+
 def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with C, which a method without C takes only at the default, 1.
 

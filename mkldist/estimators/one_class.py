@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 
 from mkldist.arrays import Floats
 from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.method_settings import method_settings, regularised
+from mkldist.estimators.method_settings import method_settings, positive, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.models.outcome import Outcome
 from mkldist.target import Target
@@ -117,7 +117,9 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         settings = method_settings(self.method, Target.ONE_CLASS, self.tol, self.method_params)
         rows = self._rows(X)
         n = len(rows)
-        settings = regularised(known_method(self.method), n * self.alpha, settings)
+        settings = regularised(
+            known_method(self.method), n * positive("alpha", self.alpha), settings
+        )
         self._fit_problems(rows, [np.ones(n)], settings)
         self._kept = self._kept.in_units(0.0, n)
         self.objective_ *= n

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from mkldist.arrays import Floats
 from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.method_settings import method_settings, regularised
+from mkldist.estimators.method_settings import method_settings, positive, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.models.outcome import Outcome
 from mkldist.target import Target
@@ -115,7 +115,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             If the solver stops before it reaches the tolerance.
         """
         settings = method_settings(self.method, Target.VALUES, self.tol, self.method_params)
-        settings = regularised(known_method(self.method), self.alpha, settings)
+        settings = regularised(known_method(self.method), positive("alpha", self.alpha), settings)
         rows, y = self._labelled_rows(X, y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
         constant = bool((values == values[0]).all())

@@ -12,7 +12,7 @@ from mkldist.counted import counted
 from mkldist.errors import DataError, SpecError
 from mkldist.estimators.class_labels import one_against_rest
 from mkldist.estimators.classification import KernelClassifier
-from mkldist.estimators.method_settings import method_settings, regularised
+from mkldist.estimators.method_settings import method_settings, positive, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.target import Target
 
@@ -129,7 +129,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         """
         settings = method_settings(self.method, Target.PARTIAL, self.tol, self.method_params)
         method = known_method(self.method)
-        settings = regularised(method, self.gamma_a, settings)
+        settings = regularised(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": float(self.gamma_i), **settings}
         rows, y = self._labelled_rows(X, y)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import mkldist
 from mkldist.errors import SpecError
 from mkldist.estimators.method_settings import method_settings, regularised, with_penalty
 from mkldist.methods.registry import METHODS
@@ -49,3 +51,18 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
 def test_a_c_that_is_no_number_is_named(C):
     with pytest.raises(SpecError, match=r"C: found .*; expected a number above 0"):
         with_penalty(METHODS["level"], C, {})
+
+
+@pytest.mark.parametrize("value", ["1", "x", True, None, 0.0, -1.0, float("nan")])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (mkldist.OneClassMKL, "alpha"),
+        (mkldist.MKLRegressor, "alpha"),
+        (mkldist.SemiSupervisedMKLClassifier, "gamma_a"),
+    ],
+)
+def test_strengths_are_numbers_above_zero(model, name, value):
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    with pytest.raises(SpecError, match=rf"^{name}: found .*; expected a number above 0"):
+        model(**{name: value}).fit(X, np.arange(8) % 2)
