@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Bools, Floats
+from mkldist.arrays import Array, Floats, Ints
 from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
@@ -193,33 +193,33 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
     rows = []
     for node in nodes:
         own = list(_rows_of(node, names))
-        _mark_edges(own, {} if TRIAL in node.dims else node.dims)
+        if own:
+            _mark_edges(own, {} if TRIAL in node.dims else node.dims)
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
-        _mark_lacking(own)
-        least = _least(own)
-        for row in own:
-            row["best"] = bool(not row["lacking"] and loss_of(row) <= least)
+        for row, lacking, best in zip(own, _lacking(own).tolist(), _are_best(own), strict=True):
+            row["lacking"], row["best"] = lacking, best
     for row in rows:
         del row[_DONE]
     return rows
 
 
-def _mark_lacking(rows: Sequence[Row]) -> None:
-    """Set the number of splits on which some of the rows have a complete run, and a row has not."""
-    done = np.any([row[_DONE] for row in rows], axis=0)
-    for row in rows:
-        row["lacking"] = int((done & ~row[_DONE]).sum())
+def _lacking(rows: Sequence[Row]) -> Ints:
+    """Return on how many splits others of the rows have a complete run and a row has none, (R,)."""
+    done = np.array([row[_DONE] for row in rows])
+    lacking: Ints = (done.any(axis=0) & ~done).sum(axis=1)
+    return lacking
 
 
-def _least(rows: Sequence[Row]) -> float:
-    """Return the least loss, but for rounding, of the rows that lack no split; NaN without one.
+def _are_best(rows: Sequence[Row]) -> Sequence[bool]:
+    """Return whether each row has the least loss, but for rounding, of those that lack no split.
 
     The mean of a row that lacks splits is one of other points, perhaps of easier ones.
     """
-    losses = [loss_of(row) for row in rows if not row["lacking"]]
-    return float(np.fmin.reduce(losses, initial=np.nan)) * ROUNDING
+    losses = np.where(_lacking(rows) == 0, [loss_of(row) for row in rows], np.nan)
+    best: list[bool] = (losses <= np.fmin.reduce(losses) * ROUNDING).tolist()
+    return best
 
 
 def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterator[Row]:
@@ -227,7 +227,10 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
     n_splits, *grid = node.planned.shape
     planned = node.planned.reshape(n_splits, -1)
     flat = {name: values.reshape(n_splits, -1) for name, values in node.values.items()}
-    columns, complete = _averages(planned, flat), _complete(planned, flat)
+    state = flat.get("state", np.full(planned.shape, np.nan))
+    complete = planned & (state == RunState.COMPLETE.value)
+    failed = planned & (state == RunState.FAILED.value)
+    columns = _averages(planned, complete, failed, flat)
     settings = np.flatnonzero(planned.any(axis=0))
     for number in sorted(settings.tolist(), key=lambda setting: planned[:, setting].argmax()):
         place = np.unravel_index(number, grid) if grid else ()
@@ -244,9 +247,7 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
 
 def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
     """Set in the rows of least loss which hyperparameters lie at an end of their grid."""
-    _mark_lacking(rows)
-    least = _least(rows)
-    best = [row for row in rows if not row["lacking"] and loss_of(row) <= least]
+    best = [row for row, is_best in zip(rows, _are_best(rows), strict=True) if is_best]
     for row in rows:
         row["edge"] = ""
     for row in best:
@@ -258,17 +259,11 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
         row["edge"] = ", ".join(at_end.values())
 
 
-def _complete(planned: Array, values: dict[str, Array]) -> Bools:
-    """Return which runs are complete, by split and setting."""
-    state = values.get("state", np.full(planned.shape, np.nan))
-    return np.asarray(planned & (state == RunState.COMPLETE.value))
-
-
-def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
+def _averages(
+    planned: Array, complete: Array, failed: Array, values: dict[str, Array]
+) -> dict[str, Array]:
     """Return counts of states, and means and deviations over the splits, by setting."""
     nothing = np.full(planned.shape, np.nan)
-    state, complete = values.get("state", nothing), _complete(planned, values)
-    failed = planned & (state == RunState.FAILED.value)
     reason = values.get("stop_reason", nothing)
     early = complete & (reason != StopReason.CONVERGED.value)
 

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frame_data
-from mkldist.data.npz_files import FEATURE_NAMES, names_of_features, npz_features, npz_sparse
+from mkldist.data.npz_files import FEATURE_NAMES, feature_names, npz_features, npz_sparse
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
-from mkldist.data.raw import RawData, as_features, check_rows, numbered_features
+from mkldist.data.raw import RawData, as_features, check_rows
 from mkldist.data.sparse_features import dense_features
 from mkldist.durable import replacing
 from mkldist.errors import DataError, nearest
@@ -131,7 +130,7 @@ def _checked(path: Path, where: str) -> Arrays:
 
 
 def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:
-    if choice.sparse and (COLUMNS in arrays or GRAMS in arrays):
+    if choice.sparse and not arrays.keys().isdisjoint((COLUMNS, GRAMS, X)):
         raise dense_features(where)
     if COLUMNS in arrays:
         names = arrays[COLUMNS].tolist()
@@ -149,26 +148,19 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
 
         grams = usable_grams(arrays[GRAMS], y, where)
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
-    x, kept = _features(arrays, choice, where)
-    n, d = x.shape if kept is None else kept.shape
-    check_rows(n, len(y), where)
-    named = numbered_features(d)
-    if NAMES in arrays:
-        named = names_of_features(arrays[NAMES], d, where)
-    own = x if kept is None else None
-    return RawData(y, own, named, partitions, origin=origin, of_splits=of_splits, sparse=kept)
+    x = _features(arrays, choice, where)
+    check_rows(x.shape[0], len(y), where)
+    names = feature_names(arrays, x.shape[1], where)
+    dense, kept = (None, x) if choice.sparse else (x, None)
+    return RawData(y, dense, names, partitions, origin=origin, of_splits=of_splits, sparse=kept)
 
 
-def _features(arrays: Arrays, choice: ColumnChoice, where: str) -> tuple[Floats, Any | None]:
-    """Return features (n, d), or those to be kept sparse as a matrix in compressed sparse rows."""
+def _features(arrays: Arrays, choice: ColumnChoice, where: str) -> Any:
+    """Return features (n, d), in compressed sparse rows where they are to stay sparse."""
     if X in arrays:
-        if choice.sparse:
-            raise dense_features(where)
-        return as_features(arrays[X], f"{where}: X"), None
+        return as_features(arrays[X], f"{where}: X")
     archive = Archive(arrays, f"{where}: X")
-    if choice.sparse:
-        return np.empty((0, 0)), npz_sparse(archive, archive.where)
-    return npz_features(archive, archive.where), None
+    return (npz_sparse if choice.sparse else npz_features)(archive, archive.where)
 
 
 def _with_label(choice: ColumnChoice, arrays: Arrays, where: str) -> ColumnChoice:

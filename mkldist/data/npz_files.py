@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
     if of_texts is not None:
         _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
     ids = row_names(archive, choice.id, n_rows)
-    names = numbered_features(n_features)
-    if FEATURE_NAMES in archive:
-        names = names_of_features(archive[FEATURE_NAMES], n_features, where)
+    names = feature_names(archive, n_features, where)
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
     partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
     own = x if kept is None else None
@@ -227,6 +225,21 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
             "Write the parts of a scipy csr_array, and y, by np.savez",
         ) from error
     return matrix
+
+
+def feature_names(
+    arrays: Mapping[str, npt.NDArray[Any]], n_features: int, where: str
+) -> tuple[str, ...]:
+    """Return the names in the array ``feature_names``, or numbered ones without this array.
+
+    Raises
+    ------
+    DataError
+        As :func:`names_of_features`.
+    """
+    if FEATURE_NAMES not in arrays:
+        return numbered_features(n_features)
+    return names_of_features(arrays[FEATURE_NAMES], n_features, where)
 
 
 def names_of_features(given: npt.NDArray[Any], n_features: int, where: str) -> tuple[str, ...]:

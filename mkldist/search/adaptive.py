@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mkldist.identity import content_id
-from mkldist.search.draws import Values, all_fresh
+from mkldist.search.draws import Values, all_fresh, fresh, setting
 from mkldist.solvers.space import Space, Span
 
 if TYPE_CHECKING:
@@ -42,13 +42,14 @@ def proposed(
     if first < STARTUP:
         return list(all_fresh(space, seed, range(first, first + n_trials), taken))
     found: list[Values] = []
+    tried = {setting(values) for values in taken}
     for values in _asked(space, seed, before, n_trials):
-        others = [*taken, *found]
-        if values in others:  # parameters of few values: Optuna may repeat itself
-            drawn = list(all_fresh(space, seed, [first + len(found)], others))
-            if not drawn:
+        if setting(values) in tried:  # parameters of few values: Optuna may repeat itself
+            drawn = fresh(space, seed, first + len(found), tried)
+            if drawn is None:
                 break
-            [values] = drawn
+            values = drawn
+        tried.add(setting(values))
         found.append(values)
     return found
 
