@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mkldist.durable import crc32c, write_file
+from mkldist.checksums import crc32c
+from mkldist.durable import write_file
 
 CHECKSUM = "checksum"
 """Name of the entry."""

@@ -3,8 +3,7 @@
 Every writer of the package takes the same four steps: it writes under a temporary name, flushes
 the file to the device, renames it, and flushes the folder that holds the new name.  A temporary
 name contains the process that writes there, so :func:`remove_temporaries` recognises the files that
-killed processes left behind.  This module also words the errors of media that refuse a write, and
-defines the footer that ends checksummed files.
+killed processes left behind.  This module also words the errors of media that refuse a write.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from itertools import count
@@ -29,13 +27,11 @@ from typing import TYPE_CHECKING, Any
 from mkldist.errors import OutputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    pass
 
 Buffer = bytes | memoryview
 
 ABANDONED_AFTER_SECONDS = 3600.0
-CHECKSUM_BYTES = 4
 _PREFIX = ".mkldist-partial-"
 # Some network file systems cannot flush folders, and a folder may be writable but not readable.
 _NO_FLUSH_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
@@ -316,43 +312,6 @@ def writing(where: Path | str) -> Iterator[None]:
         if error.errno not in _REFUSALS:
             raise
         raise output_error(str(_place(error, where)), error) from error
-
-
-def crc32c(parts: Iterable[bytes | npt.NDArray[np.uint8]]) -> bytes:
-    """Return the CRC32C of bytes given in parts: 4 bytes, little-endian, as zarr writes it."""
-    import google_crc32c
-
-    crc = 0
-    for part in parts:
-        crc = google_crc32c.extend(crc, part)
-    return int(crc).to_bytes(CHECKSUM_BYTES, "little")
-
-
-@dataclass(frozen=True)
-class Footer:
-    """The end of a file: a mark of its format, then the CRC32C of everything before the mark.
-
-    Parameters
-    ----------
-    magic : bytes
-        The mark of the format and its version.
-    """
-
-    magic: bytes
-
-    @property
-    def n_bytes(self) -> int:
-        """Length of the footer."""
-        return len(self.magic) + CHECKSUM_BYTES
-
-    def of(self, parts: Iterable[bytes]) -> bytes:
-        """Return the footer of a body that is given in parts."""
-        return self.magic + crc32c(parts)
-
-    def body(self, content: bytes) -> bytes | None:
-        """Return a file's content without its footer, or None if the footer does not fit it."""
-        body, footer = content[: -self.n_bytes], content[-self.n_bytes :]
-        return body if footer == self.of([body]) else None
 
 
 def _place(error: OSError, where: Path | str) -> Path:

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: order of the steps, kills at every writer, refusals, footers."""
+"""Files that are whole or absent: order of the steps, kills at every writer, refusals."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mkldist import durable
 from mkldist.durable import (
-    Footer,
-    crc32c,
     discard,
     flush_folder,
     is_alive,
@@ -280,22 +277,3 @@ def test_an_error_met_while_another_was_handled_is_no_refused_write():
     defect = ValueError("a defect")
     defect.__context__ = OutputError("/data/x", "no space left")  # as Python sets it
     assert refused_write(defect) is None
-
-
-def test_the_checksum_is_crc32c():
-    # The check value of the Castagnoli polynomial.
-    assert crc32c([b"123456789"]) == (0xE3069283).to_bytes(4, "little")
-    assert crc32c([b"1234", np.frombuffer(b"56789", np.uint8)]) == crc32c([b"123456789"])
-
-
-def test_a_footer_fits_its_body_alone():
-    footer = Footer(b"magic 1\0")
-    content = b"body" + footer.of([b"bo", b"dy"])
-    assert footer.body(content) == b"body"
-    assert footer.n_bytes == len(content) - 4
-    for place in range(len(content)):
-        changed = bytearray(content)
-        changed[place] ^= 1
-        assert footer.body(bytes(changed)) is None
-        assert footer.body(content[:place]) is None
-    assert Footer(b"magic 2\0").body(content) is None

@@ -15,8 +15,8 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled consoles counted counters errors machine_memory memory "
-    "natural_order npy_header processors target",
+    "arrays blas_threads checksums compiled consoles counted counters errors machine_memory "
+    "memory natural_order npy_header processors target",
     "identity",
     "compiling devices durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",

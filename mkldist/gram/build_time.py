@@ -6,7 +6,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-from mkldist.durable import CHECKSUM_BYTES, crc32c
+from mkldist.checksums import CHECKSUM_BYTES, crc32c
 
 FORMAT = "<dd"
 N_BYTES = struct.calcsize(FORMAT)

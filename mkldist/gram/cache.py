@@ -16,7 +16,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from mkldist.durable import Footer, output_error, remove_temporaries, replacing
+from mkldist.checksums import Footer
+from mkldist.durable import output_error, remove_temporaries, replacing
 from mkldist.errors import OutputError
 from mkldist.gram.loading import block_buffer, fitted, load_blocks, read_block
 from mkldist.gram.mapped import MappedBank

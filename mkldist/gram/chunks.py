@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating
-from mkldist.durable import CHECKSUM_BYTES, crc32c
+from mkldist.checksums import CHECKSUM_BYTES, crc32c
 from mkldist.gram.metadata import BankShape
 
 Bytes = npt.NDArray[np.uint8]

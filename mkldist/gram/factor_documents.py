@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.durable import CHECKSUM_BYTES
+from mkldist.checksums import CHECKSUM_BYTES
 from mkldist.errors import StoreError
 from mkldist.gram.array_documents import (
     CHECKED_CODECS,

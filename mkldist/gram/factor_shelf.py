@@ -30,7 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating, Floats, Ints
-from mkldist.durable import crc32c, make_folder, output_error
+from mkldist.checksums import crc32c
+from mkldist.durable import make_folder, output_error
 from mkldist.gram.file_regions import FileRegions
 from mkldist.optim.factored_matrix import RowsOf
 from mkldist.optim.pivoted_cholesky import PivotedFactor, ThinFactor

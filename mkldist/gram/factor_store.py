@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.durable import CHECKSUM_BYTES, crc32c
+from mkldist.checksums import CHECKSUM_BYTES, crc32c
 from mkldist.errors import StoreError
 from mkldist.gram import factor_documents
 from mkldist.gram.array_documents import GROUP, described

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.durable import CHECKSUM_BYTES, crc32c, write_file
+from mkldist.checksums import CHECKSUM_BYTES, crc32c
+from mkldist.durable import write_file
 from mkldist.results.zarr_documents import (
     CHECKED,
     COMPRESSION_LEVEL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.durable import crc32c
+from mkldist.checksums import crc32c
 
 _FIRST = "# checksum of the lines below: crc32c:"
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.durable import Footer
+from mkldist.checksums import Footer
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.blobs import Blobs
