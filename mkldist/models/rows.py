@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -308,13 +309,35 @@ def _other_columns(
     if extra:
         listed = first_of([repr(name) for name in extra], SHOWN)
         found.append(f"column{'s' * (len(extra) > 1)} {listed}, unknown to the model")
-    hints = [hint for name in missing[:1] if (hint := nearest(name, extra))]
-    if extra and not hints:
-        hints.append(f"Leave out what is no feature: --ignore {place}{extra[0]}")
+    hints = _remedies(missing, extra, place)
     required = counted(len(columns.required), "column")
     return DataError(
         where,
         "; ".join(found),
         f"the {required} that the model was fitted on, in any order",
-        " ".join(hints),
+        ". ".join(hints),
     )
+
+
+def _remedies(missing: Sequence[str], extra: Sequence[str], place: str) -> Iterator[str]:
+    """Yield what to do about columns that are missing and others that the model does not know."""
+    by_letters = {_letters(name): name for name in extra}
+    pairs = [(by_letters[_letters(name)], name) for name in missing if _letters(name) in by_letters]
+    if pairs:
+        yield f"Rename {first_of([f'{one!r} to {other!r}' for one, other in pairs], SHOWN)}"
+    named = {name for pair in pairs for name in pair}
+    missing = [name for name in missing if name not in named]
+    extra = [name for name in extra if name not in named]
+    hint = next((hint for name in missing if (hint := nearest(name, extra))), "")
+    if hint:
+        yield hint
+    elif extra:
+        if missing:
+            yield f"Rename the column that holds {missing[0]!r}, if there is one"
+        options = " ".join(f"--ignore {quote(place + name)}" for name in extra[:SHOWN])
+        yield f"Leave out what is no feature: {options}"
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, without their case."""
+    return "".join(filter(str.isalnum, name.casefold()))

@@ -66,7 +66,7 @@ def test_an_unknown_category_is_none_of_the_known_ones_and_told():
     [
         (lambda t: t.drop(columns="a"), True, "no column 'a'; expected the 3 columns"),
         (lambda t: t.assign(age=1), True, "column 'age', unknown to the model.*--ignore age"),
-        (lambda t: t.rename(columns={"size": "Size"}), True, "Did you mean 'Size'"),
+        (lambda t: t.rename(columns={"size": "Size"}), True, "Rename 'Size' to 'size'"),
         (lambda t: t.assign(a="tall"), True, r"no numbers in 'a' \(tall\).*model takes numbers"),
         (
             lambda t: t.assign(b=np.inf),

@@ -45,6 +45,20 @@ def test_all_differences_are_told_in_one_message():
         NewRows.of(COLUMNS, ("b", "Sise", "age"), "t.csv")
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("A", "b", "Size "), "Rename 'A' to 'a', 'Size ' to 'size'."),
+        (("A", "b", "size", "a note"), "Rename 'A' to 'a'. Leave out what .*: --ignore 'a note'."),
+        (("z", "b", "size"), "Rename the column that holds 'a', .* one. Leave out .* --ignore z."),
+        (("a", "b", "size", "y", "z"), "any order. Leave out .*: --ignore y --ignore z."),
+    ],
+)
+def test_a_name_of_other_case_or_signs_is_to_be_changed_and_not_left_out(names, said):
+    with pytest.raises(DataError, match=f"{said}$"):
+        NewRows.of(COLUMNS, names, "t.csv")
+
+
 def test_columns_may_be_ignored_by_name():
     assert NewRows.of(COLUMNS, ("a", "b", "size", "age"), "t.csv", ["age"]).id == ""
     with pytest.raises(DataError, match=r"no column 'agee' to ignore.*Did you mean 'age'"):
