@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mkldist.analysis.summary import ERRORS, Row
+from mkldist.analysis.summary import ERRORS, Row, RunCounts
 from mkldist.counted import counted
 from mkldist.solvers.outcome import StopReason
 
@@ -24,7 +24,9 @@ _PROXIMITIES = {
 }
 
 
-def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
+def caption(
+    summary: Sequence[Row], shown: Sequence[Row], *, runs: bool, counts: RunCounts | None = None
+) -> str:
     """Return lines that explain the numbers of a table and name what is left out.
 
     Parameters
@@ -35,6 +37,8 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
         The rows that the table shows.
     runs : bool
         True if the table says how many runs failed.
+    counts : RunCounts, optional
+        All runs of the sweep, where the summary is of those at selected settings.
     """
     losses = list(dict.fromkeys(map(_loss, summary)))
     lowest = " or ".join(losses)
@@ -58,17 +62,22 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
         told = f"A sample of the points tells the exact gaps of {counted(sampled, 'run')}"
         lines.append(f"{told}, which are statistical.")
     lines += [*_edges(summary), *_early(summary)]
-    if not runs:
-        lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
+    own = RunCounts(*(sum(row[n] for row in summary) for n in RunCounts._fields))
+    of_all = counts or own
+    if not (runs or of_all.failed or of_all.waiting):
+        selected = f", {own.complete} of them at selected settings" if of_all != own else ""
+        lines.append(f"All {of_all.complete} runs ended{selected}; none failed.")
+    if of_all.failed > own.failed:
+        left = of_all.failed - own.failed
+        lines.append(f"{counted(left, 'run')} failed at settings that are not selected.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
         if lacking:
             lines.append(
                 "A row that lacks splits stands for its method only if all of its rows do."
             )
-    waiting = sum(row["waiting"] for row in summary)
-    if waiting:
-        lines.append(f"{counted(waiting, 'run')} without an outcome yet.")
+    if of_all.waiting:
+        lines.append(f"{counted(of_all.waiting, 'run')} without an outcome yet.")
     return "\n".join(lines)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Array, Floats, Ints
 from mkldist.results.node_arrays import NodeArrays, nodes_of
-from mkldist.results.rows import method_nodes, place_of, settings_of
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
-from mkldist.results.selected import selected
+from mkldist.results.selected import selected, selecting_losses
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.trial import TRIAL
@@ -78,7 +78,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             no split;
         ``edge``
             in the row of a method's smallest loss, the hyperparameters whose value there is the
-            least or the greatest of several, such as ``C = 1000``; else empty.
+            least or the greatest of several, such as ``C = 1000``; else empty, as where another
+            value gives the same loss.
     """
     import pandas as pd
 
@@ -112,9 +113,28 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     for place, name in enumerate(names):
         column = [_span(values[key][name]) if name in values[key] else None for key in keys]
         table.insert(IDENTITY_COLUMNS + place, name, column)
-    grids = {tuple(place_of(node).values()): _grid_of(node) for node in method_nodes(tree)}
-    table["edge"] = [_selected_edge(grids[key], values[key]) for key in keys]
+    edges = {
+        tuple(place_of(node).values()): _selected_edge(node, chosen[node.path].to_dataset())
+        for node in method_nodes(tree)
+    }
+    table["edge"] = [edges[key] for key in keys]
     return table
+
+
+class RunCounts(NamedTuple):
+    """Numbers of runs by state."""
+
+    complete: int
+    failed: int
+    waiting: int
+
+
+def run_counts(tree: xr.DataTree) -> RunCounts:
+    """Return how many runs of a tree have which state."""
+    nodes = nodes_of(tree, [STATE.name])
+    states = np.concatenate([node.values[STATE.name][node.planned] for node in nodes])
+    complete, failed = ((states == s.value).sum() for s in (RunState.COMPLETE, RunState.FAILED))
+    return RunCounts(int(complete), int(failed), int(len(states) - complete - failed))
 
 
 def _chosen_of(node: xr.DataTree, names: Iterable[str]) -> dict[str, Array]:
@@ -123,18 +143,24 @@ def _chosen_of(node: xr.DataTree, names: Iterable[str]) -> dict[str, Array]:
     return {name: node[name].to_numpy()[complete] for name in names if name in node.ds}
 
 
-def _grid_of(node: xr.DataTree) -> dict[str, Array]:
-    """Return the values of a method's hyperparameters; nothing of one that is searched."""
-    coordinates = {name: node[name] for name in settings_of(node)}
-    return {name: one.to_numpy() for name, one in coordinates.items() if one.dims == (name,)}
+def _selected_edge(node: xr.DataTree, chosen: xr.Dataset) -> str:
+    """Return the hyperparameters that most splits select at an end of their grid.
 
-
-def _selected_edge(grid: dict[str, Array], chosen: dict[str, Array]) -> str:
-    """Return the hyperparameters that most splits select at an end of their grid."""
+    A split counts if no setting with another value has the same loss.
+    """
+    dims = hyperparameters(node)
+    losses = selecting_losses(node)
+    least = np.fmin.reduce(losses.reshape(len(losses), -1), axis=1)
+    tied = losses <= least.reshape(-1, *[1] * len(dims)) * ROUNDING
+    n_splits = int((chosen[STATE.name] == RunState.COMPLETE.value).sum())
     found = []
-    for name, values in grid.items():
+    for axis, name in enumerate(dims, start=1):
+        values = node[name].to_numpy() if name in settings_of(node) else np.empty(0)
+        others = tuple(other for other in range(1, losses.ndim) if other != axis)
+        shared = tied.any(axis=others)
+        alone = shared.sum(axis=1) == 1
         for end in _ends(values):
-            count, n_splits = int((chosen[name] == end).sum()), len(chosen[name])
+            count = int((alone & shared[:, values == end].any(axis=1)).sum())
             if 2 * count > n_splits:
                 found.append(f"{name} = {end:g} in {count} of {n_splits} splits")
     return ", ".join(found)
@@ -254,7 +280,7 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
         at_end = {
             name: f"{name} = {row[name]:g}"
             for name, values in grid.items()
-            if all(other[name] in _ends(values) for other in best)
+            if row[name] in _ends(values) and all(other[name] == row[name] for other in best)
         }
         row["edge"] = ", ".join(at_end.values())
 

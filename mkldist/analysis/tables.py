@@ -11,7 +11,9 @@ from mkldist.analysis.summary import (
     EARLY,
     INPUTS,
     Row,
+    RunCounts,
     loss_of,
+    run_counts,
     selected_summary,
     summary,
     summary_rows,
@@ -95,11 +97,14 @@ class SummaryTable:
         The rows to show.
     note : str
         First line of the caption.
+    counts : RunCounts, optional
+        All runs, where the rows are of selected settings.
     """
 
     summary: list[Row]
     shown: list[Row]
     note: str = ""
+    counts: RunCounts | None = None
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -115,8 +120,8 @@ class SummaryTable:
             if max(widths) <= options.max_width:
                 break
         yield from parts
-        note = f"{self.note}\n" * bool(self.note)
-        yield Text(note + caption(self.summary, self.shown, runs=detail.runs), style="dim")
+        words = caption(self.summary, self.shown, runs=detail.runs, counts=self.counts)
+        yield Text(f"{self.note}\n{words}" if self.note else words, style="dim")
 
     def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
         columns = self.summary[0] if self.summary else ()
@@ -139,6 +144,7 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
     return replace(
         summary_table(selected_summary(tree)),
         note="Settings of least validation error in each split, by mkldist.selected.",
+        counts=run_counts(tree),
     )
 
 

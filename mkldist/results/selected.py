@@ -75,14 +75,24 @@ def _score(node: xr.DataTree) -> str:
     return VALIDATION_SCORES[task_of(node)][0].name
 
 
+def selecting_losses(node: xr.DataTree) -> Array:
+    """Return the losses of which the least selects, (n_splits, ...), a dim a hyperparameter.
+
+    Those of runs that cannot be selected are NaN.
+    """
+    dims = hyperparameters(node)
+    losses: Array = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    if RUNGS in node.attrs:
+        losses = _on_last_rung(losses, 1 + dims.index(node.attrs[RUNGS]))
+    return losses
+
+
 def _chosen(node: xr.DataTree) -> dict[str, xr.DataArray]:
     """Return the position of the selected setting of each split along every dim of the runs."""
     import xarray as xr
 
     dims = hyperparameters(node)
-    losses = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
-    if RUNGS in node.attrs:
-        losses = _on_last_rung(losses, 1 + dims.index(node.attrs[RUNGS]))
+    losses = selecting_losses(node)
     n_splits, *grid = losses.shape
     flat = np.where(np.isnan(losses), np.inf, losses).reshape(n_splits, -1)
     places = np.unravel_index(flat.argmin(axis=1), grid) if grid else ()

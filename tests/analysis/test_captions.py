@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.captions import EDGES_SHOWN, caption
+from mkldist.analysis.summary import RunCounts
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
@@ -81,6 +82,24 @@ def test_exact_gaps_by_a_sample_are_called_statistical():
     assert not any("sample" in line for line in lines(row(exact_gap_max=1e-3)))
 
 
+def test_runs_that_ended_are_told_where_no_column_does():
+    rows = row(), row("silp")
+    assert "All 10 runs ended; none failed." in lines(*rows, runs=False)
+    assert not any("ended" in line for line in lines(*rows))
+    assert not any("ended" in line for line in lines(row(waiting=1), runs=False))
+
+
+def test_all_runs_are_counted_where_the_rows_are_of_selected_ones():
+    def told(*counts: int, runs: bool = False) -> str:
+        return caption([row()], [row()], runs=runs, counts=RunCounts(*counts))
+
+    said = "All 44 runs ended, 5 of them at selected settings; none failed."
+    assert said in told(44, 0, 0).splitlines()
+    assert "ended" not in told(44, 0, 0, runs=True) + told(42, 2, 0) + told(42, 0, 2)
+    assert "2 runs failed at settings that are not selected." in told(42, 2, 0, runs=True)
+    assert "2 runs without an outcome yet." in told(42, 0, 2)
+
+
 def test_what_did_not_end_well_is_told():
     first = row(early=2, early_max_iter=2, waiting=1)
     second = row(early=3, early_max_iter=1, early_stalled=1, early_memory_limit=1)
@@ -91,7 +110,6 @@ def test_what_did_not_end_well_is_told():
         "  stalled (1): rounding allows no further gain, or chi_2 ended it; raise tol",
         "  memory_limit (1): no memory holds longer factors; raise memory or tol",
     ]
-    assert "All 10 runs ended; none failed." in found
     assert "1 run without an outcome yet." in found
     assert "Each method where its mean test error is lowest, of 2 rows." in found
     assert all(len(line) <= 80 for line in found)

@@ -125,6 +125,15 @@ def test_equal_best_values_within_the_grid_are_not_at_its_end(tmp_path):
     assert (summary(tree_of(tmp_path, records, plan, grids))["edge"] == "").all()
 
 
+def test_a_flat_loss_is_at_no_end_of_its_grid(tmp_path):
+    grids = {"level": {"C": [1.0, 10.0]}}
+    plan = made_up_plan(grids, n_splits=1)
+    records = [
+        dataclasses.replace(made_up_record(r), scores={"test_error": 0.2}) for r in plan.runs
+    ]
+    assert (summary(tree_of(tmp_path, records, plan, grids))["edge"] == "").all()
+
+
 def test_one_split_has_no_deviation(tmp_path):
     plan = made_up_plan(n_splits=1)
     table = summary(tree_of(tmp_path, [made_up_record(run) for run in plan.runs], plan))
