@@ -63,6 +63,7 @@ def test_each_harm_counts(harm):
     assert len(list(outcome.lines())) == (0 if isinstance(harm[name], int) else len(harm[name]))
 
 
+@pytest.mark.slow
 def test_results_that_differ_in_a_bit_are_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"

@@ -28,7 +28,7 @@ from tests.fuzz.guard import HangsError, guarded
 from tests.fuzz.inputs import SOURCES, Kind, prepare
 from tests.fuzz.mutations import NASTY, changed, damaged
 
-FEW, MANY = 500, 5_000
+FEW, MANY = 250, 5_000
 RIGHT = [tomllib.loads(file.read_text()) for file in sorted(SOURCES.glob("*.toml"))]
 
 

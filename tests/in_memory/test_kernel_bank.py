@@ -69,9 +69,18 @@ def normalised(words, train, cross):
     return train, cross
 
 
+OTHER_WORDS = [("trace",), ("cosine",), ("centre", "trace"), ("variance",)]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("words", [(), ("trace",), ("cosine",), ("centre", "trace"), ("variance",),
-                                   ("cosine", "centre", "variance")])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("cosine", "centre", "variance"),
+        *(pytest.param(words, marks=pytest.mark.slow) for words in OTHER_WORDS),
+    ],
+)
 def test_a_bank_is_the_stack_of_its_kernels(backend, words):
     train, cross = normalised(
         words, by_scikit_learn(X[TRAIN], X[TRAIN]), by_scikit_learn(X[TEST], X[TRAIN])

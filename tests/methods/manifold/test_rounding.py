@@ -26,7 +26,7 @@ GAMMAS = [
     (1e8, 1e-8),
 ]
 every_gamma = pytest.mark.parametrize("gammas", GAMMAS)
-every_scale = pytest.mark.parametrize("scale", [2.0**-26, 1.0, 2.0**26])
+every_scale = pytest.mark.parametrize("scale", quick([2.0**-26, 2.0**26, 1.0], 2))
 every_kernel = pytest.mark.parametrize("kernel", ["with-constant", "full"])
 MACHINES = [
     ("lapsvm", {}),
@@ -174,7 +174,7 @@ def test_bounds_without_a_bias_enclose_the_exact_value(kernel, scale, gammas, mo
     ("power", "seed", "gamma_i", "n_labels"),
     [(20, 188, 1e-3, 7), (12, 171, 1e3, 7), (8, 128, 1.0, 4), (60, 1, 1.0, 5)],
 )
-@pytest.mark.parametrize("params", [{"bias": False}, {"acceleration": "none"}, {}], ids=str)
+@pytest.mark.parametrize("params", quick([{"bias": False}, {"acceleration": "none"}, {}]), ids=str)
 @pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
 def test_no_lower_bound_on_large_kernels_exceeds_a_value(power, seed, gamma_i, n_labels, params):
     rng, n = np.random.default_rng(seed), 7
