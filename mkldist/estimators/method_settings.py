@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -87,18 +88,29 @@ def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> di
     return {method.hyperparameters[0]: float(alpha), **settings}
 
 
-def positive(name: str, value: Any) -> float:
-    """Return a parameter that is to be a number above 0.
+def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
+    """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed.
 
     Raises
     ------
     mkldist.errors.SpecError
         For text, such as ``"1"``, and other values; by the name of the parameter.
     """
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
-    if not number > 0.0:
-        raise SpecError(name, f"{value!r:.60}", "a number above 0")
-    return number
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if math.isfinite(number) and (number > 0.0 or (or_zero and number == 0.0)):
+        return number
+    finite = "finite " if math.isinf(number) else ""
+    expected = f"a {finite}number {'of at least' if or_zero else 'above'} 0"
+    raise SpecError(name, f"{value!r:.60}", expected, _without_quotes(value))
+
+
+def _without_quotes(value: Any) -> str:
+    """Return the remedy for the text of a number, "" for anything else."""
+    try:
+        number = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        return ""
+    return f"Give the number {value.strip()} without quotes" if math.isfinite(number) else ""
 
 
 def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,13 +128,12 @@ def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[
     Raises
     ------
     mkldist.errors.SpecError
-        For a C that is no number, and for another C than 1 where the method has none.
+        For a C that is no number above 0, and for another C than 1 where the method has none.
     """
-    if isinstance(C, bool) or not isinstance(C, Real):
-        raise SpecError("C", f"{C!r:.60}", "a number above 0", "Give C=1.0, or leave it out")
+    number = positive("C", C)
     if "C" in method.params.model_fields:
-        return {"C": float(C), **settings}
-    if C == 1.0:
+        return {"C": number, **settings}
+    if number == 1.0:
         return dict(settings)
     own = ", ".join(method.hyperparameters) or "none of its own"
     raise SpecError(

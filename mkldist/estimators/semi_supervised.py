@@ -131,7 +131,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         method = known_method(self.method)
         settings = regularised(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
-            settings = {"gamma_i": float(self.gamma_i), **settings}
+            settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
         rows, y = self._labelled_rows(X, y)
         _check_unlabelled(y)
         labelled = np.array([label != -1 for label in y.tolist()])

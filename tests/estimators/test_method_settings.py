@@ -47,16 +47,11 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     assert regularised(METHODS["rls"], 2, {}) == {"gamma_a": 2.0}
 
 
-@pytest.mark.parametrize("C", ["a", None, True])
-def test_a_c_that_is_no_number_is_named(C):
-    with pytest.raises(SpecError, match=r"C: found .*; expected a number above 0"):
-        with_penalty(METHODS["level"], C, {})
-
-
 @pytest.mark.parametrize("value", ["1", "x", True, None, 0.0, -1.0, float("nan")])
 @pytest.mark.parametrize(
     ("model", "name"),
     [
+        (mkldist.MKLClassifier, "C"),
         (mkldist.OneClassMKL, "alpha"),
         (mkldist.MKLRegressor, "alpha"),
         (mkldist.SemiSupervisedMKLClassifier, "gamma_a"),
@@ -66,3 +61,26 @@ def test_strengths_are_numbers_above_zero(model, name, value):
     X = np.random.default_rng(0).normal(size=(8, 2))
     with pytest.raises(SpecError, match=rf"^{name}: found .*; expected a number above 0"):
         model(**{name: value}).fit(X, np.arange(8) % 2)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, -1.0, float("nan"), float("inf")])
+def test_the_strength_on_the_graph_is_a_number_of_at_least_zero(value):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    model = mkldist.SemiSupervisedMKLClassifier(gamma_i=value)
+    with pytest.raises(SpecError, match=r"^gamma_i: found .*; expected a .*number of at least 0"):
+        model.fit(X, np.arange(12) % 2)
+    mkldist.SemiSupervisedMKLClassifier(gamma_i=0).fit(X, np.arange(12) % 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("10", "C: found '10'; expected a number above 0. Give the number 10 without quotes."),
+        ("ten", "C: found 'ten'; expected a number above 0"),
+        (float("inf"), "C: found inf; expected a finite number above 0"),
+    ],
+)
+def test_the_text_of_a_number_is_to_lose_its_quotes(value, said):
+    with pytest.raises(SpecError) as raised:
+        with_penalty(METHODS["level"], value, {})
+    assert str(raised.value) == said
