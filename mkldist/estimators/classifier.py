@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mkldist.arrays import Floats, Ints
@@ -21,13 +21,31 @@ from mkldist.in_memory.solve import known_method
 from mkldist.target import Target
 
 
-def _calibrates(estimator: MKLClassifier) -> bool:
-    if estimator.calibration is None:
-        raise AttributeError(
-            "calibration: found None, so that decision values have no probabilities; expected "
-            "'sigmoid' or 'isotonic'. Set calibration='sigmoid' and fit again"
-        )
-    return True
+class _IfCalibrated:
+    """A method that only estimators with `calibration` have.
+
+    :func:`sklearn.utils.metaestimators.available_if` does the same, but hides the reason in the
+    cause of its error.
+
+    Parameters
+    ----------
+    method : callable
+        The method as a function, as which the class shows it.
+    """
+
+    def __init__(self, method: Callable[[Any, Any], Floats]) -> None:
+        self._method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, estimator: MKLClassifier | None, owner: type) -> Any:
+        if estimator is None:
+            return self._method
+        if estimator.calibration is None:
+            raise AttributeError(
+                "predict_proba: found calibration=None, so that decision values have no "
+                "probabilities; expected 'sigmoid' or 'isotonic'. Make the estimator with "
+                "calibration='sigmoid' and fit it again, or call decision_function."
+            )
+        return MethodType(self._method, estimator)
 
 
 class MKLClassifier(KernelClassifier):
@@ -228,7 +246,7 @@ class MKLClassifier(KernelClassifier):
             uncalibrated, method=self.calibration, ensemble=False
         ).fit(X, numbers, sample_weight=sample_weight)
 
-    @available_if(_calibrates)
+    @_IfCalibrated
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -203,7 +205,7 @@ def test_probabilities_are_calibrated(wdbc):
     [
         ({"method": "levl"}, "method: found 'levl'.*Did you mean 'level'"),
         ({"method": "lapmkl"}, "'lapmkl', which learns two classes from partly labelled points"),
-        ({"C": -1.0}, r"level\.C: found -1.0"),
+        ({"C": -1.0}, r"C: found -1.0; expected a number above 0"),
         ({"method": "easymkl", "C": 2.0}, "C: found 2.0 for easymkl, which has no C"),
         ({"kernels": "xu2009"}, "kernels: found 'xu2009'.*'default'.*Did you mean 'xu2008'"),
         ({"kernels": [Gaussian(width=-1.0)]}, "widths"),
@@ -273,4 +275,6 @@ def test_given_matrices_are_refused_since_rows_are_divided():
 def test_probabilities_without_calibration_are_told_how_to_be_had():
     with pytest.raises(AttributeError) as caught:
         MKLClassifier().predict_proba([[0.0]])
-    assert "Set calibration='sigmoid'" in str(caught.value.__cause__)
+    said = "predict_proba: found calibration=None.*expected 'sigmoid' or 'isotonic'. Make the"
+    assert re.match(said, str(caught.value))
+    assert "calibrated probabilities" in MKLClassifier.predict_proba.__doc__
