@@ -25,6 +25,7 @@ from mkldist.refit.decision_parts import decision_parts
 from mkldist.results.rows import place_of
 from mkldist.results.schema import CLASS, STATE, VALIDATION_SCORES, WEIGHTS
 from mkldist.results.state import RunState
+from mkldist.spec.arguments import given_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,12 +54,14 @@ def explain(
 
     Raises
     ------
+    mkldist.errors.SpecError
+        For a `path` that is none.
     mkldist.errors.InputError
         For names that the results do not have, and results without kernel weights.
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    results = Results.of(path)
+    results = Results.of(given_path("path", path))
     nodes = results.nodes()
     for key, asked in (("dataset", dataset), ("bank", bank), ("method", method)):
         known = list(dict.fromkeys(place_of(node)[key] for node in nodes))

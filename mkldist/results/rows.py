@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.errors import SpecError
 from mkldist.results.schema import (
     BANK_BYTES,
     BUILD_TIMES,
@@ -128,7 +129,16 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
 
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
-    """Return the nodes that hold runs."""
+    """Return the nodes that hold runs.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything but a tree, such as the path of a folder.
+    """
+    if not hasattr(tree, "subtree"):
+        hint = 'Open the output folder first, as in mkldist.open_results("results/mine")'
+        raise SpecError("tree", f"{tree!r:.60}", "results, an xarray.DataTree", hint)
     return [node for node in tree.subtree if RUN_ID.name in node.variables]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.pairing import Results
-from mkldist.errors import InputError
+from mkldist.errors import InputError, SpecError
 from mkldist.refit.explain import explain
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
@@ -121,3 +121,9 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
     prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, grids), store)
     (found,) = explain(tmp_path)
     assert (found.method, found.n_candidates) == ("level", 1)
+
+
+@pytest.mark.parametrize("path", [5, None, ["results/mine"]])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(SpecError, match=r"^path: found .*; expected a path$"):
+        explain(path)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+import mkldist
+from mkldist.errors import SpecError
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.tree import open_results, prepare
@@ -27,3 +31,12 @@ def test_places_without_a_run_have_no_row(tmp_path):
     rows = to_frame(open_results(tmp_path / "r.zarr"))
     assert set(rows.run_id) == {run.id for run in plan.runs}
     assert set(rows.C) == {0.1, 1.0}
+
+
+@pytest.mark.parametrize("function", [mkldist.to_frame, mkldist.selected])
+@pytest.mark.parametrize("tree", [5, None, "results/mine"])
+def test_what_is_no_tree_is_refused(function, tree):
+    with pytest.raises(
+        SpecError, match=r"^tree: found .*; expected results.*mkldist\.open_results"
+    ):
+        function(tree)
