@@ -11,12 +11,18 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
+from mkldist.in_memory.label_hints import label_hint
 from mkldist.methods.registry import methods_for
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.target import Target
 
 SYMMETRY = 1e-8  # asymmetry, relative to the largest entry, that rounding explains
+SHOWN = 5  # distinct labels in a message
+MAKE_LAPLACIAN = (
+    'Give laplacian=graph_laplacian(X, graph_spec({"neighbours": 10})), of the features X of the '
+    "points, by functions of mkldist.kernels.graph"
+)
 
 
 def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
@@ -149,7 +155,7 @@ def check_method(
             others = _others(refusal, ProblemFacts(factors=True, rounded=True))
             raise SpecError("method", found, others, f"Or make the bank with {refusal.expected}")
         case Part.LABELS:
-            raise _refused_labels(columns, target, refusal)
+            raise _refused_labels(method, columns, target, refusal)
 
 
 def _others(refusal: Refusal, problem: ProblemFacts) -> str:
@@ -157,20 +163,21 @@ def _others(refusal: Refusal, problem: ProblemFacts) -> str:
     return f"{refusal.others}: {one_of(methods_for(replace(problem, targets=None)))}"
 
 
-def _refused_labels(columns: Sequence[list[float]], target: Target, refusal: Refusal) -> GramError:
+def _refused_labels(
+    method: Method, columns: Sequence[list[float]], target: Target, refusal: Refusal
+) -> GramError:
     """Return the error of the first column of distinct labels that do not fit."""
     distinct = next(column for column in columns if not _fits(column, target))
-    found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
-    is_binary = set(distinct) == {0.0, 1.0} and target is Target.CLASSES
-    hint = "Write np.where(y == 1, 1, -1)" if is_binary else ""
-    return GramError("y", found, refusal.expected, hint)
+    shown = [f"{value:g}" for value in distinct[:SHOWN]] + ["..."] * (len(distinct) > SHOWN)
+    hint = label_hint(method, distinct, target)
+    return GramError("y", f"labels {{{', '.join(shown)}}}", refusal.expected, hint)
 
 
 def _refused_laplacian(method: Method, refusal: Refusal, *, given: bool) -> SpecError:
     """Return the error of a Laplacian that a method needs or does not use."""
     if not given:
         found = f"none for {method.name}, which {refusal.reason}"
-        return SpecError("laplacian", found, refusal.expected)
+        return SpecError("laplacian", found, refusal.expected, MAKE_LAPLACIAN)
     able = one_of(methods_for(ProblemFacts(laplacian=True)))
     found = f"one for {method.name}, which {refusal.reason}"
     return SpecError("laplacian", found, f"{refusal.expected}, or {refusal.others}: {able}")

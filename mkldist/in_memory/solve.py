@@ -58,7 +58,8 @@ def solve(
         Labels in {-1, +1}, or real values; 0 for points without a label.  One-class methods leave
         out points of -1, known outliers.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
-        Graph Laplacian of the points, symmetric, for semi-supervised methods.
+        Graph Laplacian of the points, symmetric, for semi-supervised methods, such as
+        ``graph_laplacian(X, graph_spec({"neighbours": 10}))`` of ``mkldist.kernels.graph``.
     weights : (n,) array-like, optional
         Positive weights of the points, by which C is multiplied; bounds are of that objective.
     groups : (M,) sequence, optional

@@ -5,6 +5,8 @@ tests/in_memory/test_solve.py holds that ``mkldist.solve`` asks for these checks
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,6 +14,7 @@ from scipy import sparse
 import mkldist
 from mkldist.errors import GramError, SpecError
 from mkldist.in_memory.given_arrays import check_method, checked_laplacian, label_array
+from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.methods.registry import METHODS
 from mkldist.target import Target
 
@@ -103,7 +106,8 @@ def test_a_laplacian_is_given_if_and_only_if_the_method_uses_it():
         check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=False)
     assert str(caught.value) == (
         "laplacian: found none for lapsvm, which needs a graph; expected a graph Laplacian of "
-        "the points"
+        'the points. Give laplacian=graph_laplacian(X, graph_spec({"neighbours": 10})), of the '
+        "features X of the points, by functions of mkldist.kernels.graph."
     )
     with pytest.raises(SpecError) as caught:
         check_method(METHODS["level"], Target.CLASSES, labels, has_laplacian=True)
@@ -145,3 +149,13 @@ def test_labels_0_and_1_are_told_how_to_be_written():
     bank = mkldist.KernelBank.from_grams(np.eye(4)[None])
     with pytest.raises(GramError, match=r"Write np.where\(y == 1, 1, -1\)"):
         mkldist.solve("uniform", bank, np.array([0, 1, 0, 1]), C=1.0)
+
+
+def test_the_laplacian_that_the_message_names_does():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    y = np.where(np.arange(20) < 8, np.where(x[:, 0] > 0, 1, -1), 0)
+    with pytest.raises(SpecError) as caught:
+        mkldist.solve("lapmkl", [x @ x.T], y)
+    given = re.search(r"laplacian=(\S+ .*?\)\)),", str(caught.value)).group(1)
+    names = {"X": x, "graph_laplacian": graph_laplacian, "graph_spec": graph_spec}
+    assert mkldist.solve("lapmkl", [x @ x.T], y, laplacian=eval(given, names)).converged
