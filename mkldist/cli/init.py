@@ -39,9 +39,16 @@ def command(
 
     target = file or Path(f"{sweep_name(data)}.toml")
     check_free(target, overwrite=overwrite)
-    text = first_sweep(data, target, _facts(data, label))
+    facts = _facts(data, label)
+    text = first_sweep(data, target, facts)
     with writing(target):
         write_file(target, [text.encode()])
+    column = facts.look and facts.look.groups
+    if column:
+        click.echo(
+            f"{column.name!r} repeats: {len(column.counts)} values in {facts.n_rows} rows; see "
+            f"groups in {target}"
+        )
     click.echo(f"wrote {target}; its plan:\n")
     context.invoke(plan, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
     click.echo(f"\nmkldist sweep {quote(str(target))} runs it")

@@ -11,6 +11,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset, Split, View, absent_of
+from mkldist.data.identical_rows import identical_lines
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import group_numbers, partition_of_column, restricted
@@ -109,6 +110,8 @@ def _of_features(
     views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
     columns, view_columns = _columns(raw, kept)
     said_of_views = view_lines(x, raw.views, given)
+    row_groups = _row_groups(raw, splits, labelled.rows, where)
+    same = () if given else identical_lines(x, texts, row_groups, row_places)
     return Dataset(
         name=spec.name,
         x=_kept_columns(raw, x, kept),
@@ -116,7 +119,7 @@ def _of_features(
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
         predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
-        row_groups=_row_groups(raw, splits, labelled.rows, where),
+        row_groups=row_groups,
         row_order=_row_order(raw, splits, labelled.rows, where),
         groups={**_renumbered(groups, kept, where), **_left(raw.file_groups, kept)},
         views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
@@ -124,7 +127,7 @@ def _of_features(
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
         account=replace(
-            _account(raw, labelled),
+            _account(raw, labelled, same),
             constant=_others(raw.feature_names, kept),
             missing=missing,
             views=said_of_views,
@@ -190,9 +193,9 @@ def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints
     return rows_in_order(raw.of_splits[splits.order][rows], place, raw.row_places.chosen(rows))
 
 
-def _account(raw: RawData, labelled: _Labelled) -> Account:
-    """Return the account of the reader, with notes on the classes."""
-    notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes))
+def _account(raw: RawData, labelled: _Labelled, same: tuple[str, ...] = ()) -> Account:
+    """Return the account of the reader, with notes on the classes and on equal rows."""
+    notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes), *same)
     return replace(raw.account, n_rows=len(raw.labels), notes=notes)
 
 

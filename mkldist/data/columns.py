@@ -36,6 +36,8 @@ class ColumnChoice:
         Columns of categories.
     of_splits : tuple of str
         Columns by which rows are divided; they are no features.
+    groups : str or None
+        The one of them that says which rows belong together.
     texts : tuple of str
         Columns of texts, for kernels of texts.
     labelled : bool
@@ -51,6 +53,7 @@ class ColumnChoice:
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     of_splits: tuple[str, ...] = ()
+    groups: str | None = None
     texts: tuple[str, ...] = ()
     labelled: bool = True
     bare: bool = False
@@ -66,6 +69,7 @@ class ColumnChoice:
             spec.ignore,
             spec.categorical,
             splits.columns,
+            splits.groups,
             spec.texts,
             bare=bare,
             sparse=spec.sparse,
@@ -74,7 +78,7 @@ class ColumnChoice:
     @classmethod
     def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
         """Return the choice of a view's table, whose rows the column `id` names."""
-        return cls(None, id, view.ignore, view.categorical, (), view.texts, labelled=False)
+        return cls(None, id, view.ignore, view.categorical, texts=view.texts, labelled=False)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -83,7 +87,7 @@ class ColumnChoice:
 
     def without_splits(self) -> ColumnChoice:
         """Return the choice without the columns by which rows are divided."""
-        return replace(self, of_splits=())
+        return replace(self, of_splits=(), groups=None)
 
     @property
     def other_roles(self) -> tuple[str, ...]:
@@ -148,6 +152,8 @@ class ColumnRoles:
         The one of them that names the rows.
     texts : tuple of int
         Columns of texts.
+    row_names : str
+        The column that names rows in predictions: that of `id`, else that of groups; empty without.
     """
 
     names: tuple[str, ...]
@@ -160,6 +166,7 @@ class ColumnRoles:
     others: tuple[str, ...] = ()
     id: int | None = None
     texts: tuple[int, ...] = ()
+    row_names: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -202,6 +209,7 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         others=tuple(uses),
         id=None if choice.id is None else list(names).index(choice.id),
         texts=tuple(names.index(name) for name in choice.texts),
+        row_names=choice.id or choice.groups or "",
     )
 
 

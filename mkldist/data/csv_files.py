@@ -25,6 +25,7 @@ from mkldist.row_places import in_lines
 
 SEPARATORS = (",", ";", "\t")
 BOOLEANS = {"true": 1.0, "false": 0.0}
+UNNAMED = "Unnamed: 0"  # as pandas calls the column of its index, whose name it writes as blank
 
 
 def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -71,13 +72,27 @@ def opened_csv(path: Path, where: str) -> Iterator[tuple[list[str], Rows]]:
         with LONG_TEXTS:
             rows = csv_rows(chain([first], text), _separator(first), where)
             _, header = next(rows, (1, []))
-            names = [name.strip() for name in header]
+            names = header_names(header)
             if not any(names):
                 raise DataError(
                     where, "a blank first line", "a header of column names", "Remove the blank line"
                 )
             _check_header(names, where)
             yield names, rows
+
+
+def header_names(fields: Sequence[str]) -> list[str]:
+    """Return the names of columns; one that alone is blank, at the beginning, is :data:`UNNAMED`.
+
+    Examples
+    --------
+    >>> header_names(["", " age", "label"])
+    ['Unnamed: 0', 'age', 'label']
+    """
+    names = [name.strip() for name in fields]
+    if len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
+        names[0] = UNNAMED
+    return names
 
 
 def _separator(header: str) -> str:
@@ -87,6 +102,8 @@ def _separator(header: str) -> str:
 def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: str) -> RawData:
     check_names(names, where)
     roles = column_roles(names, choice, where)
+    if names[0] == UNNAMED and 0 in roles.features:
+        raise _index_as_feature(where)
     others = sorted(set(range(len(names))) - set(roles.features), reverse=True)
     words: dict[int, list[str]] = {position: [] for position in others}
     features, values = roles.feature_names, array("d")
@@ -109,6 +126,17 @@ def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: s
     texts = {names[position]: words[position] for position in others}
     labels = np.array(words[roles.label] if roles.label is not None else [""] * n_rows)
     return replace(of_table(roles, labels, x, texts, where), row_places=in_lines(lines))
+
+
+def _index_as_feature(where: str) -> DataError:
+    """Return the error for a column of row numbers that would be learnt from."""
+    return DataError(
+        where,
+        "no name of column 1, as pandas and R write the names of rows",
+        "a name or a role for every column",
+        f'Set id = "{UNNAMED}" if it names the rows, else ignore = ["{UNNAMED}"]; or write the '
+        "table without it (index=False in pandas, row.names=FALSE in R)",
+    )
 
 
 def _check_header(names: Sequence[str], where: str) -> None:

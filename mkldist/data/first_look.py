@@ -13,12 +13,13 @@ from pathlib import Path
 
 from mkldist.counted import counted
 from mkldist.data.columns import LABEL_NAMES, check_names
-from mkldist.data.csv_files import BOOLEANS, SEPARATORS
+from mkldist.data.csv_files import BOOLEANS, SEPARATORS, UNNAMED, header_names
 from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.table_problems import decimal_comma
+from mkldist.data.times import is_date
 from mkldist.errors import DataError, nearest
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -27,7 +28,13 @@ MOST_CATEGORIES = 30
 FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
 MOSTLY = 0.8  # share of the values that tells what a column holds; the others are slips
 NEARLY = 0.95  # share of different values in a column that was meant to name the rows
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
+FEWEST_VALUES = 10  # of a column whose gaps are filled
+FEWEST_GROUPS = 6  # of a column whose rows of equal value stay together
+_DATE = re.compile(r"\d{4}([-/.])\d\d?\1\d\d?([ T].*)?|\d\d?([-/.])\d\d?\3\d{2,4}([ T]\d.*)?")
+_SUBJECT = re.compile(
+    r"(patient|subject|participant|proband|person|individual|donor|animal|mouse|customer|client|"
+    r"user|student)([_ .-]?(id|no|nr|num|number|code|name))?"
+)
 
 
 @dataclass(frozen=True)
@@ -108,9 +115,33 @@ class Column:
             return False
         return self._called_id or not (self.is_numeric or self.holds_texts)
 
+    @cached_property
+    def orders_rows(self) -> bool:
+        """True for dates by which a sweep can order the rows."""
+        return self.holds_dates and not self.n_missing and all(map(is_date, self.counts))
+
+    @cached_property
+    def hardly_known(self) -> bool:
+        """True if so many values are missing that a training part might hold none."""
+        return self.n_missing > 0 and self.counts.total() < FEWEST_VALUES
+
+    @property
+    def names_subjects(self) -> bool:
+        """True if the column most likely says whose the rows are, several of one patient or so."""
+        if not (self._called_id or self._called_subject) or self.holds_dates or self.holds_texts:
+            return False
+        return FEWEST_GROUPS <= len(self.counts) < self.counts.total()
+
+    @property
+    def _called_subject(self) -> bool:
+        """True if the name is that of somebody of whom there may be several rows."""
+        return _SUBJECT.fullmatch(self.name.casefold()) is not None
+
     @property
     def _called_id(self) -> bool:
         """True if the name says that the column names the rows."""
+        if self.name == UNNAMED:
+            return True
         return re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
 
     @property
@@ -172,27 +203,45 @@ class FirstLook:
         return [column for column in self.columns.values() if column.name != self.label]
 
     @cached_property
-    def id(self) -> str | None:
-        """The first column that names the rows, None if there is none."""
+    def row_names(self) -> str | None:
+        """The first column that names the rows one by one, None if there is none."""
         return next((column.name for column in self.others if column.names_rows), None)
+
+    @cached_property
+    def groups(self) -> Column | None:
+        """The column that says whose the rows are, None if there is none."""
+        found = [c for c in self.others if c.names_subjects and c.name != UNNAMED]
+        of_subjects = [c for c in found if c._called_subject]
+        return max(of_subjects or found, key=lambda c: len(c.counts), default=None)
+
+    @property
+    def id(self) -> str | None:
+        """The column of names for predictions: that of rows, else that of groups, else None."""
+        return self.row_names or (self.groups.name if self.groups else None)
+
+    @property
+    def _named(self) -> set[str | None]:
+        """Columns of names of rows and of groups."""
+        return {self.id, self.groups.name if self.groups else None}
 
     @cached_property
     def categorical(self) -> list[Column]:
         """Columns of few different texts."""
-        return [c for c in self.others if c.is_categorical and c.name != self.id]
+        return [c for c in self.others if c.is_categorical and c.name not in self._named]
 
     @cached_property
     def ignored(self) -> list[Column]:
-        """Columns of which no feature can be made: dates, texts, further names of rows."""
+        """Columns of which no feature can be made: dates, texts, names of rows, hardly a value."""
         return [
             c for c in self.others
-            if c.name != self.id and not c.is_categorical and (c.names_rows or not c.is_numeric)
+            if c.name not in self._named and not c.is_categorical
+            and (c.names_rows or c.hardly_known or c.name == UNNAMED or not c.is_numeric)
         ]  # fmt: skip
 
     @cached_property
     def features(self) -> list[Column]:
         """Columns of numbers."""
-        left_out = {self.id, *(c.name for c in self.ignored), *(c.name for c in self.categorical)}
+        left_out = self._named | {c.name for c in (*self.ignored, *self.categorical)}
         return [c for c in self.others if c.name not in left_out]
 
     @property
@@ -265,7 +314,7 @@ def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
         with LONG_TEXTS:
             numbered = csv_rows(chain([first], text), separator, where)
             _, header = next(numbered, (1, []))
-            names = [name.strip() for name in header]
+            names = header_names(header)
             rows = list(_whole(numbered, names, where))
     check_names(names, where)
     return names, rows

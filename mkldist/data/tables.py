@@ -76,7 +76,7 @@ def of_table(
             features.categories,
             "" if roles.label is None else roles.names[roles.label],
             (*roles.others, *of_texts),
-            "" if roles.id is None else roles.names[roles.id],
+            roles.row_names,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import numpy as np
@@ -12,6 +13,10 @@ from mkldist.data.number_texts import name_of_number, number_of_name
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
+_DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})([ T].*)?")  # the day stands first
+_IN_SLASHES = re.compile(r"\d+/\d+/\d+")
+_SLASHES = "Write dates as year-month-day: 1/2/2021 is one day here and another there"
+
 
 def rows_in_order(
     column: npt.NDArray[np.str_], where: str, row_places: RowPlaces = FROM_ZERO
@@ -21,7 +26,8 @@ def rows_in_order(
     Parameters
     ----------
     column : (n,) array of str
-        Numbers, or dates and times such as ``2021-03-01`` and ``2021-03-01T12:30``.
+        Numbers, or dates and times such as ``2021-03-01`` and ``2021-03-01T12:30``, or
+        ``31.3.2021`` and ``31.3.2021 12:30``.
     where : str
         The place to name in a message.
     row_places : RowPlaces
@@ -52,13 +58,22 @@ def rows_in_order(
         raise DataError(
             where,
             f"{texts[wrong[0]]!r} in {row_places.of(wrong[0])}",
-            "numbers, or dates such as 2021-03-01, in every row",
-            "Correct this column",
+            "numbers, or dates such as 2021-03-01 or 31.3.2021, in every row",
+            _SLASHES if _IN_SLASHES.match(texts[wrong[0]]) else "Correct this column",
         )
     return np.argsort(np.array(dates, dtype="datetime64[us]"), kind="stable")
 
 
+def is_date(text: str) -> bool:
+    """Return True for a date, with or without a time, by which :func:`rows_in_order` can order."""
+    return _date(text) is not None
+
+
 def _date(text: str) -> datetime | None:
+    dotted = _DOTTED.fullmatch(text)
+    if dotted:
+        day, month, year, time = dotted.groups(default="")
+        text = f"{year}-{month:0>2}-{day:0>2}{time}"
     try:
         date = datetime.fromisoformat(text)
     except ValueError:

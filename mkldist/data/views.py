@@ -34,6 +34,10 @@ from mkldist.spec.views import ViewSpec
 
 SHOWN = 5
 ABSENT = -1
+SEVERAL_ROWS = (
+    "Correct these rows; or, for several samples of one patient or so, name the same column by id "
+    "and by groups of [splits]: they then share its row of each view"
+)
 
 Texts = npt.NDArray[np.str_]
 
@@ -233,9 +237,10 @@ class _Joining:
                 "ids in both",
                 "Set id = the column of the data set that names its rows",
             )
-        own = positions_of_ids(self.raw.ids, self.where)
+        names = self._own_ids(self.raw.ids)
+        own = dict.fromkeys(names)
         found = positions_of_ids(ids, where)
-        rows = np.array([found.get(name, ABSENT) for name in own], dtype=np.intp)
+        rows = np.array([found.get(name, ABSENT) for name in names], dtype=np.intp)
         others = [name for name in found if name not in own]
         if len(others) == len(found):
             raise DataError(
@@ -251,6 +256,14 @@ class _Joining:
             )
         return rows
 
+    def _own_ids(self, ids: Texts) -> list[str]:
+        """Return the id of each point; points of one group may share the rows of views."""
+        if self.id is None or self.id not in self.raw.of_splits:
+            return list(positions_of_ids(ids, self.where, SEVERAL_ROWS))
+        names = list(map(str, ids.tolist()))
+        positions_of_ids(np.array(list(dict.fromkeys(names))), self.where)
+        return names
+
     def _refuse_labels(self, names: Sequence[str], where: str) -> None:
         """Refuse a feature that is the label column again: it would give the labels away."""
         label = self.raw.label_name
@@ -263,8 +276,17 @@ class _Joining:
             )
 
 
-def positions_of_ids(ids: Texts, where: str) -> dict[str, int]:
+def positions_of_ids(ids: Texts, where: str, hint: str = "Correct these rows") -> dict[str, int]:
     """Return the row of each id, which must be there once.
+
+    Parameters
+    ----------
+    ids : (n,) array of str
+        The ids.
+    where : str
+        The place to name in a message.
+    hint : str
+        What to do about rows without an id of their own.
 
     Raises
     ------
@@ -284,9 +306,7 @@ def positions_of_ids(ids: Texts, where: str) -> dict[str, int]:
     if named:
         problems.append(f"ids that occur more than once: {first_of(named, SHOWN)}")
     if problems:
-        raise DataError(
-            where, " and ".join(problems), "an id of its own for each row", "Correct these rows"
-        )
+        raise DataError(where, " and ".join(problems), "an id of its own for each row", hint)
     return found
 
 

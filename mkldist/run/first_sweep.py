@@ -10,11 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from mkldist.data.csv_files import UNNAMED
 from mkldist.data.first_look import Column, FirstLook
+from mkldist.data.random_splits import holdouts
+from mkldist.errors import DataError
 from mkldist.spec.values import spelled
 
+SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key
 SINGLE_FEATURES = 60  # up to so many features, each has kernels of its own
+NO_VALUE = "without any value"
+HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
 PART_ROWS = 2000
 
@@ -87,13 +93,14 @@ def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield "#"
     yield "# Change what you like: a sweep runs only what it has not run before."
     yield f'\nname = "{sweep_name(data)}"'
-    yield "seed = 0"
+    yield f"seed = {SEED}"
     yield _said("tol = 0.01", "relative duality gap at which every method stops")
 
 
 def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield f'\n[[datasets]]\nname = "{sweep_name(data)}"'
     place = os.path.relpath(data.absolute(), file.absolute().parent)
+    _check_utf8(place)
     yield f"file = {spelled(Path(place).as_posix(), None)}"
     if facts.label is not None:
         yield _said(f"label = {spelled(facts.label, None)}", _values(facts))
@@ -105,6 +112,19 @@ def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
         yield _said(
             f"per_class = {PART_ROWS // 2}", "a random part, to begin with; remove it later"
         )
+
+
+def _check_utf8(place: str) -> None:
+    """Refuse a path that a sweep file, which is UTF-8, cannot hold."""
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            in_comment(place),
+            "a name that is not UTF-8",
+            "one that a sweep file, a text in UTF-8, can hold",
+            "Rename the file or its folder, or link to it by another name (ln -s)",
+        ) from None
 
 
 def _values(facts: Facts) -> str:
@@ -119,10 +139,14 @@ def _values(facts: Facts) -> str:
 def _roles(look: FirstLook) -> Iterator[str]:
     """Yield the keys of columns that are no plain features, and notes on what looks odd."""
     if look.id is not None:
-        yield _said(f"id = {spelled(look.id, None)}", "names the rows, so it is no feature")
-    if look.ignored:
-        reasons = {_reason(column): None for column in look.ignored}
-        names = [column.name for column in look.ignored]
+        named = "the rows" if look.row_names else "the rows of predictions"
+        yield _said(f"id = {spelled(look.id, None)}", f"names {named}, so it is no feature")
+    ignored, groups = list(look.ignored), look.groups
+    if groups is not None and groups.name != look.id and _hinders_groups(look, groups):
+        ignored.append(groups)
+    if ignored:
+        reasons = {_reason(column): None for column in ignored}
+        names = [column.name for column in ignored]
         yield _said(f"ignore = {spelled(names, None)}", ", ".join(reasons))
     texts = [column.name for column in look.ignored if column.holds_texts]
     if texts:
@@ -140,7 +164,7 @@ def _roles(look: FirstLook) -> Iterator[str]:
     for group in look.columns[look.label].alike:
         yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
     for column in look.others:
-        if (value := column.repeated) is not None and look.id is None:
+        if (value := column.repeated) is not None and look.row_names is None:
             count = column.counts[value]
             yield (
                 f"# NOTE: {column.name!r} would name the rows, but {value!r} occurs {count} times"
@@ -150,8 +174,14 @@ def _roles(look: FirstLook) -> Iterator[str]:
 def _reason(column: Column) -> str:
     if column.holds_dates:
         return "dates"
+    if column.hardly_known:
+        return HARDLY_KNOWN if column.counts else NO_VALUE
     if column.holds_texts:
         return "texts"
+    if column.name == UNNAMED:
+        return "a column without a name"
+    if column.names_subjects:
+        return "whose the rows are"
     return "another name of the rows" if column.names_rows else "texts that differ in most rows"
 
 
@@ -162,9 +192,43 @@ def _splits(facts: Facts) -> Iterator[str]:
         yield _said('target = "zscore"', "so that C does not depend on the units of the labels")
     yield "\n[splits]"
     yield _said('kind = "holdout"', 'or "kfold" with folds = 5')
-    yield "train_fraction = 0.7\nrepeats = 5"
+    yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
+    if facts.look is not None:
+        yield from _dependence(facts.look)
     yield "\n# Choose C on each training part alone, by inner folds; six times the work:"
     yield "# [selection]\n# folds = 5"
+
+
+def _dependence(look: FirstLook) -> Iterator[str]:
+    """Yield the key of rows that belong together, and a note on dates."""
+    column = look.groups
+    if column is not None:
+        line = f"groups = {spelled(column.name, None)}"
+        hinders = _hinders_groups(look, column)
+        said = f"{len(column.counts)} values in {look.n_rows} rows: rows of one stay in one part"
+        yield _said(f"# {line}" if hinders else line, f"{said}{hinders}")
+    dates = [other.name for other in look.others if other.orders_rows]
+    if dates and column is None:
+        yield "# To test later rows by earlier ones, instead of these lines:"
+        yield f'# kind = "time"\n# order = {spelled(dates[0], None)}'
+
+
+def _hinders_groups(look: FirstLook, column: Column) -> str:
+    """Return why a sweep cannot keep the rows of a group together, in words; empty if it can."""
+    if column.n_missing:
+        return f", once each row has one ({column.n_missing} have none)"
+    label = look.columns[look.label]
+    if label.is_regression or look.n_rows > MANY_ROWS:
+        return ""
+    place = {name: number for number, name in enumerate(sorted(column.counts))}
+    classes: dict[int, set[str]] = {}
+    for group, name in zip(column.values, label.values, strict=True):
+        classes.setdefault(place[group], set()).add(name)
+    n_train = int(TRAIN_FRACTION * len(place))
+    for train, _ in holdouts(n_train, len(place) - n_train, REPEATS, SEED):
+        if set[str]().union(*(classes[group] for group in train.tolist())) < set(label.counts):
+            return ", once each class is in more of them"
+    return ""
 
 
 def _bank(facts: Facts) -> Iterator[str]:

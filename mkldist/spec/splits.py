@@ -43,8 +43,8 @@ class SplitsSpec(Model):
     folds: int = Field(5, ge=2, description='`"kfold"` and `"time"`: number of folds.')
     order: str | None = Field(
         None,
-        description='`"time"`: column of a table, of numbers or of dates such as 2021-03-01, that '
-        "orders the rows. By default they are in the order of the file.",
+        description='`"time"`: column of a table, of numbers or of dates such as 2021-03-01 or '
+        "31.3.2021, that orders the rows. By default they are in the order of the file.",
     )
     groups: str | None = Field(
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,24 @@ def test_columns_of_few_values_are_listed_as_labels():
     said = "Give --label, one of 'sick'; all others hold more values. .*datasets.views"
     with pytest.raises(MkldistError, match=said):
         run_init("t.csv")
+
+
+def test_a_column_that_repeats_is_told():
+    rows = "\n".join(f"{100 + i // 2},{i * 7 % 11},{'ab'[i % 2]}" for i in range(40))
+    Path("t.csv").write_text(f"patient_id,x,label\n{rows}\n")
+    done = run_init("t.csv")
+    assert "'patient_id' repeats: 20 values in 40 rows; see groups in t.toml\n" in done.output
+    assert "left out:  'patient_id' (divides the rows)" in done.output
+    assert "groups:    20, whose rows stay in one part" in done.output
+
+
+def test_a_name_that_no_sweep_file_can_hold_is_refused(here):
+    name = os.fsdecode(b"bad_\xe9.csv")
+    Path(name).write_bytes((here.parent / "data" / "my heart.csv").read_bytes())
+    with pytest.raises(MkldistError, match=r"found a name that is not UTF-8.*Rename") as error:
+        run_init(name, "--label", "state")
+    str(error.value).encode()
+    assert [path.name for path in here.iterdir()] == [name]
 
 
 def test_existence_goes_before_the_ending_and_the_nearest_name_may_end_otherwise():

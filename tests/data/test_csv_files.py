@@ -186,3 +186,22 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         read(tmp_path, "größe,b,label\n1,2,x\n".encode("latin1"))
     with mistake("line 2"):
         read(tmp_path, 'a,b,label\n1,2,"x\n')
+
+
+def test_a_first_column_without_a_name_needs_a_role(tmp_path: Path) -> None:
+    text = ",a,label\n7,1,yes\n8,2,no\n"
+    with mistake("no name of column 1, as pandas", 'Set id = "Unnamed: 0"', "index=False"):
+        read(tmp_path, text)
+    raw = read(tmp_path, text, id="Unnamed: 0")
+    assert raw.feature_names == ("a",)
+    assert raw.ids is not None
+    assert raw.ids.tolist() == ["7", "8"]
+    assert read(tmp_path, text, ignore=("Unnamed: 0",)).feature_names == ("a",)
+
+
+def test_rows_of_predictions_are_named_by_id_or_else_by_groups(tmp_path: Path) -> None:
+    text = "patient,a,label\n7,1,yes\n7,2,no\n"
+    for columns in ({"of_splits": ("patient",), "groups": "patient"}, {"id": "patient"}):
+        raw = read(tmp_path, text, **columns)
+        assert raw.columns is not None
+        assert raw.columns.id == "patient"

@@ -16,6 +16,7 @@ from mkldist.data.dataset import Dataset, View
 from mkldist.data.view_checks import check_views
 from mkldist.errors import GramError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
+from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
 TABLE = "id,age,bmi,label\np1,50,21,a\np2,60,,b\np3,70,23,a\np4,80,24,b\n"
@@ -65,6 +66,26 @@ def test_points_and_rows_without_a_partner_are_said(folder: Path) -> None:
     assert filled.absent is None
     assert "1 of 4 points lack it: filled" in said(filled)
     assert filled.fingerprint != found.fingerprint
+
+
+def test_rows_of_one_group_share_the_rows_of_views(folder: Path) -> None:
+    (folder / "t.csv").write_text(TABLE.replace("p3,", "p1,"))
+    grams = np.array([[[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]]])
+    np.savez(folder / "k.npz", grams=grams, ids=["p1", "p2", "p4"])
+    views = [{"name": "genes", "file": "genes.csv"}, {"name": "k", "grams": "k.npz"}]
+    with mistake("ids that occur more than once: 'p1'", "by id and by groups of [splits]"):
+        load(folder, *views)
+    entry = {"name": "t", "file": "t.csv", "id": "id", "impute": "mean", "views": views}
+    spec = DatasetSpec.model_validate(entry)
+    found = load_dataset(spec, (), folder, 0, SplitsSpec(groups="id"))
+    assert found.x is not None
+    assert_array_equal(found.x[:, 2:], [[2, 3], [4, 7], [2, 3], [8, 9]])
+    assert found.row_groups is not None
+    assert_array_equal(found.row_groups, [0, 1, 0, 2])
+    assert_array_equal(found.given["k"].grams[0, 0], [1.0, 0.5, 1.0, 0.2])
+    (folder / "t.csv").write_text(TABLE.replace("p3,", ","))
+    with mistake("1 row without an id"):
+        load_dataset(spec, (), folder, 0, SplitsSpec(groups="id"))
 
 
 def test_a_point_that_lacks_a_view_must_be_asked_for(folder: Path) -> None:

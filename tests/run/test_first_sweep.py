@@ -75,7 +75,63 @@ def test_texts_and_a_name_that_occurs_twice_are_said(tmp_path):
     text = first_sweep(path, path, Facts.of(FirstLook(read_columns(path), "target")))
     assert '# texts = ["note"]' in text
     assert "# NOTE: 'patient' would name the rows, but 'P28' occurs 2 times\n" in text
-    assert "\nid = " not in text
+    assert '\nid = "patient" ' in text
+    assert '\ngroups = "patient"' in text
+
+
+def samples(path: Path, labels: str = "ab" * 30) -> Path:
+    """Write a table of three samples of each patient, with a first column without a name."""
+    values = np.random.default_rng(0).normal(size=len(labels))
+    rows = [
+        f"{i},P{i // 3},{values[i]:.3f},{-values[i]:.3f},,{1 + i % 28:02}.01.2020,{label}"
+        for i, label in enumerate(labels)
+    ]
+    path.write_text("\n".join([",Patient ID,x,y,empty,seen,target", *rows]))
+    return path
+
+
+def test_samples_of_one_patient_stay_together(tmp_path):
+    text, plan = plan_of(samples(tmp_path / "t.csv"))
+    assert 'groups = "Patient ID"' in text
+    assert "# 20 values in 60 rows: rows of one stay in one part" in text
+    assert 'id = "Unnamed: 0" ' in text
+    (bank,) = {bank.n_points for bank in plan.banks}
+    assert bank == 42
+
+
+def test_groups_that_a_sweep_would_refuse_are_a_comment(tmp_path):
+    path = samples(tmp_path / "t.csv")
+    path.write_text(path.read_text().replace("P2,", ","))
+    text, _ = plan_of(path)
+    assert '\n# groups = "Patient ID"' in text
+    assert "once each row has one (3 have none)" in text
+    text, _ = plan_of(samples(tmp_path / "t.csv", "bbb" + "a" * 57))
+    assert "once each class is in more of them" in text
+
+
+def test_what_cannot_be_learnt_is_ignored_with_the_reason(tmp_path):
+    text, _ = plan_of(samples(tmp_path / "t.csv"))
+    assert 'ignore = ["empty", "seen"]        # without any value, dates' in text
+    assert "impute" not in text
+
+
+def test_dates_may_order_the_rows(tmp_path):
+    path = samples(tmp_path / "t.csv")
+    path.write_text(path.read_text().replace("Patient ID", "kind"))
+    text, _ = plan_of(path)
+    assert '# kind = "time"\n# order = "seen"' in text
+    other = text.replace('kind = "holdout"', 'kind = "time"\norder = "seen" #')
+    file = tmp_path / "first.toml"
+    file.write_text(other.replace("train_fraction = 0.7\nrepeats = 5", ""))
+    plan, _ = planned(load_sweep(file), file, (), ConnectOptions(n_workers=1))
+    assert len({run.split for run in plan.runs}) == 5
+
+
+def test_hardly_known_columns_are_ignored(tmp_path):
+    path = samples(tmp_path / "t.csv")
+    path.write_text(path.read_text().replace(",,", ",7,", 1).replace(",,", ",8,", 1))
+    text, _ = plan_of(path)
+    assert "values in so few rows that a training part may hold none" in text
 
 
 def test_many_rows_begin_with_a_part(tmp_path):

@@ -1,0 +1,30 @@
+"""Rows of equal features, against comparing all pairs."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mkldist.data.identical_rows import identical_lines
+from mkldist.data.texts import TextColumns
+
+VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan])
+
+
+@settings(deadline=None)
+@given(arrays(np.float64, st.tuples(st.integers(0, 12), st.integers(1, 3)), elements=VALUES))
+def test_all_rows_that_have_an_equal_are_counted(x):
+    words = [str((row + 0.0).tolist()) for row in x]
+    count = sum(words.count(word) > 1 for word in words)
+    found = identical_lines(x)
+    assert bool(found) == bool(count)
+    if found:
+        assert found[0].startswith(f"{count} rows are equal to others in all features, such as row")
+
+
+def test_rows_of_one_group_and_of_other_texts_do_not_count():
+    x = np.array([[1.0], [1.0], [2.0]])
+    assert identical_lines(x, groups=np.array([0, 0, 1])) == ()
+    assert identical_lines(x, groups=np.array([0, 1, 1])) != ()
+    assert identical_lines(x, TextColumns.of({"dna": ["a", "c", "a"]})) == ()
+    assert identical_lines(x, TextColumns.of({"dna": ["a", "a", "a"]})) != ()
