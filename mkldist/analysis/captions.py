@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mkldist.analysis.summary import ERRORS, Row, RunCounts
+from mkldist.analysis.run_counts import RunCounts
+from mkldist.analysis.summary import ERRORS, Row
 from mkldist.counted import counted
 from mkldist.solvers.outcome import StopReason
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,22 +119,6 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     }
     table["edge"] = [edges[key] for key in keys]
     return table
-
-
-class RunCounts(NamedTuple):
-    """Numbers of runs by state."""
-
-    complete: int
-    failed: int
-    waiting: int
-
-
-def run_counts(tree: xr.DataTree) -> RunCounts:
-    """Return how many runs of a tree have which state."""
-    nodes = nodes_of(tree, [STATE.name])
-    states = np.concatenate([node.values[STATE.name][node.planned] for node in nodes])
-    complete, failed = ((states == s.value).sum() for s in (RunState.COMPLETE, RunState.FAILED))
-    return RunCounts(int(complete), int(failed), int(len(states) - complete - failed))
 
 
 def _chosen_of(node: xr.DataTree, names: Iterable[str]) -> dict[str, Array]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.captions import caption, is_missing
 from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.run_counts import RunCounts, run_counts
 from mkldist.analysis.summary import (
     EARLY,
     INPUTS,
     Row,
-    RunCounts,
     loss_of,
-    run_counts,
     selected_summary,
     summary,
     summary_rows,
@@ -98,7 +97,7 @@ class SummaryTable:
     note : str
         First line of the caption.
     counts : RunCounts, optional
-        All runs, where the rows are of selected settings.
+        All runs, where rows are selected.
     """
 
     summary: list[Row]
@@ -121,7 +120,7 @@ class SummaryTable:
                 break
         yield from parts
         words = caption(self.summary, self.shown, runs=detail.runs, counts=self.counts)
-        yield Text(f"{self.note}\n{words}" if self.note else words, style="dim")
+        yield Text(f"{self.note}\n" * bool(self.note) + words, style="dim")
 
     def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
         columns = self.summary[0] if self.summary else ()

@@ -23,7 +23,7 @@ from mkldist.cli.later_runs import tell_later_runs
 )  # fmt: skip
 @click.option(
     "--overwrite", is_flag=True,
-    help="Replace a file that is no page of mkldist, and files of figures and tables.",
+    help="Replace a file that is no page of this sweep, and files of figures and tables.",
 )  # fmt: skip
 @json_option("headline", "note", "page", "figures", "tables")
 def command(
@@ -34,12 +34,12 @@ def command(
     RESULTS is a sweep file, its name or the folder of its results.
     """
     from mkldist.report.page_target import check_target
-
-    check_target(page, overwrite=overwrite)
-    from mkldist.report.page import write_report
     from mkldist.run.places import results_of
 
     path = results_of(results)
+    check_target(page, path, overwrite=overwrite)
+    from mkldist.report.page import write_report
+
     report = write_report(path, page, figures, overwrite=overwrite)
     tell_later_runs(path)
     if as_json:

@@ -19,6 +19,7 @@ from mkldist.report.kernel_number_figures import bank_size_charts, kernel_number
 from mkldist.report.learning_figures import learning_charts
 from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
+from mkldist.report.page_target import origin_of
 from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
@@ -89,6 +90,8 @@ class Page:
         What the page lacks, and how to have it.
     sections : list of Section
         What follows, in order, without empty sections.
+    origin : str
+        What tells the results from others, by :func:`mkldist.report.page_target.origin_of`.
     """
 
     title: str
@@ -96,6 +99,7 @@ class Page:
     headline: list[str]
     note: str = ""
     sections: list[Section] = field(default_factory=list)
+    origin: str = ""
 
     @property
     def charts(self) -> list[Chart]:
@@ -149,7 +153,7 @@ def write_report(
     mkldist.errors.OutputError
         If a file cannot be written, or one of a figure or table is there: nothing is written then.
     """
-    report = made_page(Facts.of(results))
+    report = replace(made_page(Facts.of(results)), origin=origin_of(results))
     for file in report.files(figures) if figures is not None else ():
         check_free(file, overwrite=overwrite)
     with writing(page):

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from html import unescape
 from pathlib import Path
 
 from mkldist.errors import OutputError, ending_words
+from mkldist.identity import content_id
+from mkldist.results.tree import RESULTS
 
 ENDINGS = (".html", ".htm")
 GENERATOR = '<meta name="generator" content="mkldist">'
 """The line of the template by which a page of mkldist is recognised."""
-HEAD = 2000  # bytes of a file in which that line stands
+TITLE_END = ": report"
+ORIGIN = '<meta name="mkldist-results" content="'
+"""Start of the line that tells of which results a page is."""
+HEAD = 2000  # bytes of a file in which these lines stand
 
 
-def check_target(page: Path, *, overwrite: bool = False) -> None:
-    """Refuse a name that is not of a page, a folder, and a file that mkldist did not write.
+def origin_of(results: Path) -> str:
+    """Return what tells the results in one folder from others, without the folder's name."""
+    folder = results.resolve()
+    return content_id(folder=str(folder.parent if folder.name == RESULTS else folder))
+
+
+def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
+    """Refuse a name that is not of a page, a folder, and a file other than a page of the results.
 
     Parameters
     ----------
     page : Path
         The file to write.
+    results : Path
+        The results that it shall be of; a page of these may be replaced.
     overwrite : bool
         True if any file of that name may be replaced.
 
@@ -33,15 +47,22 @@ def check_target(page: Path, *, overwrite: bool = False) -> None:
     if page.suffix.casefold() not in ENDINGS:
         ending = ending_words(page.suffix)
         raise OutputError(str(page), ending, f"a name ending in {' or '.join(ENDINGS)}")
-    if page.exists() and not overwrite and not _is_page(page):
+    if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
         hint = "Choose another name with -o, or replace the file by --overwrite"
-        raise OutputError(str(page), "a file that is no page of mkldist", "a new file", hint)
+        raise OutputError(str(page), found, f"a new file, or a page of {results}", hint)
 
 
-def _is_page(path: Path) -> bool:
-    """Return True if mkldist wrote the file."""
+def _other_file(path: Path, origin: str) -> str:
+    """Return what a file is, as a noun phrase; empty for a page of results of this origin."""
     try:
         with path.open("rb") as stream:
-            return GENERATOR.encode() in stream.read(HEAD)
+            head = stream.read(HEAD).decode(errors="replace")
     except OSError:
-        return False
+        head = ""
+    if GENERATOR not in head:
+        return "a file that is no page of mkldist"
+    if f'{ORIGIN}{origin}"' in head:
+        return ""
+    title = head.partition("<title>")[2].partition("</title>")[0]
+    name = unescape(title.removesuffix(TITLE_END))
+    return f"a page of other results, of a sweep called {name!r}"

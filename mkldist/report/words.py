@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
 from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.summary import ROUNDING
 from mkldist.counted import counted
 from mkldist.report.facts import LOSS_WORDS, Facts, records
+from mkldist.results.node_variables import task_of
 from mkldist.results.rows import hyperparameters
-from mkldist.results.schema import DATASET_SERIES
+from mkldist.results.schema import DATASET_SERIES, SPLIT, VALIDATION_SCORES
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MOST_NAMED = 3  # with more, their number stands for the names
 UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
@@ -192,9 +198,12 @@ def _edges(facts: Facts) -> Iterator[Caution]:
             if facts.several_banks:
                 method = f"{method} ({place['bank']})"
             setting = compared.settings.get(method, {})
+            chosen_by = VALIDATION_SCORES[task_of(node)][0].name
             for name in hyperparameters(node):
                 values = node.ds[name].to_numpy()
                 if values.dtype.kind not in "fiu" or len(values) < 3 or name not in setting:
+                    continue
+                if _is_tied(node, chosen_by if facts.validated else compared.loss, name):
                     continue
                 ends = {float(values.min()): "least", float(values.max()): "greatest"}
                 if setting[name] in ends:
@@ -207,6 +216,13 @@ def _edges(facts: Facts) -> Iterator[Caution]:
             "Best value at the edge of its grid",
             f"{where}, on {_named(datasets, 'data set')}. Extend the grid beyond it.",
         )
+
+
+def _is_tied(node: xr.DataTree, loss: str, name: str) -> bool:
+    """Return True if several values of a hyperparameter have the least mean loss."""
+    means = node.ds[loss].mean(SPLIT)
+    least = means.min([dim for dim in means.dims if dim != name])
+    return int((least <= least.min() * ROUNDING).sum()) > 1
 
 
 def _above_tolerance(facts: Facts) -> Iterator[Caution]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.captions import EDGES_SHOWN, caption
-from mkldist.analysis.summary import RunCounts
+from mkldist.analysis.run_counts import RunCounts
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:

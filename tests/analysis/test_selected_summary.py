@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from mkldist.analysis.summary import run_counts, selected_summary
+from mkldist.analysis.summary import selected_summary
 from mkldist.analysis.tables import recorded_table, results_table
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results, prepare
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -93,18 +93,6 @@ def test_a_split_whose_losses_are_equal_selects_no_end_of_the_grid(plan, records
     table = selected_summary(open_results(tmp_path)).set_index("method")
     assert table.loc["level", "C"] == "0.1"
     assert table.loc["level", "edge"] == ""
-
-
-def test_all_runs_are_counted_by_state(plan, records, tree, tmp_path):
-    assert run_counts(tree) == (len(plan.runs), 0, 0)
-    store = RecordStore(tmp_path / "records")
-    for record in records[:4]:
-        store.write(record)
-    store.write(RunRecord.failed(plan.runs[4], "no memory"))
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
-    found = open_results(tmp_path)
-    assert run_counts(found) == (4, 1, len(plan.runs) - 5)
-    assert results_table(found).counts == run_counts(found)
 
 
 def test_splits_without_a_complete_run_select_nothing(plan, records, tmp_path):

@@ -104,6 +104,19 @@ def test_a_best_value_at_the_edge_is_told_and_one_inside_is_not(finished):
     assert not any(text.startswith("simplemkl: C") for text in said)  # a grid of two values
 
 
+@pytest.mark.parametrize("flat", [False, True])
+def test_no_edge_is_told_where_the_loss_is_flat(finished, flat):
+    (compared,) = finished.compared
+    tree = finished.tree.copy(deep=True)
+    (node,) = (n for n in tree.subtree if n.path.endswith("/level"))
+    edge = float(node.ds["C"].max())
+    node[compared.loss] = 0.0 * node[compared.loss] + (0.0 if flat else 1.0 * (node["C"] != edge))
+    facts = Facts(tree, finished.status)
+    facts.__dict__.update(compared=[replace(compared, settings={"level": {"C": edge}})])
+    said = [c.text for c in cautions(facts) if c.title.startswith("Best value at the edge")]
+    assert len(said) == (not flat)
+
+
 @pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])
 def test_unstable_selections_are_told(finished, method):
     row = finished.stability.set_index("method").loc[method]

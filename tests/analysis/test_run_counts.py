@@ -1,0 +1,28 @@
+"""Runs by state, in made-up results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mkldist.analysis.run_counts import run_counts
+from mkldist.analysis.tables import results_table
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.tree import open_results, prepare
+from mkldist.spec.selection import SelectionSpec
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+
+def test_all_runs_are_counted_by_state_also_where_a_table_shows_the_selected(tmp_path):
+    made = made_up_plan(n_splits=3)
+    plan = replace(made, spec=made.spec.model_copy(update={"selection": SelectionSpec()}))
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs[:4]:
+        record = made_up_record(run)
+        store.write(replace(record, scores=record.scores | {"validation_error": 0.1}))
+    store.write(RunRecord.failed(plan.runs[4], "no memory"))
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    tree = open_results(tmp_path)
+    assert run_counts(tree) == (4, 1, len(plan.runs) - 5)
+    table = results_table(tree)
+    assert table.counts == run_counts(tree)
+    assert len(table.summary) < len(plan.runs)
