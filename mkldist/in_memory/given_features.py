@@ -194,10 +194,13 @@ class Features:
         if not isinstance(given, Mapping):
             raise DataError(where, f"one {type(given).__name__}", expected)
         names = [str(name) for name in given]
-        for name in (*self.views, *names):
-            if name not in names or name not in self.views:
-                found = f"no view {name!r}" if name in self.views else f"a view {name!r}"
-                raise DataError(where, found, expected, nearest(name, names))
+        lacking = [name for name in self.views if name not in names]
+        if lacking:
+            found = f"no view{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
+            raise DataError(where, found, expected, nearest(lacking[0], names))
+        for name in names:
+            if name not in self.views:
+                raise DataError(where, f"a view {name!r}", expected, nearest(name, self.views))
         by_name = {str(name): x for name, x in given.items()}
         blocks = {n: v.like(by_name[n], f"{where}[{n!r}]") for n, v in self.views.items()}
         _check_sizes({name: len(block) for name, block in blocks.items()}, where)

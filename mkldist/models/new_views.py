@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -206,12 +207,25 @@ def new_views(
             expected = f"one of {', '.join(map(repr, known))}" if known else "no view"
             hint = nearest(name, known) if known else "The model is of one table"
             raise DataError(where, f"a view {name!r}", expected, hint)
-    for name in needed:
-        if name not in given:
-            content = "kernel values" if name not in model.view_columns else "a table"
-            hint = f"Name it: --view {name}=FILE, or predict(X, views={{{name!r}: …}}) in Python"
-            raise DataError(where, f"no view {name!r}", f"{content} of this view", hint)
+    lacking = [name for name in needed if name not in given]
+    if lacking:
+        raise _no_views(lacking, model, where)
     return [read(name, given[name]) for name in needed]
+
+
+def _no_views(names: Sequence[str], model: ModelContent, where: str) -> DataError:
+    """Return the error for views that a model needs and nobody gave, all of them."""
+    contents = ["a table" if name in model.view_columns else "kernel values" for name in names]
+    if len(names) == 1:
+        found, expected, named = f"no view {names[0]!r}", f"{contents[0]} of this view", "it"
+    else:
+        found, named = f"no views {', '.join(map(repr, names))}", "them"
+        each = zip(contents, names, strict=True)
+        expected = "; ".join(f"{content} of {name!r}" for content, name in each)
+    options = " ".join(f"--view {quote(name)}=FILE" for name in names)
+    keys = ", ".join(f"{name!r}: …" for name in names)
+    hint = f"Name {named}: {options}, or predict(X, views={{{keys}}}) in Python"
+    return DataError(where, found, expected, hint)
 
 
 def view_of_python(model: ModelContent, name: str, given: Any) -> NewView:

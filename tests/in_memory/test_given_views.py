@@ -153,6 +153,7 @@ def test_mistakes_in_views_are_told(make, error, said):
          r"grams\['strings'\]: found shape \(1, 40, 15\); expected \(M, n_new, n\) = \(1, 15"),
         (CLINICAL, {}, DataError, "X_new: found one DataFrame; expected a mapping of the views"),
         ({"clinical": CLINICAL[NEW]}, {}, DataError, "X_new: found no view 'genes'"),
+        ({}, {}, DataError, "X_new: found no views 'clinical', 'genes'"),
         (views_at(NEW) | {"gene": GENES}, {}, DataError, "X_new: found a view 'gene'; expected"),
         (views_at(NEW) | {"genes": GENES[:1]}, {}, DataError, "X_new: found rows that differ"),
     ],
