@@ -82,11 +82,15 @@ def make_absolute(document: Any, base: Path) -> None:
     base : Path
         Folder where relative paths begin.
     """
+    for table, key in data_files(document):
+        if (base / table[key]).exists():
+            table[key] = str((base / table[key]).absolute())
+
+
+def data_files(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each table of a data set with the key of a file."""
     for table in _tables(document.get("datasets") if isinstance(document, dict) else None):
-        for key in PATHS:
-            path = table.get(key)
-            if isinstance(path, str) and (base / path).exists():
-                table[key] = str((base / path).absolute())
+        yield from ((table, key) for key in PATHS if isinstance(table.get(key), str))
 
 
 def _tables(value: Any) -> Iterator[dict[str, Any]]:

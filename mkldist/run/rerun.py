@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from mkldist.analysis.repeated_runs import Agreement, agreement
 from mkldist.data.listing import first_of
+from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
@@ -20,7 +22,7 @@ from mkldist.results.schema import RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
 from mkldist.results.tree import read_tree
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.kept_sweep import KeptSweep, make_absolute
+from mkldist.run.kept_sweep import KeptSweep, data_files
 from mkldist.run.outcome import SweepOutcome
 from mkldist.run.sweep import run_sweep
 from mkldist.run.sweep_setup import planned
@@ -81,7 +83,7 @@ class Rerun:
         Gram matrices are computed anew, in the new folder, and removed at the end.
         """
         document: dict[str, Any] = json.loads(self.attributes["spec"])
-        make_absolute(document, _base(self.results))
+        self._locate(document)
         outputs = document.setdefault("outputs", {})
         outputs.pop("banks", None)
         outputs |= {"path": str(self.output.absolute()), "keep_banks": False}
@@ -100,6 +102,7 @@ class Rerun:
         mkldist.errors.InputError
             If they differ or cannot be read, or if records that tell the former ones are gone.
         """
+        self._check_files()
         with naming(self.document):
             _, resolved = planned(
                 self.spec,
@@ -123,6 +126,31 @@ class Rerun:
                 "the data of its runs",
                 "Name their folder by --data-dir; 'mkldist sweep' runs the sweep on other data",
             )
+
+    def _check_files(self) -> None:
+        """Refuse files of data that are neither where the runs read them nor in a folder given."""
+        for table, key in data_files(self.document):
+            file = Path(table[key])
+            if not exists(file):
+                folders = map(str, (_base(self.results), *self.data_dirs))
+                raise DataError(
+                    str(self.results),
+                    f"no file {table[key]} of its data"
+                    + ("" if file.is_absolute() else f" in {' or '.join(folders)}"),
+                    "the data of its runs",
+                    "If they have moved, name their folder by --data-dir",
+                )
+
+    def _locate(self, document: dict[str, Any]) -> None:
+        """Let paths of data files start at the root; those that moved are in folders given."""
+        for table, key in data_files(document):
+            given = Path(table[key])
+            with suppress(RuntimeError):  # ~name where no user has this name
+                given = given.expanduser()
+            moved = (folder / name for folder in self.data_dirs for name in (given, given.name))
+            found = next(filter(exists, [_base(self.results) / given, *moved]), None)
+            if found is not None:
+                table[key] = str(found.absolute())
 
     @property
     def versions(self) -> str:

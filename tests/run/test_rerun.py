@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,22 @@ def test_data_given_in_python_come_from_their_folder(tmp_path, monkeypatch):
     again.check_data()
     again.run()
     assert again.agreement().holds
+
+
+@pytest.mark.parametrize("given", ["mine.csv", "path of the root"])
+def test_a_file_that_is_gone_is_named_as_it_was_given(results, tmp_path, monkeypatch, given):
+    path = tmp_path / "files" / "mine.csv"
+    words = SWEEP.replace("mine.csv", str(path) if given != path.name else given)
+    read = rerun.read_tree(results)
+    read.attrs["spec"] = json.dumps(tomllib.loads(words))
+    monkeypatch.setattr(rerun, "read_tree", lambda folder: read)
+    monkeypatch.setattr(rerun, "_base", lambda folder: path.parent)
+    (tmp_path / "else").mkdir()
+    gone = path.rename(tmp_path / "else" / "mine.csv")
+    said = {"mine.csv": f"mine.csv of its data in {path.parent}"}.get(given, f"{path} of its data")
+    with pytest.raises(DataError, match=f"/mine: found no file {said}; .* folder by --data-dir"):
+        Rerun(results, tmp_path / "again").check_data()
+    Rerun(results, tmp_path / "again", (gone.parent,)).check_data()
 
 
 def test_other_data_are_refused_before_anything_is_written(results, tmp_path):
