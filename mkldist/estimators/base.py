@@ -23,6 +23,7 @@ from mkldist.estimators.bank_cache import BANKS, BankRequest
 from mkldist.estimators.column_views import check_lacking, column_views
 from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fitted import FittedKernels
+from mkldist.estimators.given_labels import check_given
 from mkldist.estimators.kernel_choice import default_kernels, unit_of
 from mkldist.estimators.preparation import preparation
 from mkldist.estimators.rows import Rows, check_numbers, divided_views
@@ -62,6 +63,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _precedence: Any
     feature_names_in_: Any
     _linear_by_default = True
+    _may_lack_labels = False
     _views: dict[str, View]  # blocks of the features of numbers
     _text_views: dict[str, TextView]
     _feature_names: tuple[str, ...] | None  # those of numbers
@@ -84,7 +86,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self._checked(X, fitted=fitted)[0]
 
     def _labelled_rows(self, X: Any, y: Any, **checks: Any) -> tuple[Rows, Any]:
-        """Return rows and labels to fit, checked by scikit-learn."""
+        """Return rows and labels to fit, checked by scikit-learn, and that no label is missing."""
+        check_given(y, may_lack=self._may_lack_labels)
         return self._checked(X, fitted=False, y=y, **checks)
 
     def _checked(self, X: Any, *, fitted: bool, **given: Any) -> tuple[Rows, Any]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight as checked_sample_weig
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.errors import DataError
+from mkldist.estimators.given_labels import of_plain_type
 
 
 def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
@@ -24,6 +25,7 @@ def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
     mkldist.errors.DataError
         For one class alone.
     """
+    y = of_plain_type(y)
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) == 0:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mkldist.arrays import Array, Bools, Floats
 from mkldist.data.dataset import View, sparse_parts
+from mkldist.data.table_problems import DECIMALS, decimal_comma, is_date_text
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError
 from mkldist.kernel_functions.sparse_points import is_sparse
@@ -119,9 +120,23 @@ def check_numbers(X: Any) -> None:
                 f"X, column {name!r}",
                 f"{bad!r:.60}",
                 "numbers",
-                "Encode it before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
-                f"the column, or set texts=[{name!r}] for kernels of texts",
+                _instead(name, str(bad)),
             ) from None
+
+
+def _instead(name: object, text: str) -> str:
+    """Return what to do about a column of texts, by one of them."""
+    if is_date_text(text):
+        return (
+            f"Turn dates into numbers, such as days: (X[{name!r}] - X[{name!r}].min()).dt.days, "
+            "of texts by pandas.to_datetime first, or drop the column"
+        )
+    if decimal_comma(text):
+        return f'{DECIMALS}, as pandas.read_csv(…, decimal=",") reads them'
+    return (
+        "Encode it before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
+        f"the column, or set texts=[{name!r}] for kernels of texts"
+    )
 
 
 def _is_number(value: Any) -> bool:

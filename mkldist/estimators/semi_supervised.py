@@ -106,6 +106,8 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         self.backend = backend
         self.random_state = random_state
 
+    _may_lack_labels = True
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn kernel weights and a decision function.
 
