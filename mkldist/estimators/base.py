@@ -25,7 +25,7 @@ from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.given_labels import check_given
 from mkldist.estimators.kernel_choice import default_kernels, unit_of
-from mkldist.estimators.preparation import preparation
+from mkldist.estimators.preparation import check_fillable, preparation
 from mkldist.estimators.rows import Rows, check_numbers, divided_views
 from mkldist.in_memory.given_kernels import check_groups
 from mkldist.in_memory.given_texts import check_texts, divided, text_names
@@ -152,6 +152,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.preparation_ = preparation(None, None).fit(rows.numbers)
         else:
             check_lacking(rows.numbers, self._views, fitting=True)
+            if isinstance(self.impute, str):
+                check_fillable(rows.numbers, rows.names)
             self.preparation_ = preparation(self.impute, self.scale, self._views).fit(rows.numbers)
         points = self._prepared(rows)
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)

@@ -81,7 +81,8 @@ class MKLClassifier(KernelClassifier):
         As in a sweep file: ``"variance"``, ``"trace"``, ``"cosine"``, ``"centre"``, ``"none"``,
         or several in order; fitted on the training rows.
     impute : {"median", "mean", "most_frequent"}, transformer or None
-        What replaces missing values, fitted on the training rows; None refuses them.
+        What replaces missing values, fitted on the training rows; None refuses them.  A column
+        without any value is refused, unless a transformer of yours fills it.
     scale : {"zscore", "minmax"}, transformer or None
         Scaling of features, fitted on the training rows.  Sparse `X` needs None, and kernels that
         are Gaussian, polynomial or linear; it stays sparse.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +12,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.data.dataset import View, absent_of
-from mkldist.errors import SpecError, nearest
+from mkldist.data.listing import first_of
+from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.foreign import meant
 
 IMPUTERS = ("median", "mean", "most_frequent", "none")
 SCALERS = ("zscore", "minmax", "none")
+SHOWN = 5
 
 
 class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -74,6 +77,35 @@ def preparation(impute: Any, scale: Any, views: Mapping[str, View] | None = None
     if any(view.missing == "zero" for view in (views or {}).values()):
         imputer = PresentImputer(imputer, views or {})
     return Pipeline([("impute", imputer), ("scale", _scaler(scale))])
+
+
+def check_fillable(x: Floats, names: Sequence[str] | None) -> None:
+    """Refuse columns without any value, which nothing can fill, as a sweep does.
+
+    Parameters
+    ----------
+    x : (n, d) float64
+        Training rows; NaN where a value is missing.
+    names : sequence of str, optional
+        Names of the columns.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        Naming the first such columns.
+    """
+    empty = np.flatnonzero(np.isnan(x).all(axis=0)).tolist()
+    if not empty:
+        return
+    columns = [f"column {j}" if names is None else f"column {names[j]!r}" for j in empty]
+    if names is None:
+        columns[0] += " (from 0)"
+    raise DataError(
+        "X",
+        f"no value of {first_of(columns, SHOWN)} in its {counted(len(x), 'row')}",
+        "a value of every column, to fill missing ones with",
+        "Leave out columns without any value, or give an imputer of scikit-learn as impute",
+    )
 
 
 def _imputer(impute: Any) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.impute import KNNImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import RobustScaler
 
+import mkldist
 from mkldist.data.preprocessing import scaled
-from mkldist.errors import SpecError
+from mkldist.errors import DataError, SpecError
 from mkldist.estimators.preparation import preparation
 from mkldist.spec.datasets import PreprocessingSpec
 
@@ -50,3 +52,31 @@ def test_transformers_are_copied_not_fitted():
 def test_other_words_are_refused(given, message):
     with pytest.raises(SpecError, match=message):
         preparation(*given)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mkldist.MKLClassifier(),
+        mkldist.MKLRegressor(impute="mean"),
+        mkldist.OneClassMKL(impute="most_frequent"),
+        mkldist.SemiSupervisedMKLClassifier(),
+        mkldist.MKLClassifier(views={"v": [0, 2]}),
+    ],
+    ids=str,
+)
+def test_a_column_without_any_value_is_refused_as_in_a_sweep(model):
+    holes, y = X.copy(), np.arange(30) % 2
+    holes[:, 2] = np.nan
+    with pytest.raises(DataError, match=r"X: found no value of column 2 \(from 0\) in its 30 rows"):
+        model.fit(holes, y)
+    frame = pd.DataFrame(holes, columns=["a", "b", "c", "d"])
+    with pytest.raises(DataError, match=r"X: found no value of column 'c' in its 30 rows.*Leave"):
+        model.fit(frame, y)
+
+
+def test_an_imputer_of_the_user_may_fill_a_column_without_any_value():
+    holes = np.where(np.arange(4) == 2, np.nan, X)
+    model = mkldist.MKLClassifier(impute=SimpleImputer(strategy="constant", fill_value=0.0))
+    assert model.fit(holes, np.arange(30) % 2).predict(holes).shape == (30,)
+    assert mkldist.MKLClassifier().fit(X, np.arange(30) % 2).predict(holes).shape == (30,)
