@@ -124,7 +124,8 @@ def _lines(model: Model, file: Path) -> list[str]:
     if facts["split"] is not None:
         rows += f", the training part of split {facts['split']}"
     size = readable_bytes(file.stat().st_size)
-    kernels = f"active kernels: {model.n_kernels}, support vectors: {model.n_support}"
+    apart = " (those of each class counted)" if len(model.functions) > 1 else ""
+    kernels = f"active kernels: {_n_active(model)}, support vectors: {model.n_support}{apart}"
     bounds = f"objective {facts['objective']:.6g}, at least {facts['dual_objective']:.6g}"
     left = next(f"{n} {facts[n]:.1e}" for n in ("gap", "stationarity") if n in facts)
     return [
@@ -134,6 +135,14 @@ def _lines(model: Model, file: Path) -> list[str]:
         f"model:    {file}, {size}",
         f"predict:  mkldist predict {file} DATA {options}-o predictions.csv",
     ]
+
+
+def _n_active(model: Model) -> int:
+    """Return the number of kernels that are active for one class at least, as tables count them."""
+    from mkldist.solvers.outcome import ACTIVE_THRESHOLD
+
+    pairs = zip(model.functions, model.weights, strict=True)
+    return len({i for one, weights in pairs for i in one.index[weights > ACTIVE_THRESHOLD]})
 
 
 def _classes(classes: Sequence[object]) -> str:

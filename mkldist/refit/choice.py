@@ -272,7 +272,7 @@ def _said(best: _Candidate, n_settings: int, n_partial: int, level: int, task: s
 def _said_of_given(changed: Mapping[str, Any]) -> str:
     """Return that a setting was given of which the sweep has no run, in words."""
     given = ", ".join(f"{name} = {_spelled(value)}" for name, value in changed.items())
-    return f"as asked; the sweep was last asked for no run of {given}, so it knows no error of it"
+    return f"as asked; the results have no run of {given}, so the error of this setting is unknown"
 
 
 def _unfinished(nodes: Sequence[SettingsRun]) -> str:

@@ -15,7 +15,7 @@ from mkldist.cli.fit import _lines
 from mkldist.cli.fit import command as fit
 from mkldist.cli.predict import command as predict
 from tests.cli.commands import run, run_here
-from tests.models.made_up import made_up_views
+from tests.models.made_up import made_up_model, made_up_views
 from tests.refit.sweeps import entry, recorded, rows, swept, table
 from tests.test_lazy_import import HEAVY, modules_of
 
@@ -63,7 +63,7 @@ def test_a_setting_may_be_chosen_and_changed(folder):
     done = run(folder, "fit", "results", *words)
     assert "level, C = 5, tol = 0.0001" in done.stdout
     assert (
-        "the sweep was last asked for no run of C = 5, tol = 0.0001, so it knows no error"
+        "as asked; the results have no run of C = 5, tol = 0.0001, so the error of this setting"
         in done.stdout
     )
     assert mkldist.load_model(folder / "c.model").facts["params"]["C"] == 5.0
@@ -100,6 +100,21 @@ def test_mistakes_are_met_by_one_message(folder, words, said):
     assert not done.stdout
     assert not (folder / "x.model").exists()
     assert not (folder / "x.csv").exists()
+
+
+def test_a_kernel_of_several_classes_counts_once_as_in_tables(tmp_path):
+    facts = {"rows": 4, "split": None, "objective": 1.0, "dual_objective": 1.0, "gap": 0.0}
+    model = replace(made_up_model(["a", "b", "c"]), facts=facts | {"stop_reason": "converged"})
+    first, *others = model.weights
+    model = replace(model, weights=(np.where(np.arange(len(first)) == 0, 1e-4, first), *others))
+    model.save(tmp_path / "a.model")
+    kept = {i for one in model.functions for i in one.index}
+    active = kept - (
+        {model.functions[0].index[0]} - {i for f in model.functions[1:] for i in f.index}
+    )
+    assert len(active) < model.n_kernels
+    said = f"active kernels: {len(active)}, support vectors: {model.n_support} (those of each class"
+    assert any(said in line for line in _lines(model, tmp_path / "a.model"))
 
 
 def test_a_model_of_views_is_given_their_files(tmp_path):

@@ -161,6 +161,6 @@ def test_a_value_that_the_sweep_did_not_run_has_no_error(tmp_path):
     found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), wanted)
     assert found.words == "level, C = 7"
     assert found.said == (
-        "as asked; the sweep was last asked for no run of C = 7, so it knows no error of it"
+        "as asked; the results have no run of C = 7, so the error of this setting is unknown"
     )
     assert found.note == ""
