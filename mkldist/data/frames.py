@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from mkldist.data.columns import ColumnRoles
 from mkldist.data.listing import first_of
 from mkldist.data.raw import RawData, check_fits
 from mkldist.data.row_blocks import row_blocks
+from mkldist.data.table_problems import DECIMALS, decimal_comma, is_date_text
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
 from mkldist.row_places import FROM_ZERO, RowPlaces
@@ -25,6 +26,11 @@ SHOWN = 5
 MOST_EXACT = 2**53  # float64 holds all whole numbers up to it
 BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the columns"
 BY_KEYS = "Set categorical = [names] to encode categories, or ignore = [names]"
+DATES = "Turn dates into numbers, such as (dates - dates.min()).dt.days, or leave them out"
+DATES_BY_KEYS = (
+    "Set ignore = [names] for dates, or turn them into numbers of days; [splits] of "
+    'kind = "time" with order = one of them tests later rows by earlier ones'
+)
 
 
 def frame_data(
@@ -83,7 +89,7 @@ def frames_data(
     for frame in frames:
         places, rows = row_places.after(start), slice(start, start + len(frame))
         if roles.features:
-            x[rows] = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
+            x[rows] = frame_features(frame[list(roles.feature_names)], where, BY_KEYS, places)
         for name, found in texts.items():
             found += frame_texts(frame[name], where, places)
         if roles.label is not None:
@@ -113,7 +119,12 @@ def frame_texts(
     return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
 
 
-def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Floats:
+def frame_features(
+    frame: pd.DataFrame,
+    where: str,
+    hint: str = BY_PANDAS,
+    row_places: RowPlaces = FROM_ZERO,
+) -> Floats:
     """Return the columns of a frame as (n, d) float64; missing values become NaN.
 
     Text that holds a number counts as that number, as in a CSV file.
@@ -121,12 +132,13 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
     Raises
     ------
     DataError
-        If columns hold other text; the message names them and some of their values.
+        If columns hold other text; the message names them, some of these values and the first row.
     """
     from pandas import to_numeric
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    columns, words = [], []
+    columns: list[Floats] = []
+    wrong: dict[str, pd.Series[Any]] = {}
     for name in frame.columns:
         column = frame[name]
         if is_bool_dtype(column.dtype) or is_numeric_dtype(column.dtype):
@@ -136,19 +148,38 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
         if numbers.isna().equals(column.isna()):
             columns.append(numbers.to_numpy(dtype=np.float64))
         else:
-            words.append(f"{name!r} ({_some(column)})")
-    if words:
-        raise DataError(
-            where,
-            f"no numbers in {first_of(words, SHOWN, 'more columns')}",
-            "numbers in every feature column",
-            hint,
-        )
+            wrong[repr(name)] = column.reset_index(drop=True)[
+                (numbers.isna() & ~column.isna()).to_numpy()
+            ]
+    if wrong:
+        raise _no_numbers(wrong, where, hint, row_places)
     if not columns:
         raise DataError(
             where, "a label column alone", "at least one feature column", "Add a feature column"
         )
     return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def _no_numbers(
+    wrong: Mapping[str, pd.Series[Any]], where: str, hint: str, row_places: RowPlaces
+) -> DataError:
+    """Return the error of columns with values that are no numbers, by their names."""
+    words = [f"{name} ({_some(values)})" for name, values in wrong.items()]
+    first = min(int(values.index[0]) for values in wrong.values())
+    samples = [str(values.iloc[0]).strip() for values in wrong.values()]
+    commas, dates = sum(map(decimal_comma, samples)), sum(map(is_date_text, samples))
+    hints = [DECIMALS] if commas else []
+    if dates:
+        hints.append(DATES_BY_KEYS if hint == BY_KEYS else DATES)
+    if commas + dates < len(samples):
+        hints.append(hint)
+    return DataError(
+        where,
+        f"no numbers in {first_of(words, SHOWN, 'more columns')}, the first in "
+        f"{row_places.of(first)}",
+        "numbers in every feature column",
+        ". ".join(hints),
+    )
 
 
 def frame_labels(

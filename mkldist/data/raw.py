@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from mkldist.counted import counted
 from mkldist.data.account import Account
 from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.table_problems import DECIMALS, decimal_comma
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
 from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
@@ -138,16 +140,55 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
         raise DataError(where, "no rows", "at least one point", "Write the data again")
 
 
-def as_features(values: npt.NDArray[Any], where: str) -> Floats:
+def as_features(values: npt.NDArray[Any], where: str, names: Sequence[str] = ()) -> Floats:
     """Return an (n, d) array of real numbers as contiguous float64.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        The features.
+    where : str
+        The place to name in a message.
+    names : sequence of str
+        Names of the columns, if they are known.
 
     Raises
     ------
     DataError
         If `values` is not two-dimensional, holds no real numbers or has no column.
     """
+    if values.dtype.kind in "OU" and values.ndim == 2:
+        _refuse_texts(values, where, names)
     check_feature_array(values.shape, values.dtype, where)
     return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _refuse_texts(values: npt.NDArray[Any], where: str, names: Sequence[str]) -> None:
+    """Refuse an array whose values are no numbers, naming the first; leave one of numbers."""
+    others = [
+        (row, column, value)
+        for (row, column), value in np.ndenumerate(values)
+        if not isinstance(value, int | float | np.number | np.bool_)
+    ]
+    if not others:
+        return
+    row, column, value = next((one for one in others if not _is_number(one[2])), others[0])
+    named = repr(names[column]) if len(names) == values.shape[1] else f"{column} (from 0)"
+    hint = "Convert texts, categories and dates to numbers, and missing values to NaN"
+    raise DataError(
+        f"{where}, row {row} (from 0), column {named}",
+        repr(str(value) if isinstance(value, str) else value)[:60],
+        "a number",
+        DECIMALS if decimal_comma(str(value)) else hint,
+    )
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def check_feature_array(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:

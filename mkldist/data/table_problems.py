@@ -11,6 +11,7 @@ from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
 SHOWN = 8
+DECIMALS = "Write decimals with a point"
 NUMBERS = "a number, or an empty field for a missing value"
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
@@ -25,7 +26,7 @@ class _Column:
 
     @property
     def kind(self) -> str:
-        return "dates" if _DATE.fullmatch(self.text) else "text"
+        return "dates" if is_date_text(self.text) else "text"
 
 
 @dataclass
@@ -52,6 +53,11 @@ class TableProblems:
     def no_number(self, column: str, line: int, text: str) -> None:
         """Keep a value of a feature column that is no number."""
         self._columns.setdefault(column, _Column(line, text.strip())).count += 1
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """True if a column holds numbers with a decimal comma."""
+        return any(decimal_comma(column.text) for column in self._columns.values())
 
     def check(self, n_rows: int) -> None:
         """Raise if there are any; a single one by its line.
@@ -113,20 +119,28 @@ class TableProblems:
         dates = [name for name, c in whole.items() if c.kind == "dates"]
         words = [name for name in whole if name not in dates and name not in commas]
         slips = [name for name in slips if name not in commas]
-        hints = ["Write decimals with a point"] if commas else []
+        hints = [DECIMALS] if commas else []
         if words:
             hints.append(
                 f"Set categorical = [{_listed(words)}] to encode these, texts = [{_listed(words)}] "
                 "for kernels of texts, or ignore them"
             )
         if dates:
-            hints.append(f"Set ignore = [{_listed(dates)}], or turn dates into numbers of days")
+            hints.append(
+                f"Set ignore = [{_listed(dates)}], or turn dates into numbers of days; [splits] of "
+                f'kind = "time" with order = "{dates[0]}" tests later rows by earlier ones'
+            )
         if slips:
             hints.append(f"Correct or empty these fields, or set ignore = [{_listed(slips)}]")
         return hints
 
 
 _SEPARATORS = "Look for a missing or extra separator, or for unquoted text with a separator"
+
+
+def is_date_text(text: str) -> bool:
+    """Return True for a text that looks like a date, such as ``31.3.2021``."""
+    return _DATE.fullmatch(text) is not None
 
 
 def decimal_comma(text: str) -> bool:

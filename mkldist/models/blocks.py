@@ -23,7 +23,7 @@ from mkldist.data.raw import RawData
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.data.table_blocks import TableBlocks
-from mkldist.data.table_problems import TableProblems
+from mkldist.data.table_problems import DECIMALS, TableProblems
 from mkldist.data.zarr_files import opened_group
 from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words
@@ -194,7 +194,8 @@ def _check(problems: TableProblems, n_rows: int) -> None:
     try:
         problems.check(n_rows)
     except DataError as error:
-        raise DataError(error.where, error.found, error.expected, AS_NUMBERS) from None
+        hint = f"{DECIMALS}. {AS_NUMBERS}" if problems.has_decimal_commas else AS_NUMBERS
+        raise DataError(error.where, error.found, error.expected, hint) from None
 
 
 @contextmanager

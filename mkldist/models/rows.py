@@ -162,7 +162,7 @@ def frame_block(rows: NewRows, frame: pd.DataFrame, row_places: RowPlaces = FROM
     """Return the features of some rows as a frame has them, whose columns are named by text."""
     numbers = np.empty((len(frame), 0))
     if rows.numbers:
-        numbers = frame_features(frame[list(rows.numbers)], rows.where, AS_NUMBERS)
+        numbers = frame_features(frame[list(rows.numbers)], rows.where, AS_NUMBERS, row_places)
     named = rows.columns.categories
     texts = {name: frame_texts(frame[name], rows.where, row_places) for name in named}
     return rows.features(numbers, texts)
@@ -211,7 +211,7 @@ def array_rows(
             names = first_of([repr(name) for name in named], SHOWN)
             expected = f"a DataFrame, for columns of {kind} ({names})"
             raise DataError(where, "an array", expected, "Name columns")
-    x = given if is_sparse(given) else as_features(np.asarray(given), where)
+    x = given if is_sparse(given) else as_features(np.asarray(given), where, columns.numbers)
     if x.shape[1] != len(columns.numbers):
         names = first_of(columns.numbers, SHOWN)
         raise DataError(

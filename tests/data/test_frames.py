@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 
 from mkldist.data.columns import ColumnChoice, column_roles
-from mkldist.data.frames import frame_features, frame_labels, frame_texts, frames_data
+from mkldist.data.frames import (
+    BY_KEYS,
+    frame_features,
+    frame_labels,
+    frame_texts,
+    frames_data,
+)
+from mkldist.errors import DataError
+from mkldist.row_places import FROM_ONE
 from tests.data.mistakes import mistake
 
 FRAME = pd.DataFrame(
@@ -50,11 +58,31 @@ def test_large_whole_numbers_of_labels_keep_their_digits(kind: str) -> None:
 
 
 def test_text_in_feature_columns() -> None:
-    with mistake("'colour' (red, blue)", "numbers in every feature column", "get_dummies"):
+    with mistake(
+        "'colour' (red, blue), the first in row 0 (from 0)",
+        "numbers in every feature column",
+        "get_dummies",
+    ):
         frame_features(FRAME.assign(colour=["red", "blue", "red"]), "t")
     many = pd.DataFrame({f"f{i}": ["x", "y"] for i in range(8)})
     with mistake("'f4' (x, y)", "… 3 more columns"):
         frame_features(many, "t")
+
+
+def test_the_values_that_are_no_numbers_are_named_with_their_row() -> None:
+    frame = pd.DataFrame({"age": [1, 2, "old", 3]}, index=[7, 7, 8, 9])
+    with mistake("no numbers in 'age' (old), the first in row 3 (from 1)", "get_dummies"):
+        frame_features(frame, "t", row_places=FROM_ONE)
+    with pytest.raises(DataError, match=r"'age' \(1,5\), .*Write decimals with a point\.$"):
+        frame_features(FRAME.assign(age="1,5"), "t")
+
+
+@pytest.mark.parametrize("date", [pd.Timestamp("2020-01-31"), "31.1.2020"])
+def test_dates_are_to_be_turned_into_numbers(date: object) -> None:
+    with mistake("'seen' (", "Turn dates into numbers, such as (dates - dates.min()).dt.days"):
+        frame_features(FRAME.assign(seen=date), "t")
+    with mistake("'seen' (", "ignore = [names] for dates", 'kind = "time"'):
+        frame_features(FRAME.assign(seen=date), "t", BY_KEYS)
 
 
 def test_no_feature_column() -> None:

@@ -20,11 +20,19 @@ def test_features_become_contiguous_float64(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("values", [
-    np.array([["a"]]), np.array([[1j]]), np.ones(3), np.ones((3, 0)), np.ones((2, 2, 2)),
+    np.array([[1]], object), np.array([[1j]]), np.ones(3), np.ones((3, 0)), np.ones((2, 2, 2)),
 ])  # fmt: skip
 def test_what_is_no_matrix_of_real_numbers(values: np.ndarray) -> None:
     with mistake("an array of "):
         as_features(values, "t")
+
+
+def test_a_text_in_an_array_is_named_with_its_place() -> None:
+    values = np.array([[1, "2"], ["old", 3]], dtype=object)
+    with mistake("t, row 1 (from 0), column 'age': found 'old'; expected a number"):
+        as_features(values, "t", ("age", "crp"))
+    with mistake("t, row 0 (from 0), column 1 (from 0): found '1,5'", "decimals with a point"):
+        as_features(np.array([["1", "1,5"]]), "t")
 
 
 def test_rows_and_labels_are_as_many() -> None:

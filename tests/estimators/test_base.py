@@ -154,3 +154,13 @@ def test_a_column_of_text_is_named():
     frame = pd.DataFrame({"age": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]})
     with pytest.raises(DataError, match=r"X, column 'sex': found 'f'; expected numbers.*OneHot"):
         MKLClassifier().fit(frame, [0, 1, 0])
+    with pytest.raises(DataError, match=r"'sex': found '1,5'.*Write decimals with a point"):
+        MKLClassifier().fit(frame.assign(sex="1,5"), [0, 1, 0])
+
+
+@pytest.mark.parametrize("date", [pd.Timestamp("2020-01-31"), "31.1.2020"])
+def test_dates_are_to_be_turned_into_numbers(date):
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0]}).assign(seen=date)
+    with pytest.raises(DataError, match=r"'seen'.*Turn dates into numbers.*dt\.days") as error:
+        MKLClassifier().fit(frame, [0, 1, 0])
+    assert "OneHot" not in str(error.value)

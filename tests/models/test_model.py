@@ -78,9 +78,14 @@ def test_an_unknown_category_is_none_of_the_known_ones_and_told():
             False,
             r"row 0 \(from 0\), column 'a': found no value.*fills no missing values",
         ),
+        (
+            lambda t: t.assign(a=["1,5", *t["a"][1:]]),
+            True,
+            r"no numbers in 'a' \(1,5\).*Write decimals with a point",
+        ),
         (lambda t: t.to_numpy(), True, "an array; expected a DataFrame"),
     ],
-    ids=["missing", "extra", "renamed", "text", "infinite", "gap", "array"],
+    ids=["missing", "extra", "renamed", "text", "infinite", "gap", "comma", "array"],
 )
 def test_rows_that_do_not_fit_are_refused(change, filled, said):
     with pytest.raises(DataError, match=f"X.*{said}"):

@@ -221,6 +221,10 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
             "line 52, column 'b': found text 'tall'.*takes numbers",
         ),
         (
+            lambda text: text + '"1,5",r,S,n,1\n',
+            r"line 52, column 'b': found text '1,5'.*Write decimals with a point\. The model takes",
+        ),
+        (
             lambda text: text + "inf,r,S,n,1\n",
             "line 52, column 'b': found an infinite value",
         ),
@@ -228,7 +232,7 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
         (lambda text: text.split("\n")[0] + "\n", "no rows"),
         (lambda text: "", "an empty file"),
     ],
-    ids=["column", "nameless", "short", "text", "infinite", "quote", "no rows", "empty"],
+    ids=["column", "nameless", "short", "text", "comma", "infinite", "quote", "no rows", "empty"],
 )
 def test_a_file_that_does_not_fit_leaves_nothing(change, said, tmp_path):
     data = tmp_path / "new.csv"
