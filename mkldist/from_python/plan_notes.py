@@ -1,8 +1,8 @@
-"""Lines of a plan's text on its search, graphs, factors, shards, and opposite values of C."""
+"""Lines of a plan on its search, solvers, graphs, factors, shards, and opposite values of C."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mkldist.counted import counted
 from mkldist.forecast.rates import stored_rates
@@ -30,6 +30,26 @@ def search_lines(plan: Plan) -> list[str]:
         f"search:    {search.trials} trials of each method on each split, "
         f"{how.get(search.kind, halving)}; least validation error wins"
     ]
+
+
+def solver_lines(plan: Plan, n_problems: Mapping[str, int]) -> list[str]:
+    """Return a line on the solvers, if runs have more than one.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    n_problems : mapping of str to int
+        Classes of each data set that are learnt against the rest; 1 for two classes.
+    """
+    n_solvers = sum(run.n_jobs for run in plan.runs)
+    if n_solvers == len(plan.runs):
+        return []
+    classes = any(n_problems[r.dataset] > 1 and not r.shared_weights for r in plan.runs)
+    folds = any(run.selection for run in plan.runs)
+    of = "one for each class" if classes else "one"
+    on = " on each inner fold and on the whole training part" if folds else ""
+    return [f"solvers:   {n_solvers}: a run has {of}{',' * (classes and folds)}{on}"]
 
 
 def graph_lines(plan: Plan) -> list[str]:

@@ -23,6 +23,7 @@ from mkldist.from_python.plan_notes import (
     opposite_lines,
     search_lines,
     shard_lines,
+    solver_lines,
 )
 from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
@@ -69,6 +70,8 @@ class SweepPlan:
         Sentences on the forecasts: rates, methods that no record times, runs that fail.
     n_threads : int
         Threads of each worker.
+    n_problems : mapping of str to int
+        Classes of each data set that are learnt against the rest; 1 for two classes.
 
     Attributes
     ----------
@@ -97,6 +100,7 @@ class SweepPlan:
     forecasts: tuple[Forecast, ...] = ()
     forecast_notes: str = ""
     n_threads: int = 1
+    n_problems: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def make(
@@ -143,7 +147,11 @@ class SweepPlan:
         rounds.replay(store)
         data = tuple(rounds.resolved.account_lines(spec))
         recorded = recorded_runs(rounds.plan, output)
-        plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
+        n_problems = {name: facts.n_problems for name, facts in rounds.resolved.facts.items()}
+        plan = cls(
+            rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank,
+            n_problems=n_problems,
+        )  # fmt: skip
         if crew is None:
             return plan
         foretold, notes = forecast_here(rounds, store, crew, storage)
@@ -285,8 +293,7 @@ class SweepPlan:
         yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
         yield from search_lines(self.plan)
-        if self.n_solvers > self.n_runs:
-            yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
+        yield from solver_lines(self.plan, self.n_problems)
         kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
         yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
         yield from graph_lines(self.plan)

@@ -37,6 +37,25 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
     assert plan.memory_per_worker > 0 < plan.passes
 
 
+@pytest.mark.parametrize(
+    ("n_classes", "changes", "said"),
+    [
+        (2, {}, None),
+        (2, {"selection": {"folds": 2}}, "a run has one on each inner fold and on the whole"),
+        (3, {}, "a run has one for each class"),
+        (3, {"selection": {"folds": 2}}, "one for each class, on each inner fold and on the whole"),
+    ],
+)
+def test_solvers_are_told_where_runs_have_several_and_why(n_classes, changes, said):
+    plan = mkldist.plan(SPEC | changes, {"d": (X, np.arange(40) % n_classes)})
+    found = [line for line in str(plan).splitlines() if line.startswith("solvers:")]
+    assert len(found) == (said is not None)
+    if said is not None:
+        assert f"{plan.n_solvers}: " in found[0]
+        assert said in found[0]
+        assert ("class" in found[0], "fold" in found[0]) == (n_classes > 2, bool(changes))
+
+
 @pytest.fixture
 def stored(tmp_path, monkeypatch):
     """Store rates of a machine, which otherwise are measured for each plan, and may differ."""
