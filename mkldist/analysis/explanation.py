@@ -176,6 +176,8 @@ def decision_shares(parts: Sequence[Parts], n_kernels: int) -> Floats:
 def groupings_of(weights: xr.DataArray, decision: Floats | None) -> tuple[Grouping, ...]:
     """Return the shares by every coordinate of which the bank has several values.
 
+    Groups of features are left out where each is the features of the same name.
+
     Parameters
     ----------
     weights : DataArray
@@ -186,6 +188,8 @@ def groupings_of(weights: xr.DataArray, decision: Floats | None) -> tuple[Groupi
     found = []
     for coordinate in GROUPINGS:
         if coordinate not in weights.coords:
+            continue
+        if coordinate == "feature_group" and groups_are_features(weights):
             continue
         keys = weights[coordinate].to_numpy()
         known = keys != "" if keys.dtype.kind in "OUT" else ~np.isnan(keys)
@@ -199,6 +203,12 @@ def groupings_of(weights: xr.DataArray, decision: Floats | None) -> tuple[Groupi
             shares.sort(key=lambda share: -share.weight)
         found.append(Grouping(coordinate, tuple(shares), stability_of_choice(chosen)))
     return tuple(found)
+
+
+def groups_are_features(weights: xr.DataArray) -> bool:
+    """Return True if groups of features say nothing else than the features, as views do."""
+    both = "features" in weights.coords and "feature_group" in weights.coords
+    return both and bool((weights["features"] == weights["feature_group"]).all())
 
 
 def largest_kernels(weights: xr.DataArray, decision: Floats | None) -> tuple[Share, ...]:

@@ -77,10 +77,14 @@ def _widths(one: Explanation) -> Iterator[str]:
     first, last = _range([share.weight for share in found.shares], MOST_WEIGHT * total)
     some = found.shares[first : last + 1]
     low, high = float(some[0].name), float(some[-1].name)
-    where = f"width {low:g}" if first == last else f"widths from {low:g} to {high:g}"
-    said = f"Kernels with a width carry {_percent(total)} of the weights"
+    on = f"width {low:g}, one of {_number(found, 'widths ')}"
+    if first < last:
+        on = f"the {len(some)} widths from {low:g} to {high:g}, of {_number(found)}"
     part = sum(share.weight for share in some) / total
-    yield f"{said}, {_percent(part)} of that on {where} of {_number(found)}."
+    yield (
+        f"Kernels with a width carry {_percent(total)} of the weights; {_percent(part)} of this is "
+        f"on kernels of {on}."
+    )
 
 
 def _range(weights: Sequence[float], wanted: float) -> tuple[int, int]:
@@ -96,9 +100,9 @@ def _range(weights: Sequence[float], wanted: float) -> tuple[int, int]:
     return first, last
 
 
-def _number(found: Grouping) -> str:
+def _number(found: Grouping, noun: str = "") -> str:
     low, high = found.shares[0].name, found.shares[-1].name
-    return f"{len(found.shares)} between {low:g} and {high:g}"
+    return f"{len(found.shares)} {noun}from {low:g} to {high:g}"
 
 
 def _functions(one: Explanation) -> Iterator[str]:

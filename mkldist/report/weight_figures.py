@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from mkldist.analysis.explanation import groups_are_features
 from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import Facts
@@ -45,7 +46,12 @@ def weight_charts(facts: Facts) -> list[Chart]:
         own = [(place, weights) for place, weights in facts.weights if place["dataset"] == dataset]
         own, said = _of_largest_bank(own)
         found = [_by_width(dataset, own, facts)]
-        found += [_by_name(dataset, own, facts, *names) for names in NAMES.items()]
+        twice = all(groups_are_features(weights) for _, weights in own)
+        found += [
+            _by_name(dataset, own, facts, coordinate, names)
+            for coordinate, names in NAMES.items()
+            if not (twice and coordinate == "feature_group")
+        ]
         charts += [replace(one, caption=one.caption + said) for one in found if one is not None]
     return charts
 

@@ -92,6 +92,15 @@ def test_shares_are_summed_by_features_width_and_function():
     assert found["width"].stability.mean == selection_stability(chosen).mean
 
 
+def test_groups_that_are_the_features_are_not_told_twice():
+    def told(groups: list[str]) -> set[str]:
+        weights = WEIGHTS.assign_coords(feature_group=("kernel", groups))
+        return {one.coordinate for one in groupings_of(weights, None)}
+
+    assert told(["all", "x", "x", "all"]) == {"features", "width", "function"}
+    assert told(["one", "x", "x", "one"]) == {"feature_group", "features", "width", "function"}
+
+
 def test_without_parts_the_decision_is_unknown():
     features = groupings_of(WEIGHTS, None)[0]
     assert all(math.isnan(share.decision) for share in features.shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -23,8 +24,8 @@ def test_an_explanation_in_full():
         "40 ± 2 %.",
         "By share of the decision's variance: a name of a feature that is very long 70 ± 2 %, age "
         "30 ± 2 %.",
-        "Kernels with a width carry 85 % of the weights, 94 % of that on widths from 1 to 2 of 4 "
-        "between 0.5 and 4.",
+        "Kernels with a width carry 85 % of the weights; 94 % of this is on kernels of the 2 "
+        "widths from 1 to 2, of 4 from 0.5 to 4.",
         "Kernel functions by share of the weights: gaussian 85 ± 2 %, linear 15 ± 2 %.",
         "The selection of kernels over the splits is unstable: Nogueira's measure is 0.30 (95 % "
         "interval 0.20 to 0.38); 1 is equal selections, 0 is chance.",
@@ -34,6 +35,17 @@ def test_an_explanation_in_full():
     assert "a difference of +10.00 points" in said[7]
     assert said[8].startswith("Shares describe this model, not causes")
     assert len(said) == 9
+
+
+def test_one_width_that_carries_the_weight_is_named_among_all():
+    made = explanation()
+    widths = tuple(replace(s, weight=0.9 * (s.name == 1.0)) for s in made.groupings[1].shares)
+    groupings = (made.groupings[0], replace(made.groupings[1], shares=widths), made.groupings[2])
+    said = explanation_sentences(replace(made, groupings=groupings))
+    assert said[3] == (
+        "Kernels with a width carry 90 % of the weights; 100 % of this is on kernels of width 1, "
+        "one of 4 widths from 0.5 to 4."
+    )
 
 
 def test_what_is_missing_is_said():

@@ -197,6 +197,18 @@ def test_of_several_banks_the_figures_of_weights_show_the_largest():
     assert len(charts[0].data) == 6
 
 
+def test_groups_that_are_the_features_have_no_figure_of_their_own():
+    facts = facts_of(study((100, 300)))
+    weights = weights_on(4)
+    names = []
+    for groups in (weights["features"].to_numpy(), ["one", "one", "two", "two"]):
+        grouped = weights.assign_coords(feature_group=("kernel", groups))
+        facts.__dict__.update(weights=[({"dataset": "ring", "bank": "b", "method": "m"}, grouped)])
+        names.append([chart.name for chart in weight_charts(facts)])
+    assert "feature-groups-ring" not in names[0]
+    assert "feature-groups-ring" in names[1]
+
+
 def test_figures_of_weights_show_how_often_splits_select_where_there_are_several():
     facts = facts_of(study((100, 300)))
     weights = weights_on(4)
