@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,15 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kinds import Imputation
 
 
 def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
     """Return all rows of a data set of features, filled and scaled: the points of kernels.
+
+    Sparse features stay sparse: they are as they are, or scaled by ``"tfidf"``.
 
     Parameters
     ----------
@@ -35,13 +39,16 @@ def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None 
 
     Returns
     -------
-    (n, d) float64
+    (n, d) float64 array or csr_array
 
     Raises
     ------
     DataError
         As for :func:`scaled`.
     """
+    if dataset.sparse is not None:
+        kept: Floats = _sparse_scale(spec, dataset.sparse, split).scaled(dataset.sparse)
+        return kept
     if dataset.x is None:
         raise ValueError(f"{dataset.name}: no features")
     return _scaled(spec, _rows_of(spec, dataset, dataset.impute, split), split)
@@ -196,9 +203,15 @@ class FeatureScale:
     centre: Floats
     spread: Floats
 
-    def scaled(self, x: Floats) -> Floats:
-        """Return points (r, d) in the scale that kernels use."""
-        return np.asarray((x - self.centre) / self.spread)
+    def scaled(self, x: Any) -> Any:
+        """Return points (r, d) in the scale that kernels use; sparse ones, of centre 0, as such."""
+        if not is_sparse(x):
+            return np.asarray((x - self.centre) / self.spread)
+        if (self.spread == 1.0).all():
+            return x
+        result = x.copy()
+        result.data = x.data / self.spread[x.indices]
+        return result
 
 
 def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> FeatureScale:
@@ -220,8 +233,7 @@ def _scale_of(spec: PreprocessingSpec, rows: _Rows, split: Split | None) -> Feat
     if spec.scale == "tfidf":
         n_rows = len(rows.x) if fitted is None else len(fitted)
         n_t = sum(np.count_nonzero(np.nan_to_num(b), axis=0) for b in rows.blocks(fitted))
-        # ln((1 + n) / (1 + n_t)) + 1 of each term
-        return FeatureScale(np.zeros(d), 1.0 / (np.log((1.0 + n_rows) / (1.0 + n_t)) + 1.0))
+        return _term_scale(n_rows, np.asarray(n_t, dtype=np.float64))
     found = column_statistics(rows.blocks(fitted), d)
     low, high = found.low, found.high
     with np.errstate(over="ignore", invalid="ignore"):
@@ -232,6 +244,24 @@ def _scale_of(spec: PreprocessingSpec, rows: _Rows, split: Split | None) -> Feat
     # Rounding can give a constant feature a tiny spread, and a mean next to its value.
     constant = (low == high) | (spread == 0)
     return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
+
+
+def _term_scale(n_rows: int, n_t: Floats) -> FeatureScale:
+    """Return the scaling of counts of terms, each of which stands in n_t of the fitted rows."""
+    idf = np.log((1.0 + n_rows) / (1.0 + n_t)) + 1.0
+    return FeatureScale(np.zeros(len(n_t)), 1.0 / idf)
+
+
+def _sparse_scale(spec: PreprocessingSpec, x: Any, split: Split | None) -> FeatureScale:
+    """Return the scaling of sparse features (n, d), of which no zero is stored."""
+    d, fitted = x.shape[1], _fitted_rows(spec, split)
+    if spec.scale == "none":
+        return FeatureScale(np.zeros(d), np.ones(d))
+    if spec.scale != "tfidf":
+        raise ValueError(f"scale {spec.scale!r} of sparse features")
+    rows = x if fitted is None else x[fitted]
+    n_t = np.bincount(rows.indices, minlength=d).astype(np.float64)
+    return _term_scale(rows.shape[0], n_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +285,8 @@ class FittedPreprocessing:
         Features of views that rows lack, where `absent` (r, d) is True, stay missing.
         """
         filled = x if self.fill is None else with_replacements(x, self.fill, absent)
-        return self.scale.scaled(filled)
+        result: Floats = self.scale.scaled(filled)
+        return result
 
 
 def fitted_preprocessing(
@@ -270,7 +301,9 @@ def fitted_preprocessing(
     impute : {"median", "mean", "most_frequent"} or None
         Replacement of values that new rows miss; the data set itself may miss none.
     """
-    if dataset.x is None:  # sparse features, or views of Gram matrices alone
+    if dataset.sparse is not None:
+        return FittedPreprocessing(None, _sparse_scale(spec, dataset.sparse, split))
+    if dataset.x is None:  # views of Gram matrices alone
         d = dataset.n_features
         return FittedPreprocessing(None, FeatureScale(np.zeros(d), np.ones(d)))
     fill = None

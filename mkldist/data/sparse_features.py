@@ -9,6 +9,7 @@ import numpy as np
 from mkldist.arrays import Ints
 from mkldist.counted import counted
 from mkldist.errors import DataError
+from mkldist.memory import readable_bytes
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SPARSE_HINT = (
@@ -94,11 +95,11 @@ def sparse_said(matrix: Any) -> str:
     --------
     >>> from scipy.sparse import csr_array
     >>> sparse_said(csr_array(np.eye(1000)))
-    'sparse, 0.1 % of the entries, 0.0 MiB; dense 7.6 MiB'
+    'sparse, 0.1 % of the entries, 15.63 kiB; dense 7.63 MiB'
     """
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
     n, d = matrix.shape
     return (
-        f"sparse, {100 * matrix.nnz / (n * d):.2g} % of the entries, {n_bytes / 2**20:.1f} MiB; "
-        f"dense {8 * n * d / 2**20:.1f} MiB"
+        f"sparse, {100 * matrix.nnz / (n * d):.2g} % of the entries, {readable_bytes(n_bytes)}; "
+        f"dense {readable_bytes(8 * n * d)}"
     )

@@ -23,6 +23,7 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.memory import readable_bytes
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
@@ -289,7 +290,7 @@ def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
             n_bytes = 8 * dataset.n_points * dataset.n_features
             raise SpecError(
                 where,
-                f"a {function.label} kernel of sparse features, dense {n_bytes / 2**20:.1f} MiB",
+                f"a {function.label} kernel of sparse features, dense {readable_bytes(n_bytes)}",
                 "gaussian, polynomial or linear kernels, which sparse products give",
                 "Use dense features for it",
             )

@@ -105,6 +105,8 @@ def encoded(model: ModelContent) -> bytes:
     scale = model.preprocessing.scale
     if not model.is_sparse:
         arrays |= {"centre": scale.centre, "spread": scale.spread}
+    elif (scale.spread != 1.0).any():
+        arrays["spread"] = scale.spread
     if model.preprocessing.fill is not None:
         arrays["fill"] = model.preprocessing.fill
     for number, (function, weights) in enumerate(zip(model.functions, model.weights, strict=True)):

@@ -150,8 +150,8 @@ class Model(ModelContent):
         absent = self._checked(rows.x, where, row_places)
         if self.texts is not None and rows.texts is not None:
             self.texts.check(rows.texts, where, row_places)
-        if self.is_sparse:  # neither filled nor scaled
-            points = as_sparse(rows.x)
+        if self.is_sparse:  # not filled
+            points = self.preprocessing.scale.scaled(as_sparse(rows.x))
         else:
             points = np.ascontiguousarray(self.preprocessing.applied(rows.x, absent))
         parts = [function.values(points, rows.between, rows.texts) for function in self.functions]

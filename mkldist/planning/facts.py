@@ -28,7 +28,7 @@ class DatasetFacts:
     known_sizes : tuple of int
         Number of training and unlabelled rows of each split.
     precomputed : bool
-        True if the data are Gram matrices.
+        True if nothing is fitted on rows: Gram matrices, and sparse features that are not scaled.
     target : str
         Preprocessing of the values of regression; ``"none"`` if they stay as they are.
     graph : GraphTable or None

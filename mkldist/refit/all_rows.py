@@ -187,8 +187,8 @@ def inputs_of(source: FittedFrom, divided: Split) -> BankInputs:
     dataset, bank = source.dataset, source.bank
     kernels = BankKernels.of(bank, dataset, source.spec.seed)
     fitted_on = None if source.preprocessing.fit == "all" else divided
-    points = dataset.sparse
-    if dataset.x is not None:
+    points = None
+    if dataset.x is not None or dataset.sparse is not None:
         points = preprocessed(source.preprocessing, dataset, fitted_on)
     return BankInputs(
         dataset,

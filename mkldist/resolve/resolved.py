@@ -218,6 +218,8 @@ def _check_kernels(
 def _dataset_facts(
     entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split], spec: SweepSpec
 ) -> DatasetFacts:
+    preprocessing = spec.preprocessing_of(entry)
+    as_is = dataset.x is None and (dataset.sparse is None or preprocessing.scale == "none")
     return DatasetFacts(
         fingerprint=dataset.fingerprint,
         n_points=dataset.n_points,
@@ -225,8 +227,8 @@ def _dataset_facts(
         known_fingerprints=tuple(array_id(split.known) for split in splits),
         known_sizes=tuple(len(split.known) for split in splits),
         train_sizes=tuple(len(split.train) for split in splits),
-        precomputed=dataset.x is None,
-        target=spec.preprocessing_of(entry).target if dataset.task == "regression" else "none",
+        precomputed=as_is,
+        target=preprocessing.target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),

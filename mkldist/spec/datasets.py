@@ -140,8 +140,9 @@ class DatasetSpec(Model):
     sparse: bool = Field(
         False,
         description="Keep the features of a `.svm` file, of a sparse `.npz` file, or of a sparse "
-        "matrix from Python, sparse. They "
-        'need `scale = "none"`, and kernels with `gaussian`, `polynomial` or `linear`.',
+        "matrix from Python, sparse. "
+        'They need `scale = "none"` or `"tfidf"`, and kernels with `gaussian`, `polynomial` or '
+        "`linear`.",
     )
     groups: dict[str, list[NameOrNumber]] = Field(
         default_factory=dict,

@@ -177,7 +177,7 @@ class BankInputs:
     rows : (n,) intp or None
         Rows of the data set that are the bank's points; None for all of them.
     points : (N, d) float64 or None
-        All rows, preprocessed, or sparse ones as they are; None for data without features.
+        All rows, preprocessed; None for data without features.
     kernels : BankKernels or None
         The kernels; None for a data set of Gram matrices alone.
     cosine : bool
@@ -326,8 +326,8 @@ def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) 
         return BankInputs(dataset, tuple(splits), None, None, None, cosine, plan.seed)
     split = None if plan.split is None else splits[plan.split]
     kernels = BankKernels.of(plan.spec, dataset, plan.seed)
-    points = dataset.sparse
-    if dataset.x is not None:
+    points = None
+    if dataset.x is not None or dataset.sparse is not None:
         points = preprocessed(plan.preprocessing, dataset, split)
     rows = None if split is None else split.known
     device = plan.spec.device

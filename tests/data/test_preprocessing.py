@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -166,3 +167,18 @@ def test_tf_idf_is_that_of_scikit_learn(fit: str) -> None:
     expected = TfidfTransformer(norm=None).fit(fitted).transform(counts).toarray()
     found = scaled(spec(scale="tfidf", fit=fit), counts, SPLIT)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_sparse_counts_of_terms_stay_sparse(fit):
+    counts = np.random.default_rng(0).poisson(0.3, (20, 6)).astype(float)
+    dense = Dataset("d", counts, np.ones(20), ("a", "b"))
+    sparse = Dataset("d", None, np.ones(20), ("a", "b"), sparse=csr_array(counts))
+    how = PreprocessingSpec(scale="tfidf", fit=fit)
+    expected: Any = preprocessed(how, dense, SPLIT)
+    found = preprocessed(how, sparse, SPLIT)
+    assert isinstance(found, csr_array)
+    np.testing.assert_array_equal(found.toarray(), expected)
+    fitted = fitted_preprocessing(how, sparse, None, SPLIT)
+    np.testing.assert_array_equal(fitted.applied(csr_array(counts)).toarray(), expected)
+    assert preprocessed(PreprocessingSpec(scale="none"), sparse, SPLIT) is sparse.sparse

@@ -62,7 +62,7 @@ def test_a_bank_of_sparse_points_is_that_of_dense_ones(backend, normalisation):
         (lambda: bank_of(csr_array((0, 3))), DataError, r"X: found a sparse array of float64, sha"),
         (lambda: Features.of({"a": TRAIN}), DataError, r"X\['a'\]: found sparse features; exp"),
         (lambda: KernelBank(TRAIN, [mkldist.kernels.Laplacian(1.0)]), SpecError,
-         "a laplacian-rbf kernel of sparse features, dense 0.0 MiB; expected gaussian"),
+         "a laplacian-rbf kernel of sparse features, dense 11.72 kiB; expected gaussian"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told(make, error, said):

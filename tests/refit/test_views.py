@@ -224,10 +224,12 @@ def test_views_that_do_not_fit_are_refused(views, said, folder):
         model.predict(table, given)
 
 
-@pytest.mark.parametrize("normalisation", ["cosine", "none"])
+@pytest.mark.parametrize(
+    ("normalisation", "scale"), [("cosine", "none"), ("none", "none"), ("cosine", "tfidf")]
+)
 @pytest.mark.parametrize("ending", ["svm", "npz"])
 @pytest.mark.slow
-def test_sparse_features_are_predicted_as_in_the_sweep(normalisation, ending, tmp_path):
+def test_sparse_features_are_predicted_as_in_the_sweep(normalisation, scale, ending, tmp_path):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     points, zero_based = POINTS.copy(), ending == "svm"  # an index 0 occurs in the sweep's file
 
@@ -247,6 +249,7 @@ def test_sparse_features_are_predicted_as_in_the_sweep(normalisation, ending, tm
     else:
         write(np.arange(60), tmp_path / "wide.npz")
     text = SPARSE_SWEEP.format(sparse="sparse = true").replace("wide.svm", f"wide.{ending}")
+    text = text.replace('scale = "none"', f'scale = "{scale}"')
     results = swept(tmp_path, text.replace('"cosine"', f'"{normalisation}"'))
     records = recorded(results)
     assert {record.state for record in records} == {RunState.COMPLETE}

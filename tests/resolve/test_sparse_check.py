@@ -1,4 +1,4 @@
-"""Sparse features are neither scaled nor made dense."""
+"""Sparse features are made dense by no scaling and no kernel."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ DATASET = Dataset("d", None, np.ones(60), ("a", "b"), tuple(map(str, range(40)))
 def test_scaling_is_refused_with_its_size_and_place():
     entry = DatasetSpec(name="d")
     check_unscaled(PreprocessingSpec(scale="none"), entry, DATASET)
+    check_unscaled(PreprocessingSpec(scale="tfidf"), entry, DATASET)
     own = DatasetSpec(name="d", preprocessing=PreprocessingSpec(scale="minmax"))
     with pytest.raises(
-        SpecError, match=r"^preprocessing.scale: found \"zscore\" for the sparse .* 0\.0 "
+        SpecError, match=r"^preprocessing.scale: found \"zscore\" for the sparse .* 18\.75 kiB as "
     ):
         check_unscaled(PreprocessingSpec(), entry, DATASET)
     with pytest.raises(SpecError, match=r"^datasets\.d\.preprocessing\.scale: found \"minmax\""):
@@ -34,7 +35,7 @@ def test_city_block_distances_are_refused_with_the_size_of_dense_features():
         {"name": "mine", "kernels": [{"function": "laplacian-rbf", "widths": 1.0}]}
     )
     message = (
-        "banks.mine: found a laplacian-rbf kernel of sparse features, dense 0.0 MiB; expected gauss"
+        "banks.mine: found a laplacian-rbf kernel of sparse features, dense 18.75 kiB; expected g"
     )
     with pytest.raises(SpecError, match=message):
         BankKernels.of(spec, DATASET, 0)

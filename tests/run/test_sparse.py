@@ -35,13 +35,17 @@ predictions = true
 """
 
 
+@pytest.mark.parametrize("scale", ["none", "tfidf"])
 @pytest.mark.slow
-def test_a_sweep_over_sparse_features_equals_one_over_dense_ones(tmp_path: Path, scheduler):
+def test_a_sweep_over_sparse_features_equals_one_over_dense_ones(
+    scale: str, tmp_path: Path, scheduler
+):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     dump_svmlight_file(POINTS, y, str(tmp_path / "wide.svm"), zero_based=False)
     found = {}
     for key in ("sparse = true", ""):
-        outcome = run_here(SWEEP.format(sparse=key), tmp_path / (key[:6] or "dense"), scheduler)
+        text = SWEEP.format(sparse=key).replace('scale = "none"', f'scale = "{scale}"')
+        outcome = run_here(text, tmp_path / (key[:6] or "dense"), scheduler)
         found[key] = sorted(records(outcome.path).values(), key=lambda record: record.split)
     for sparse, dense in zip(*found.values(), strict=True):
         assert sparse.objective == pytest.approx(dense.objective, rel=1e-6)
