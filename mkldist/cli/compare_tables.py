@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,9 @@ def print_comparison(
         console.print()
         console.print(_fitting(console, partial(_differences, pairs, names)))
     console.print()
+    for line in legend(pairs):
+        console.print(line, highlight=False, style="dim")
+    console.print()
     for one in comparison.unpaired:
         console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False)
     for pair in pairs:
@@ -72,6 +75,27 @@ def print_comparison(
         console.print(_over(over), highlight=False)
     for sentence in said:
         console.print(sentence, highlight=False, soft_wrap=False)
+
+
+def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
+    """Yield what the columns of tests are, and why one is empty."""
+    if any(not math.isnan(pair.p_value) for pair in pairs):
+        yield (
+            "p: how probable a difference as large is where both are equal, at most 1; "
+            f"below {SIGNIFICANCE} counts. p Holm: corrected for all pairs of this answer."
+        )
+        yield "A better / equal / B: probabilities; equal is less apart than --rope."
+    classes = [pair for pair in pairs if pair.loss.endswith("error")]
+    if not classes:
+        yield f"McNemar {NOTHING}: its test compares predicted classes, and these are real values."
+        return
+    if any(pair.points is not None for pair in classes):
+        yield "McNemar: splits whose test finds A better, B better, or leaves it open."
+    if any(pair.points is None for pair in classes):
+        yield (
+            f"McNemar {NOTHING}: runs kept no predictions to test; [outputs] predictions = true "
+            "keeps them."
+        )
 
 
 def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:

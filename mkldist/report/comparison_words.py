@@ -107,7 +107,8 @@ def _posterior(pair: PairComparison, first: str, second: str) -> str:
         what = f"the two are within {width} of each other"
     else:
         what = f"{first if below > above else second} is better by more than {width}"
-    return f"The probability that {what} is {'' if most >= SURE else 'only '}{most:.2f}."
+    sure = "" if most >= SURE else f", less than the {SURE} that would settle it"
+    return f"The probability that {what} is {most:.2f}{sure}."
 
 
 def _count(comparison: ResultsComparison) -> str:

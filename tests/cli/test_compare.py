@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -13,8 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 import mkldist
+from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.point_counts import PointCounts
 from mkldist.cli.compare import command
+from mkldist.cli.compare_tables import legend
 from mkldist.errors import InputError
+from tests.analysis.made_up_pairs import pair as made_up_pair
 from tests.analysis.two_sweeps import made
 
 SWEEP = """
@@ -184,6 +189,22 @@ def test_no_name_is_cut_in_a_narrow_terminal(tmp_path, columns):
     assert "310.29" in tables  # a wide interval
     assert re.findall(r"simplemkl\b", tables) == ["simplemkl"] * 6
     assert not re.search(r"^,", tables, re.MULTILINE)
+
+
+def test_columns_of_tests_are_explained_and_why_one_is_empty():
+    counts = PointCounts(1, 0, 4, 9, 3, 0.01)
+    probable, better, kept = legend([made_up_pair(points=counts)])
+    assert "at most 1; below 0.05 counts. p Holm: corrected" in probable
+    assert better.startswith("A better / equal / B: probabilities")
+    assert kept.startswith("McNemar: splits whose test finds A better")
+    *_, kept, lost = legend([made_up_pair(points=counts), made_up_pair()])
+    assert kept.startswith("McNemar: ")
+    assert lost.startswith(f"McNemar {NOTHING}: runs kept no predictions")
+    assert "[outputs] predictions = true" in lost
+    one_split = [made_up_pair(p_value=math.nan, p_holm=math.nan, loss="rmse")]
+    assert [*legend(one_split)] == [
+        f"McNemar {NOTHING}: its test compares predicted classes, and these are real values."
+    ]
 
 
 def test_names_are_not_read_as_markup(tmp_path):
