@@ -22,6 +22,7 @@ from mkldist.errors import DataError, SpecError, nearest
 from mkldist.estimators.bank_cache import BANKS, BankRequest
 from mkldist.estimators.column_views import check_lacking, column_views
 from mkldist.estimators.exported import exported_preparation
+from mkldist.estimators.fit_lines import FitLines
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.given_labels import check_given
 from mkldist.estimators.kernel_choice import default_kernels, unit_of
@@ -30,6 +31,7 @@ from mkldist.estimators.rows import Rows, check_numbers, divided_views
 from mkldist.in_memory.given_kernels import check_groups
 from mkldist.in_memory.given_texts import check_texts, divided, text_names
 from mkldist.in_memory.solve import solve
+from mkldist.in_memory.verbose import verbosity
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
@@ -57,6 +59,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     backend: str
     random_state: int
     texts: Sequence[str] | None
+    verbose: bool | int
 
     n_features_in_: int
     classes_: npt.NDArray[Any]
@@ -157,11 +160,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.preparation_ = preparation(self.impute, self.scale, self._views).fit(rows.numbers)
         points = self._prepared(rows)
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)
+        verbose = verbosity(self.verbose)
+        lines = FitLines(type(self).__name__, verbose)
+        lines.begin(len(points), points.n_features)
+        given = {"weights": weights, "laplacian": laplacian, "verbose": verbose, **settings}
         with BANKS.bank(self._bank_request(points), points) as bank:
-            solutions = [
-                solve(self.method, bank, y, weights=weights, laplacian=laplacian, **settings)
-                for y in problems
-            ]
+            lines.bank(bank)
+            each = lines.each(problems, self._function_names())
+            solutions = [solve(self.method, bank, y, **given) for y in each]
             self._kept = FittedKernels.of(bank, solutions)
         self._settings = dict(settings)
         self.solutions_ = self._kept.solutions

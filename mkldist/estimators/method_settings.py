@@ -13,6 +13,7 @@ from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.targets import losses_by_target
+from mkldist.solvers.validation import validate
 from mkldist.target import LEARNT, Target
 
 
@@ -51,6 +52,8 @@ def method_settings(
         found = f"{params!r:.60}"
         raise SpecError("method_params", found, 'parameters by name, such as {"max_iter": 100}')
     given = {"tol": tol, **(params or {})}
+    if not given.keys() <= method.params.model_fields.keys():
+        validate(method.params, name, given)  # which refuses them by name
     if losses[target] and "loss" not in given:
         default = method.params.model_fields["loss"].default
         given["loss"] = default if default in losses[target] else losses[target][0]

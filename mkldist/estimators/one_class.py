@@ -36,7 +36,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`.  The default kernels are its Gaussians on all
         features alone: a linear kernel tells no inner point from an outer one.
-    backend, random_state
+    backend, random_state, verbose
         As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
@@ -77,6 +77,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.method = method
         self.alpha = alpha
@@ -92,6 +93,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.texts = texts
         self.backend = backend
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Describe the rows.

@@ -35,7 +35,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Strength of the regulariser: ``lam`` of primalmkl, ``C`` of spicymkl and elastmkl.
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`.
-    backend, random_state
+    backend, random_state, verbose
         As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Parameters of the method by name, such as ``{"loss": "epsilon-squared"}``.
@@ -77,6 +77,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.method = method
         self.alpha = alpha
@@ -92,6 +93,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.texts = texts
         self.backend = backend
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn kernel weights and a function.

@@ -41,7 +41,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         of the features after imputation and scaling.
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`; fitted on labelled and unlabelled rows.
-    backend, random_state
+    backend, random_state, verbose
         As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
@@ -88,6 +88,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.method = method
         self.gamma_a = gamma_a
@@ -105,6 +106,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         self.texts = texts
         self.backend = backend
         self.random_state = random_state
+        self.verbose = verbose
 
     _may_lack_labels = True
 

@@ -24,6 +24,7 @@ from mkldist.in_memory.given_arrays import (
 from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.in_memory.making import threads_for
+from mkldist.in_memory.verbose import SolverLines, verbosity
 from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution
@@ -44,6 +45,7 @@ def solve(
     weights: npt.ArrayLike | None = None,
     groups: Sequence[object] | None = None,
     check: Literal["full", "active", "none"] | None = None,
+    verbose: bool | int = False,
     **params: Any,
 ) -> Solution:
     """Run one method, as a sweep does, on Gram matrices or a bank of kernels.
@@ -68,6 +70,8 @@ def solve(
         and each Gram matrix is one of its own.
     check : {"full", "active", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
+    verbose : bool or int
+        True prints the bounds about once a second, and the outcome; 2 those of every iteration.
     **params
         The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
 
@@ -99,7 +103,7 @@ def solve(
     chosen = known_method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    given = _Given(grams, y, laplacian, weights, groups, check)
+    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
     return _Instance.of(chosen, settings, given).solve(settings)
 
 
@@ -112,6 +116,7 @@ def solve_path(
     weights: npt.ArrayLike | None = None,
     groups: Sequence[object] | None = None,
     check: Literal["full", "active", "none"] | None = None,
+    verbose: bool | int = False,
     **params: Any,
 ) -> list[Solution]:
     """Run one method at several strengths of regularisation, each from the last solution.
@@ -124,7 +129,7 @@ def solve_path(
     ----------
     method : str
         Name of a method with a path: level, silp, group_mkl, spicymkl, elastmkl, primalmkl.
-    grams, y, laplacian, weights, groups, check
+    grams, y, laplacian, weights, groups, check, verbose
         As for :func:`mkldist.solve`.
     **params
         The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
@@ -154,7 +159,8 @@ def solve_path(
     parameter, values = _path_of(chosen, params)
     points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
     check_effect(method, {**params, parameter: values}, points)
-    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, weights, groups, check))
+    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
+    instance = _Instance.of(chosen, points[0], given)
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
@@ -195,7 +201,7 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """Kernels, labels, graph, weights and groups as a user gives them."""
+    """Kernels, labels, graph, weights, groups and wishes as a user gives them."""
 
     grams: Any
     y: Any
@@ -203,6 +209,7 @@ class _Given:
     weights: Any
     groups: Any
     check: Literal["full", "active", "none"] | None
+    verbose: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +222,7 @@ class _Instance:
     laplacian: Any
     weights: Floats | None
     groups: Ints | None
+    verbose: int
 
     @classmethod
     def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
@@ -251,7 +259,7 @@ class _Instance:
         if not isinstance(grams, KernelBank):
             grams = KernelBank.from_grams(grams, check=check or "full")
         groups = group_array(given.groups, len(grams)) if given.groups is not None else grams.groups
-        return cls(method, grams, labels, laplacian, weights, groups)
+        return cls(method, grams, labels, laplacian, weights, groups, given.verbose)
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
@@ -265,12 +273,14 @@ class _Instance:
             groups=self.groups if self.method.takes_groups else None,
             kept=self.bank.graph_arrays.on(view.id) if self.method.needs_laplacian else None,
         )
+        lines = SolverLines(self.method.name, self.verbose, problem.clock)
         with threads_for(view.n_points):
             if self.bank.factored is not None:
                 found = solve_on_factors(self.bank.factored, self.method, problem, settings)
                 solution, limit = found.solution, found.limit
             else:
                 solution, limit = self._on_matrices(problem, settings), ""
+        lines.ended(solution)
         if limit:
             _warn_of_exact_gap(self.method.name, solution, settings, limit)
         else:

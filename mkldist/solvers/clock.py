@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from mkldist.compiled import preparation
@@ -21,7 +22,11 @@ class Clock:
     ----------
     passes : int
         How often the solver's requests have read the whole bank, as the driver counts.
+    on_iteration : callable, optional
+        Is called with the upper and the lower bound after each iteration that a trace could hold.
     """
+
+    on_iteration: Callable[[float, float], None] | None = None
 
     def __init__(self) -> None:
         self._spent, self._since = 0.0, working_time()

@@ -39,7 +39,7 @@ class Trace:
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
-        """Add a row for one iteration.
+        """Add a row for one iteration, and tell who listens to the clock.
 
         Parameters
         ----------
@@ -50,6 +50,8 @@ class Trace:
         own : Own
             What the iteration found at these weights.
         """
+        if self._clock.on_iteration is not None:
+            self._clock.on_iteration(objective, dual_objective)
         if not self._enabled:
             return
         if self._spread is not None:
