@@ -34,8 +34,13 @@ EARLY, EVEN = " !", "  "  # marks of methods with and without runs that stopped 
     type=click.Choice(["n_kernels", "n_train"]),
     help="Size that grows.  [default: each that has several values]",
 )
+@click.option(
+    "--overwrite", is_flag=True, help="Replace files that are not of an earlier call for RESULTS."
+)
 @json_option("times", "fits", "cautions")
-def command(results: Path, folder: Path | None, over: tuple[str, ...], as_json: bool) -> None:
+def command(
+    results: Path, folder: Path | None, over: tuple[str, ...], overwrite: bool, as_json: bool
+) -> None:
     """Fit the times of a scaling study, running or finished: seconds = a size^k.
 
     RESULTS is a sweep file, its name or the folder of its results.  There is an exponent k with its
@@ -45,10 +50,11 @@ def command(results: Path, folder: Path | None, over: tuple[str, ...], as_json: 
     from mkldist.report.scaling_study import scaling_study
     from mkldist.run.places import results_of
 
-    study = scaling_study(results_of(results), over)
+    path = results_of(results)
+    study = scaling_study(path, over)
     target = folder or (None if as_json else FOLDER)
     if target is not None:
-        study.write(target)
+        study.write(target, path, overwrite=overwrite)
     if as_json:
         cautions = [f"{one.title}: {one.text}" for one in study.cautions]
         print_json(

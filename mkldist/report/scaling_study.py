@@ -14,10 +14,11 @@ import pandas as pd
 
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.growth import SIZES
-from mkldist.durable import make_folder, remove_temporaries, write_file, writing
+from mkldist.durable import check_free, make_folder, remove_temporaries, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import Chart
 from mkldist.report.facts import Facts, records
+from mkldist.report.page_target import origin_of
 from mkldist.report.scaling_figures import charts_of
 from mkldist.report.scaling_times import PARTS, Growth, overview, seconds_text
 from mkldist.report.tables import Cell, Table
@@ -25,6 +26,7 @@ from mkldist.report.words import Caution, shared_times
 
 ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
+MARK = ".results"  # file that tells of which results the files of a folder are
 BENDS, BY = 0.01, 0.1  # p-value of a power law, and change of its exponent, that are told
 
 
@@ -181,22 +183,45 @@ class ScalingStudy:
         held = {name: "Int64" for name in SIZES if name in tables}
         return _with_over_first(tables.astype(held))
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, results: Path | None = None, *, overwrite: bool = False) -> None:
         """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder.
+        results : Path, optional
+            The results; files that an earlier call wrote for these are replaced.
+        overwrite : bool, optional
+            Replace other files too.
 
         Raises
         ------
         mkldist.errors.OutputError
-            If a file cannot be written.
+            If a file cannot be written, or may not be replaced: nothing is written then.
         """
+        origin, mark = "" if results is None else origin_of(results), folder / MARK
+        own = bool(origin) and _text(mark) == origin
+        tables = {folder / f"scaling-{name}.csv": getattr(self, name) for name in ("times", "fits")}
+        for file in (*tables, *(file for chart in self.charts for file in chart.files(folder))):
+            check_free(file, overwrite=overwrite or own)
         with writing(folder):
             make_folder(folder)
             remove_temporaries(folder)
-            for name, table in (("times", self.times), ("fits", self.fits)):
-                text = table.to_csv(index=False)
-                write_file(folder / f"scaling-{name}.csv", [text.encode()])
+            if origin:
+                write_file(mark, [origin.encode()])
+            for file, table in tables.items():
+                write_file(file, [table.to_csv(index=False).encode()])
             for chart in self.charts:
                 chart.write(folder)
+
+
+def _text(file: Path) -> str:
+    """Return the text of a file; empty where it cannot be read."""
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _with_over_first(table: pd.DataFrame) -> pd.DataFrame:

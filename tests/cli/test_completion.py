@@ -32,7 +32,7 @@ def ask(monkeypatch, words: str) -> None:
         ("mkldist status ", ["plain,old"]),
         ("mkldist sca", ["plain,scale"]),
         ("mkldist scale o", ["plain,old"]),
-        ("mkldist scale old --ov", ["plain,--over"]),
+        ("mkldist scale old --ov", ["plain,--over", "plain,--overwrite"]),
         ("mkldist scale old --over n_t", ["plain,n_train"]),
         ("mkldist clean o", ["plain,old"]),
         ("mkldist compare o", ["plain,old"]),

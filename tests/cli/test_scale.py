@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mkldist.cli.scale import command
+from mkldist.errors import OutputError
 from mkldist.report import scaling_study
+from mkldist.report.page_target import origin_of
 from tests.analysis.studies import LAWS, study
 from tests.report.studies import facts_of
 
@@ -121,6 +123,21 @@ def test_json_with_a_folder_writes_it_too(call):
     assert Path("out/scaling-fits.csv").exists()
 
 
+def test_files_of_other_results_are_replaced_only_when_asked(call, monkeypatch):
+    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    call(study())
+    call(study())  # a repeat for the same results replaces its own files
+    Path("other").mkdir()
+    Path("scaling/.results").write_text(origin_of(Path("other")))
+    times = Path("scaling/scaling-times.csv")
+    times.write_text("precious")
+    with pytest.raises(OutputError, match=r"scaling-times.csv: found a file .* by --overwrite"):
+        call(study())
+    assert times.read_text() == "precious"
+    call(study(), "--overwrite")
+    assert "level" in times.read_text()
+
+
 def test_without_matplotlib_tables_are_printed_and_the_remedy_is_said(call, monkeypatch):
     monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
     lines = call(study()).stdout.splitlines()
@@ -151,7 +168,7 @@ def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
     assert row["n_values"] == 6
     assert np.isfinite([row["low"], row["high"]]).all()
     assert {path.suffix for path in (tmp_path / "scaling").iterdir()} == {
-        ".csv", ".pdf", ".png", ".svg",
+        "", ".csv", ".pdf", ".png", ".svg",
     }  # fmt: skip
     page = (tmp_path / "report.html").read_text()
     for name in ("table-exponents-n-kernels", "time-n-kernels-title", "parts-n-kernels-title"):
