@@ -22,14 +22,15 @@ PACKAGES = (
     "numpy", "scipy", "numba", "scikit-learn", "pandas", "xarray", "zarr", "dask", "distributed",
 )  # fmt: skip
 EXTRAS = {
-    "figures": "matplotlib",
-    "netcdf": "netCDF4",
-    "parquet": "pyarrow",
-    "dashboard": "bokeh",
-    "cluster": "dask_jobqueue",
-    "gpu": "torch",
+    "figures": (("matplotlib",), "figures of reports"),
+    "netcdf": (("netCDF4",), "export to netCDF"),
+    "parquet": (("pyarrow",), "data and exports in Parquet"),
+    "search": (("optuna",), "adaptive search"),
+    "dashboard": (("bokeh",), "the page that shows workers"),
+    "cluster": (("dask_jobqueue",), "SLURM and other schedulers"),
+    "gpu": (("torch", "array_api_compat"), "banks on a device"),
 }
-"""Package that each extra installs, by the name under which it is imported."""
+"""Packages that each extra installs, by the names under which they are imported; what it gives."""
 PIECE_BYTES, PIECES = 2**20, 64  # of the file whose writing is timed
 SLOW = 50 * 2**20  # bytes a second; a slower disk keeps processors waiting for banks
 SMALL_MEMORY = 2 * 2**30
@@ -91,9 +92,17 @@ def _packages() -> Finding:
 
 
 def _extras() -> Finding:
-    there = {extra: util.find_spec(module) is not None for extra, module in EXTRAS.items()}
+    there = {
+        extra: all(util.find_spec(module) is not None for module in modules)
+        for extra, (modules, _) in EXTRAS.items()
+    }
     missing = [extra for extra, found in there.items() if not found]
-    words = ", ".join(extra for extra, found in there.items() if found) or "none"
+    groups = {"installed": [extra for extra in there if there[extra]], "not installed": missing}
+    words = "; ".join(
+        f"{state}: {', '.join(f'{extra} ({EXTRAS[extra][1]})' for extra in extras)}"
+        for state, extras in groups.items()
+        if extras
+    )
     advice = f"If needed: pip install 'mkldist[{','.join(missing)}]'" if missing else ""
     return Finding("extras", words, advice)
 

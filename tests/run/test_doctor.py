@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -47,13 +49,24 @@ def test_a_sound_machine_is_described_and_nothing_stays(tmp_path, cache):
 
 def test_missing_packages_hinder_and_missing_extras_do_not(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "PACKAGES", ("numpy", "no-such-package"))
-    monkeypatch.setattr(doctor, "EXTRAS", {"figures": "no_such_module", "parquet": "json"})
+    monkeypatch.setattr(
+        doctor,
+        "EXTRAS",
+        {"figures": (("json", "no_such_module"), "pictures"), "parquet": (("json",), "tables")},
+    )
     found = findings(tmp_path)
     assert found["packages"].hinders
     assert "no-such-package" in found["packages"].advice
     assert not found["extras"].hinders
-    assert found["extras"].words == "parquet"
+    told = "installed: parquet (tables); not installed: figures (pictures)"
+    assert found["extras"].words == told
     assert found["extras"].advice == "If needed: pip install 'mkldist[figures]'"
+
+
+def test_every_extra_of_the_package_is_told():
+    named = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extras = named["project"]["optional-dependencies"].keys() - {"all", "test", "test-clusters"}
+    assert doctor.EXTRAS.keys() == extras
 
 
 def test_a_disk_that_refuses_hinders(tmp_path, monkeypatch):
