@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -10,11 +11,14 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.estimators.base import KernelEstimator
 from mkldist.estimators.method_settings import method_settings, positive, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.models.outcome import Outcome
 from mkldist.target import Target
+
+ROUNDING = 1e-9  # of the largest coefficient
 
 
 class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
@@ -115,6 +119,8 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         -----
         mkldist.errors.ConvergenceWarning
             If the solver stops before it reaches the tolerance.
+        UserWarning
+            If all training rows are outliers, since kernels are zero there or alpha is large.
         """
         settings = method_settings(self.method, Target.ONE_CLASS, self.tol, self.method_params)
         rows = self._rows(X)
@@ -126,7 +132,29 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._kept = self._kept.in_units(0.0, n)
         self.objective_ *= n
         self.offset_ = -float(self._kept.bias[0])
+        self._warn_if_all_outside(self.solutions_[0].coefficients)
         return self
+
+    def _warn_if_all_outside(self, coefficients: Floats) -> None:
+        """Warn of a description that leaves all training rows outside.
+
+        Parameters
+        ----------
+        coefficients : (n,) float64
+            ``max(0, rho - f(x_i)) / alpha`` up to a factor, above zero for outliers; all zero where
+            that of ones is, since the kernels are.
+        """
+        if not coefficients.any():
+            reason = (
+                "the kernels are zero on them, or add up to zero as centred ones do. Leave out "
+                "constant columns, and use kernels such as Gaussians that are not centred"
+            )
+        elif (coefficients > ROUNDING * coefficients.max()).all():
+            reason = f"alpha={self.alpha:g} is too large. Lower alpha"
+        else:
+            return
+        rows = counted(len(coefficients), "training row")
+        warnings.warn(f"OneClassMKL: {rows}, all outliers: {reason}", stacklevel=3)
 
     def _outcome(self) -> Outcome:
         return Outcome(np.array([-1, 1]))

@@ -278,7 +278,7 @@ def test_sparse_rows_are_searched_in_a_pipeline():
         ({}, r"scale: found 'zscore' for sparse X, which it would fill; expected None"),
         (
             {"scale": None, "kernels": [Laplacian(1.0)]},
-            "a laplacian-rbf kernel of sparse features, dense .* MiB; expected gaussian",
+            "a laplacian-rbf kernel of sparse features, dense .* [kM]iB; expected gaussian",
         ),
     ],
 )

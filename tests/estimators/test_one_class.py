@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from mkldist import OneClassMKL
+from mkldist.kernels import Linear
 
 RNG = np.random.default_rng(0)
 
@@ -42,3 +43,19 @@ def test_a_larger_alpha_leaves_more_outside():
     shares = [np.mean(OneClassMKL(alpha=a).fit_predict(X) == -1) for a in (0.001, 0.01, 0.1)]
     assert shares == sorted(shares)
     assert shares[0] < shares[-1]
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "said"),
+    [
+        (np.zeros((20, 2)), {}, "20 training rows, all outliers: the kernels are zero on them"),
+        (RNG.normal(size=(20, 2)), {"kernels": [Linear()]}, "add up to zero as centred ones do"),
+        (RNG.normal(size=(20, 2)), {"normalisation": ["centre", "trace"]}, "use kernels such as"),
+        (RNG.normal(size=(20, 2)), {"alpha": 1e3}, r"alpha=1000 is too large\. Lower alpha"),
+    ],
+)
+def test_a_description_that_leaves_all_rows_outside_is_told(X, settings, said):
+    model = OneClassMKL(**settings)
+    with pytest.warns(UserWarning, match=said):
+        model.fit(X)
+    assert (model.predict(X) == -1).all()
