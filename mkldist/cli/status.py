@@ -14,6 +14,7 @@ from mkldist.cli.json_output import json_option, print_json
 from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
+from mkldist.results.data_note import rewritten_files
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def _print(status: SweepStatus) -> None:
     table.add_section()
     table.add_row("all", *(str(status.counts.get(state, 0)) for state in RunState))
     lines = [f"{status.name} in {status.path}", _activity(status), *_at_work(status)]
+    lines += [
+        f"{words}: if its content changed, these runs do not count, and the same sweep command "
+        "does new ones; 'mkldist plan' tells"
+        for words in rewritten_files(status.path)
+    ]
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     console.print()

@@ -86,7 +86,7 @@ def load_dataset(
     else:
         source = _of_source(spec, choice, data_dirs, base, where)
         raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
-    raw = with_views(spec, raw, lambda file: _located(file, data_dirs, base), place)
+    raw = with_views(spec, raw, lambda file: located(file, data_dirs, base), place)
     return assemble(spec, raw, place, seed, splits)
 
 
@@ -135,21 +135,21 @@ def _of_source(
         place = f"{where} (OpenML {spec.openml})"
         return read_openml(spec.openml, choice, place), place
     if spec.file is not None:
-        path = _located(spec.file, data_dirs, base)
+        path = located(spec.file, data_dirs, base)
         place = f"{where} ({path})"
         return read_file(path, choice, place), place
-    path = _located(spec.grams or "", data_dirs, base)
+    path = located(spec.grams or "", data_dirs, base)
     place = f"{where} ({path})"
     choice.check_label_alone(place)
     if isinstance(spec.label, int):
         raise DataError(
             place, f"label = {spec.label}", "the name of the array of labels", 'Set label = "y"'
         )
-    labels = None if spec.labels is None else _located(spec.labels, data_dirs, base)
+    labels = None if spec.labels is None else located(spec.labels, data_dirs, base)
     return read_grams(path, labels, spec.label, place), place
 
 
-def _located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
+def located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
     """Return the path of a file: under `base`, else the first data directory that has it."""
     given = Path(file)
     with suppress(RuntimeError):  # ~name where no user has this name
@@ -163,7 +163,7 @@ def _of_name(
 ) -> tuple[RawData, str]:
     """Return the raw data of a data set that is given by its name, and its place."""
     name = spec.source or spec.name
-    path = None if spec.options else _file_named(name, data_dirs, where)
+    path = None if spec.options else file_named(name, data_dirs, where)
     if path is not None:
         place = f"{where} ({path})"
         return read_file(path, choice, place), place
@@ -179,7 +179,7 @@ def _of_name(
     return generate(name, spec.options, seed, where), where
 
 
-def _file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
+def file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
     """Return the file of this name in the first data directory that has one."""
     for folder in data_dirs:
         found = [folder / (name + extension) for extension in READERS]

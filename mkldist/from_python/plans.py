@@ -33,6 +33,7 @@ from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.data_read import FilesBefore, changed_lines
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
 
@@ -142,11 +143,15 @@ class SweepPlan:
                 n_workers=crew.workers, threads_per_worker=crew.threads, elsewhere=True
             )
         options = options.of_execution(spec.execution)
+        files = FilesBefore.of(spec, data_dirs, origin.parent, given or {})
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
         store = RecordStore(OutputFolder(output).records)
         rounds.replay(store)
         data = tuple(rounds.resolved.account_lines(spec))
         recorded = recorded_runs(rounds.plan, output)
+        if recorded.total < len(rounds.plan.runs):
+            changed = changed_lines(output, files.read(spec, rounds.resolved))
+            recorded = replace(recorded, changed=tuple(changed))
         n_problems = {name: facts.n_problems for name, facts in rounds.resolved.facts.items()}
         plan = cls(
             rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank,
@@ -292,6 +297,7 @@ class SweepPlan:
         kept = ", each bank deleted when its runs are recorded"
         yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
+        yield from (f"changed:   {line}" for line in self.recorded.changed)
         yield from search_lines(self.plan)
         yield from solver_lines(self.plan, self.n_problems)
         kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")

@@ -23,12 +23,15 @@ class Recorded:
         Runs of the plan that are recorded, and those of them that failed.
     others : int
         Recorded runs that are not in the plan.
+    changed : tuple of str
+        Lines on files of data that changed since the runs.
     """
 
     path: Path
     total: int
     failed: int
     others: int
+    changed: tuple[str, ...] = ()
 
 
 def recorded_runs(plan: Plan, path: Path) -> Recorded:

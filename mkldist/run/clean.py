@@ -13,7 +13,7 @@ from mkldist.gram.bank_users import removing_banks
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.gram.stored_banks import BankStore, open_store
-from mkldist.results.bank_note import checked_note
+from mkldist.results.bank_note import NOTE, checked_note, noted_banks
 from mkldist.results.output import OutputFolder
 from mkldist.run.places import BANKS
 
@@ -38,6 +38,18 @@ class StoredBank:
     root: Path
     words: str
     copy: Path | None
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return Path(self.store.location).name
+
+    def is_in(self, note: Path) -> bool:
+        """Return True if a sweep's note names the bank; a damaged note names none."""
+        noted = noted_banks(note.parent)
+        return any(
+            self.id in i and Path(r).resolve() == self.root.resolve() for r, i in noted.items()
+        )
 
     @property
     def n_bytes(self) -> int:
@@ -99,6 +111,38 @@ def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]
 
     roots = dict.fromkeys(bank.root for bank in banks)
     return tuple(root for root in roots if not is_here(root))
+
+
+def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[StoredBank, tuple[str, ...]]:
+    """Return the banks that other sweeps noted too, with the names of their folders.
+
+    These are looked for beside the sweep and beside the folder of banks.
+
+    Parameters
+    ----------
+    path : Path
+        Output folder of a sweep; of another folder, all banks go, whose sweeps are not told.
+    banks : iterable of StoredBank
+        Its banks.
+    """
+    if not os.path.lexists(OutputFolder(path).manifest):
+        return {}
+    found: dict[StoredBank, tuple[str, ...]] = {}
+    for bank in banks:
+        beside = {folder.resolve() for folder in (path.resolve().parent, bank.root.parent)}
+        others = (one for folder in beside for one in folder.glob(f"*/{NOTE}"))
+        users = sorted({o.parent for o in others if o.parent != path.resolve() and bank.is_in(o)})
+        if users:
+            found[bank] = tuple(folder.name for folder in users)
+    return found
+
+
+def staying(banks: Sequence[StoredBank]) -> dict[Path, int]:
+    """Return how many other banks the folders of some banks have, where they have any."""
+    gone = {(bank.root, bank.id) for bank in banks}
+    roots = dict.fromkeys(bank.root for bank in banks)
+    counts = {root: sum((root, i) not in gone for i in list_banks(root)) for root in roots}
+    return {root: count for root, count in counts.items() if count}
 
 
 def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) -> None:

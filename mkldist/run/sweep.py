@@ -32,6 +32,7 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.compiling_ahead import compiling_ahead
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
+from mkldist.run.data_read import FilesBefore, noted_changes
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.outcome import SweepOutcome
 from mkldist.run.places import banks_root, output_path
@@ -106,13 +107,16 @@ def run_sweep(
     # finished, since its folder exists, or be so small that it needs no other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
+    files = FilesBefore.of(spec, data_dirs, origin.parent, kept.data)
     rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
+    data = files.read(spec, rounds.resolved)
     words = spec.model_dump_json(exclude_defaults=True)
     with claimed(path, spec.name, origin, words) as folder:
         changed = kept.write(folder)
         sweep = _Sweep(rounds, folder, wall_time)
         before = sweep.open(retry_failed=retry_failed)
-        changed += [*sweep.set_aside(before), *sweep.done_again(), *sweep.mended]
+        changed += noted_changes(folder.path, data) or sweep.set_aside(before)
+        changed += [*sweep.done_again(), *sweep.mended]
         after = before
         if len(before) < len(sweep.plan.runs):
             shown = make_progress(console() if console else None)
