@@ -96,7 +96,7 @@ def test_the_fitted_attributes_speak_of_the_solutions(estimator, wine):
 @pytest.mark.parametrize("by", ["kernel", "features"])
 def test_shares_and_intercept_add_up_to_the_decision_function(estimator, by, wine):
     X, y = wine
-    centred = ["trace"] if isinstance(estimator, OneClassMKL) else ["centre", "trace"]
+    centred = "variance" if isinstance(estimator, OneClassMKL) else ["centre", "trace"]
     model = fitted(clone(estimator).set_params(normalisation=centred), X, y)
     shares = model.predict_by_kernel(X, by=by)
     values = model.predict(X) if isinstance(model, MKLRegressor) else model.decision_function(X)
