@@ -33,13 +33,13 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
 
     PATH is the folder of a sweep's results, its file or its name; or a folder of many sweeps
     such as results, for all that they stored.  Records, results and snapshots stay.  A sweep that
-    needs the Gram matrices later computes them again.  While a sweep uses a folder of banks,
-    nothing is removed from it.  Results that were copied name the banks of the original: --yes
-    removes nothing from a folder that is neither in PATH nor beside it, unless --banks names it.
-    --json asks nothing, and removes nothing without --yes.
+    needs the Gram matrices later computes them again, also another one that shares them.  While a
+    sweep uses a folder of banks, nothing is removed from it.  Results that were copied name the
+    banks of the original: --yes removes nothing from a folder that is neither in PATH nor beside
+    it, unless --banks names it.  --json asks nothing, and removes nothing without --yes.
     """
     from mkldist.memory import readable_bytes
-    from mkldist.run.clean import check_roots, remove, stored_banks, total_bytes
+    from mkldist.run.clean import check_roots, other_users, remove, stored_banks, total_bytes
     from mkldist.run.places import results_of
 
     folder = results_of(path, several=True)
@@ -47,9 +47,11 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
     if yes:
         check_roots(folder, banks, named)
     if as_json:
+        users = other_users(folder, banks)
         rows = [
-            {"folder": bank.root, "id": Path(bank.store.location).name, "kernels": bank.words,
-             "bytes": bank.n_bytes, "copy": bank.copy, "copy_bytes": bank.copy_bytes}
+            {"folder": bank.root, "id": bank.id, "kernels": bank.words, "bytes": bank.n_bytes,
+             "copy": bank.copy, "copy_bytes": bank.copy_bytes,
+             "used_by": users.get((bank.root, bank.id), ())}
             for bank in banks
         ]  # fmt: skip
         n_bytes = total_bytes(banks)
@@ -70,7 +72,7 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
 def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
     from mkldist.memory import readable_bytes
-    from mkldist.run.clean import roots_elsewhere
+    from mkldist.run.clean import other_users, roots_elsewhere, staying
 
     elsewhere = roots_elsewhere(folder, banks)
     groups: dict[tuple[Path, str], list[StoredBank]] = {}
@@ -79,6 +81,15 @@ def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     for (root, words), those in groups.items():
         size = readable_bytes(sum(bank.n_bytes for bank in those))
         yield f"{root}: {counted(len(those), 'bank')} of {words}, {size}"
+    shared = other_users(folder, banks)
+    if shared:
+        names = ", ".join(dict.fromkeys(name for users in shared.values() for name in users))
+        which = f"{counted(len(shared), 'bank of these is', 'banks of these are')} used by {names}"
+        them = "it" if len(shared) == 1 else "them"
+        yield f"NOTE: {which} too, which computes {them} again if needed"
+    for root, count in staying(banks).items():
+        stays = counted(count, "bank stays", "banks stay")
+        yield f"{root}: {stays}, which {folder.name} did not store"
     for root in elsewhere:
         yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
     copies: dict[Path, list[StoredBank]] = {}

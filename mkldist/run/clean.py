@@ -113,8 +113,8 @@ def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]
     return tuple(root for root in roots if not is_here(root))
 
 
-def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[StoredBank, tuple[str, ...]]:
-    """Return the banks that other sweeps noted too, with the names of their folders.
+def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[tuple[Path, str], tuple[str, ...]]:
+    """Return the banks that other sweeps noted too, by root and id, with names of their folders.
 
     These are looked for beside the sweep and beside the folder of banks.
 
@@ -127,13 +127,13 @@ def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[StoredBank, tup
     """
     if not os.path.lexists(OutputFolder(path).manifest):
         return {}
-    found: dict[StoredBank, tuple[str, ...]] = {}
+    found: dict[tuple[Path, str], tuple[str, ...]] = {}
     for bank in banks:
         beside = {folder.resolve() for folder in (path.resolve().parent, bank.root.parent)}
         others = (one for folder in beside for one in folder.glob(f"*/{NOTE}"))
         users = sorted({o.parent for o in others if o.parent != path.resolve() and bank.is_in(o)})
         if users:
-            found[bank] = tuple(folder.name for folder in users)
+            found[bank.root, bank.id] = tuple(folder.name for folder in users)
     return found
 
 
