@@ -164,15 +164,11 @@ def as_features(values: npt.NDArray[Any], where: str, names: Sequence[str] = ())
 
 
 def _refuse_texts(values: npt.NDArray[Any], where: str, names: Sequence[str]) -> None:
-    """Refuse an array whose values are no numbers, naming the first; leave one of numbers."""
-    others = [
-        (row, column, value)
-        for (row, column), value in np.ndenumerate(values)
-        if not isinstance(value, int | float | np.number | np.bool_)
-    ]
-    if not others:
+    """Refuse an array of which values stand for no numbers, naming the first; leave others."""
+    found = next((one for one in np.ndenumerate(values) if not _is_number(one[1])), None)
+    if found is None:
         return
-    row, column, value = next((one for one in others if not _is_number(one[2])), others[0])
+    (row, column), value = found
     named = repr(names[column]) if len(names) == values.shape[1] else f"{column} (from 0)"
     hint = "Convert texts, categories and dates to numbers, and missing values to NaN"
     raise DataError(

@@ -163,3 +163,35 @@ def test_separators_and_blanks_are_those_of_the_reader(tmp_path):
     columns = read_columns(path)
     assert columns["a"].values == ("1", "2")
     assert columns["class"].values == ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "subjects"),
+    [
+        ("patient_id", [i // 2 for i in range(20)], True),
+        ("Patient", [f"P{i // 2}" for i in range(20)], True),
+        ("mouse no", [i // 2 for i in range(20)], True),
+        ("age", [i // 2 for i in range(20)], False),
+        ("persons", [i // 2 for i in range(20)], False),
+        ("patient", [i // 10 for i in range(20)], False),  # two codes, not people
+        ("patient", list(range(20)), False),
+        ("visit_id", [f"2020-01-{1 + i // 2:02}" for i in range(20)], False),
+    ],
+)
+def test_columns_that_say_whose_the_rows_are(name, values, subjects):
+    assert column(*map(str, values), name=name).names_subjects is subjects
+
+
+@pytest.mark.parametrize(
+    ("values", "orders"),
+    [
+        (["2020-01-01", "2020/1/2"], False),
+        (["31.12.2020", "1.1.2021"], True),
+        (["2020-01-01", "2020-01-02 10:00"], True),
+        (["2020-01-01", ""], False),
+        (["1/2/2020", "3/4/2020"], False),
+    ],
+)
+def test_dates_by_which_a_sweep_can_order(values, orders):
+    assert column(*values).holds_dates
+    assert column(*values).orders_rows is orders

@@ -20,7 +20,8 @@ def test_features_become_contiguous_float64(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("values", [
-    np.array([[1]], object), np.array([[1j]]), np.ones(3), np.ones((3, 0)), np.ones((2, 2, 2)),
+    np.array([["1"]]), np.array([[1]], object), np.array([[1j]]), np.ones(3),
+    np.ones((3, 0)), np.ones((2, 2, 2)),
 ])  # fmt: skip
 def test_what_is_no_matrix_of_real_numbers(values: np.ndarray) -> None:
     with mistake("an array of "):
