@@ -70,6 +70,19 @@ def test_the_example_of_graphs_can_be_planned():
     assert mkldist.plan(COMPLETE | tomllib.loads(part_with("graphs = ["))).n_runs == 3
 
 
+def test_the_example_of_ones_own_matrices_predicts_as_they_do():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(x[:, 0] > 0, 1, -1)
+    grams = np.array([x @ x.T, (1.0 + x @ x.T) ** 2])
+    names: dict[str, Any] = {"np": np, "mkldist": mkldist, "grams": grams, "y": y}
+    exec(part_with("def given", "python"), names)
+    assert names["scores"].mean() > 0.9
+    bank = mkldist.KernelBank.from_grams(grams[:, ::2, ::2], normalisation="variance")
+    solution = mkldist.solve("level", bank, y[::2], C=1.0)
+    values = solution.decision_function(bank.on(grams[:, 1::2, ::2]))
+    np.testing.assert_array_equal(names["predicted"], np.where(values > 0, 1, -1))
+
+
 def test_the_example_of_a_function_of_ones_own_can_be_planned(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     code = part_with("def hellinger", "python")

@@ -25,7 +25,12 @@ from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fit_lines import FitLines
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.given_labels import check_given
-from mkldist.estimators.kernel_choice import default_kernels, unit_of
+from mkldist.estimators.kernel_choice import (
+    OWN_GRAMS,
+    default_kernels,
+    refuse_grams,
+    unit_of,
+)
 from mkldist.estimators.preparation import check_fillable, preparation
 from mkldist.estimators.rows import Rows, check_numbers, divided_views
 from mkldist.in_memory.given_kernels import check_groups
@@ -35,11 +40,11 @@ from mkldist.in_memory.verbose import verbosity
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
-from mkldist.kernels.precomputed import Precomputed
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
 from mkldist.models.used_texts import UsedTexts
 from mkldist.solvers.proximity import proximity_of
+from mkldist.spec.kernel_entries import PRECOMPUTED
 
 UNSCALED = (None, "none")
 LACKING_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
@@ -215,13 +220,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _chosen_kernels(self, points: Rows) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
         if not isinstance(self.kernels, str):
-            if any(isinstance(kernel, Precomputed) for kernel in self.kernels or ()):
-                raise SpecError(
-                    "kernels",
-                    "Precomputed in an estimator, whose rows scikit-learn divides",
-                    "kernels of features",
-                    "Call mkldist.KernelBank and mkldist.solve for given Gram matrices",
-                )
+            refuse_grams(self.kernels)
             return self.kernels
         if self.kernels == "default":
             sizes = {name: len(view.columns) for name, view in self._views.items()}
@@ -231,7 +230,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if self.kernels not in NAMED_FAMILIES:
             known = ["default", *NAMED_FAMILIES]
             expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
-            hint = nearest(self.kernels, known)
+            hint = OWN_GRAMS if self.kernels == PRECOMPUTED else nearest(self.kernels, known)
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 

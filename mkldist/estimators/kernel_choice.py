@@ -1,16 +1,42 @@
-"""Default kernels of the estimators: a modest bank for features of standard deviation 1."""
+"""Kernels of estimators: a modest bank by default, and those that they cannot take."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mkldist.errors import SpecError
+from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
 
 RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
 LENGTHS = (1, 2, 3)  # of substrings of texts
 MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
+
+OWN_GRAMS = (
+    "Give the numbers of rows as X, and a kernel of your own that reads Gram matrices at them, as "
+    "the class shows; or call mkldist.KernelBank.from_grams and mkldist.solve"
+)
+
+
+def refuse_grams(kernels: Any) -> None:
+    """Refuse Gram matrices among kernels: scikit-learn divides rows, and knows no matrices.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Saying how an estimator uses them all the same; for what is no list, too.
+    """
+    shape = getattr(kernels, "shape", None)
+    if shape is None and kernels is not None and not isinstance(kernels, Iterable):
+        expected = "a list of kernels, or the name of a family"
+        raise SpecError("kernels", f"{kernels!r:.60}", expected)
+    for kernel in [kernels] if shape is not None else list(kernels or ()):
+        if isinstance(kernel, Precomputed) or hasattr(kernel, "shape"):
+            found = "Precomputed" if isinstance(kernel, Precomputed) else "an array"
+            found += " in an estimator, whose rows scikit-learn divides"
+            raise SpecError("kernels", found, "kernels of features", OWN_GRAMS)
 
 
 def gaussians(n_features: int, features: str = "all", unit: float = 1.0) -> Gaussian:
