@@ -50,6 +50,13 @@ def read_manifest(path: Path) -> Manifest:
     """
     try:
         return _read(path)
+    except IsADirectoryError as error:
+        raise OutputError(
+            str(path / MANIFEST),
+            "a folder",
+            "the manifest of a sweep, a file",
+            "Move that folder away, then repeat the sweep's command: the manifest is made anew",
+        ) from error
     except _DAMAGE as error:
         raise OutputError(
             str(path / MANIFEST),

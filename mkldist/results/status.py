@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     """
     given = Path(path)
     folder = OutputFolder(given.parent if given.name == RESULTS else given)
-    if not folder.manifest.is_file():
+    if not os.path.lexists(folder.manifest):
         raise StoreError(
             str(given),
             f"no {MANIFEST} here" if given.is_dir() else no_folder(given),

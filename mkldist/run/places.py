@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ def results_of(given: Path, *, several: bool = False) -> Path:
     if given.suffix == ".zarr":
         return given.parent
     for folder in (given, RESULTS / given):
-        if OutputFolder(folder).manifest.is_file():
+        if os.path.lexists(OutputFolder(folder).manifest):
             return folder
     if given.is_dir():
         if not several:
@@ -116,6 +117,6 @@ def sweep_file_of(given: Path) -> Path:
     if file.is_file():
         return file
     for folder in (given, RESULTS / given):
-        if OutputFolder(folder).manifest.is_file():
+        if os.path.lexists(OutputFolder(folder).manifest):
             return read_manifest(folder).file or given
     return given

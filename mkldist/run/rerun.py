@@ -131,7 +131,7 @@ class Rerun:
         """Refuse files of data that are neither where the runs read them nor in a folder given."""
         for table, key in data_files(self.document):
             file = Path(table[key])
-            if not exists(file):
+            if not (file.is_absolute() and exists(file)):
                 folders = map(str, (_base(self.results), *self.data_dirs))
                 raise DataError(
                     str(self.results),

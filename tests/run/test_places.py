@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.errors import StoreError
+from mkldist.errors import OutputError, StoreError
 from mkldist.results.output import claimed
+from mkldist.results.status import sweep_status
 from mkldist.run.places import banks_root, output_path, results_of, sweep_file_of
 from mkldist.spec.load import load_sweep
 
@@ -37,6 +38,18 @@ def folder(tmp_path, monkeypatch) -> Path:
 )
 def test_results_are_found_by_folder_tree_name_and_file(folder, given):
     assert results_of(Path(given)) == Path("results/mine")
+
+
+@pytest.mark.parametrize("given", ["results/mine", "mine"])
+def test_results_whose_manifest_is_a_folder_are_found_for_the_command_to_tell(folder, given):
+    Path("mine.toml").unlink()
+    Path("results/mine/sweep.json").unlink()
+    Path("results/mine/sweep.json").mkdir()
+    assert results_of(Path(given), several=True) == Path("results/mine")
+    for refused in (sweep_status, sweep_file_of):
+        said = r"sweep\.json: found a folder; .* Move that folder away, then repeat the sweep's"
+        with pytest.raises(OutputError, match=said):
+            refused(Path("results/mine"))
 
 
 def test_a_file_names_the_folder_that_it_writes_to(folder):

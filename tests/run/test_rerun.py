@@ -96,6 +96,7 @@ def test_a_file_that_is_gone_is_named_as_it_was_given(results, tmp_path, monkeyp
     monkeypatch.setattr(rerun, "_base", lambda folder: path.parent)
     (tmp_path / "else").mkdir()
     gone = path.rename(tmp_path / "else" / "mine.csv")
+    shutil.copy(gone, "mine.csv")  # in the folder of the command, where no run read it
     said = {"mine.csv": f"mine.csv of its data in {path.parent}"}.get(given, f"{path} of its data")
     with pytest.raises(DataError, match=f"/mine: found no file {said}; .* folder by --data-dir"):
         Rerun(results, tmp_path / "again").check_data()
