@@ -77,6 +77,7 @@ def size_table(costs: Iterator[SizeCost]) -> RenderableType:
     """Return the costs as a table for a terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("data set", "bank"):
@@ -85,8 +86,8 @@ def size_table(costs: Iterator[SizeCost]) -> RenderableType:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in costs:
         table.add_row(
-            one.dataset,
-            one.bank,
+            Text(one.dataset),
+            Text(one.bank),
             str(one.runs),
             str(one.passes),
             readable_bytes(one.bytes),

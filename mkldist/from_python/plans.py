@@ -263,6 +263,7 @@ class SweepPlan:
     def _table(self) -> RenderableType:
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("data set", overflow="fold")
@@ -270,7 +271,8 @@ class SweepPlan:
         for heading in BANK_HEADINGS:
             table.add_column(heading, justify="right", no_wrap=True)
         for *cells, disk, n_runs in self._banks():
-            table.add_row(*map(str, cells), readable_bytes(disk), str(n_runs))
+            texts = (*map(str, cells), readable_bytes(disk), str(n_runs))
+            table.add_row(*map(Text, texts))
         return table
 
     def _banks(self) -> Iterator[tuple[Any, ...]]:

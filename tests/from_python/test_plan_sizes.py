@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
 
 import pytest
+from rich.console import Console
 
 import mkldist
-from mkldist.from_python.plan_sizes import SIZE_HEADINGS
+from mkldist.from_python.plan_sizes import SIZE_HEADINGS, SizeCost, size_table
 from tests.run.sweeps import sweep_text
 
 TEXT = sweep_text({"level": [1.0, 10.0], "uniform": [1.0]}, execution="isolated")
@@ -51,3 +53,10 @@ def test_the_text_shows_sizes_of_studies_alone(tmp_path):
     assert "upper estimate" in said
     assert ", 1 worker\n" in said
     assert "upper estimate" not in str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r"))
+
+
+def test_names_in_brackets_are_no_markup_of_a_console_of_ones_own():
+    console = Console(width=100, file=io.StringIO())
+    console.print(size_table(iter([SizeCost("d[red]", "b[/red]", 1, 2, 3, 4.0)])))
+    assert "d[red]" in console.file.getvalue()
+    assert "b[/red]" in console.file.getvalue()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import mkldist
 from mkldist.cli import command
@@ -54,6 +57,18 @@ def test_solvers_are_told_where_runs_have_several_and_why(n_classes, changes, sa
         assert f"{plan.n_solvers}: " in found[0]
         assert said in found[0]
         assert ("class" in found[0], "fold" in found[0]) == (n_classes > 2, bool(changes))
+
+
+def test_names_in_brackets_are_no_markup_of_a_console_of_ones_own():
+    y = np.where(Y, "[red]ill", "[/red] :smile:")
+    names = ["age [years]", "[bold]b"]
+    plan = mkldist.plan(SPEC, {"d": (pd.DataFrame(X, columns=names), y)})
+    console = Console(width=100, file=io.StringIO())
+    console.print(plan)
+    said = console.file.getvalue()
+    assert "[red]ill (" in said
+    assert "[/red] :smile: (" in said
+    assert said.rstrip("\n") == str(plan)
 
 
 @pytest.fixture
