@@ -153,10 +153,8 @@ class SweepPlan:
             changed = changed_lines(output, files.read(spec, rounds.resolved))
             recorded = replace(recorded, changed=tuple(changed))
         n_problems = {name: facts.n_problems for name, facts in rounds.resolved.facts.items()}
-        plan = cls(
-            rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank,
-            n_problems=n_problems,
-        )  # fmt: skip
+        plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
+        plan = replace(plan, n_problems=n_problems)
         if crew is None:
             return plan
         foretold, notes = forecast_here(rounds, store, crew, storage)
@@ -271,8 +269,7 @@ class SweepPlan:
         for heading in BANK_HEADINGS:
             table.add_column(heading, justify="right", no_wrap=True)
         for *cells, disk, n_runs in self._banks():
-            texts = (*map(str, cells), readable_bytes(disk), str(n_runs))
-            table.add_row(*map(Text, texts))
+            table.add_row(*map(Text, (*map(str, cells), readable_bytes(disk), str(n_runs))))
         return table
 
     def _banks(self) -> Iterator[tuple[Any, ...]]:
