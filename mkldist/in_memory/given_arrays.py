@@ -67,7 +67,8 @@ def label_array(y: Any, n: tuple[int, ...]) -> Floats:
     if not np.isfinite(labels).all():
         place = tuple(np.argwhere(~np.isfinite(labels))[0].tolist())
         where = f"y[{', '.join(map(str, place))}]"
-        raise GramError(where, f"{labels[place]:g}", "a finite number")
+        hint = "Leave this point out; for methods on graphs, 0 marks a point without a label"
+        raise GramError(where, f"{labels[place]:g}", "a finite number", hint)
     return np.ascontiguousarray(labels)
 
 

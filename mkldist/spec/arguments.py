@@ -25,7 +25,8 @@ def given_path(name: str, value: object) -> Path:
         For anything but text and paths, and for a path that no system has.
     """
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
-        raise SpecError(name, f"{value!r:.60}", "a path")
+        found = " ".join(repr(value).split())  # in one line, of an array or a table too
+        raise SpecError(name, f"{found:.60}", "a path")
     path = Path(value)
     try:
         path.lstat()

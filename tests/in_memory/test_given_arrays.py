@@ -31,7 +31,7 @@ def test_labels_of_any_numbers_are_float64():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ([1.0, np.nan, np.inf], r"y\[1\]: found nan; expected a finite number"),
+        ([1.0, np.nan, np.inf], r"y\[1\]: found nan; expected a finite number. Leave this point"),
         ([[1.0, 1.0], [1.0, -np.inf], [1.0, 1.0]], r"y\[1, 1\]: found -inf; expected a finite"),
         (1.0, r"y: found shape \(\)"),
         ([[1.0], [1.0], [1.0]], r"y: found shape \(3, 1\); .* Use y.ravel\(\)"),

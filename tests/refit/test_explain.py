@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mkldist.analysis.pairing import Results
@@ -123,7 +124,7 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
     assert (found.method, found.n_candidates) == ("level", 1)
 
 
-@pytest.mark.parametrize("path", [5, None, ["results/mine"]])
+@pytest.mark.parametrize("path", [5, None, ["results/mine"], np.eye(3)])
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(SpecError, match=r"^path: found .*; expected a path$"):
         explain(path)
