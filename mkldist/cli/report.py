@@ -33,9 +33,10 @@ def command(
 
     RESULTS is a sweep file, its name or the folder of its results.
     """
-    from mkldist.report.page_target import check_target
+    from mkldist.report.page_target import check_name, check_target
     from mkldist.run.places import results_of
 
+    check_name(page)
     path = results_of(results)
     check_target(page, path, overwrite=overwrite)
     from mkldist.report.page import write_report

@@ -24,8 +24,24 @@ def origin_of(results: Path) -> str:
     return content_id(folder=str(folder.parent if folder.name == RESULTS else folder))
 
 
+def check_name(page: Path) -> None:
+    """Refuse a folder, and a name that is not of a page.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        Naming the file.
+    """
+    if page.is_dir():
+        hint = f"Write {page / 'report.html'}"
+        raise OutputError(str(page), "a folder", "the name of a file, the page", hint)
+    if page.suffix.casefold() not in ENDINGS:
+        ending = ending_words(page.suffix)
+        raise OutputError(str(page), ending, f"a name ending in {' or '.join(ENDINGS)}")
+
+
 def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
-    """Refuse a name that is not of a page, a folder, and a file other than a page of the results.
+    """Refuse what :func:`check_name` does, and a file other than a page of the results.
 
     Parameters
     ----------
@@ -41,12 +57,7 @@ def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
     mkldist.errors.OutputError
         Naming the file.
     """
-    if page.is_dir():
-        hint = f"Write {page / 'report.html'}"
-        raise OutputError(str(page), "a folder", "the name of a file, the page", hint)
-    if page.suffix.casefold() not in ENDINGS:
-        ending = ending_words(page.suffix)
-        raise OutputError(str(page), ending, f"a name ending in {' or '.join(ENDINGS)}")
+    check_name(page)
     if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
         hint = "Choose another name with -o, or replace the file by --overwrite"
         raise OutputError(str(page), found, f"a new file, or a page of {results}", hint)
