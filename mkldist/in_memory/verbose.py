@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any
@@ -52,7 +53,7 @@ class SolverLines:
     def __init__(self, method: str, verbose: int, clock: Clock) -> None:
         self._method, self._verbose, self._clock = method, verbose, clock
         self._start = self._printed = time.perf_counter()
-        self._iterations = 0
+        self._iterations, self._lower = 0, -math.inf
         if verbose:
             clock.on_iteration = self._iteration
 
@@ -67,6 +68,10 @@ class SolverLines:
     def _iteration(self, objective: float, dual_objective: float) -> None:
         """Tell of an iteration, unless one was told of just before."""
         self._iterations += 1
+        if dual_objective < self._lower:  # as on longer factors of the kernels
+            self._print("a further round, whose bounds start anew", self._clock.passes)
+            self._printed = -math.inf
+        self._lower = dual_objective
         if self._verbose == 1 and time.perf_counter() < self._printed + SECONDS_BETWEEN:
             return
         gap = relative_gap(objective, dual_objective)
