@@ -150,10 +150,9 @@ class MKLClassifier(KernelClassifier):
     -----
     M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
     iteration reads many of them, or trains a machine on n rows.  The default kernels of 50 features
-    are 55.  On 3,000 rows they take 2 GB and half a minute; four Gaussians on all features took
-    a tenth of that, and ``tol=0.05`` a quarter.  So fewer `kernels` and a larger `tol` make a fit
-    cheaper; ``backend="factors"`` does from some ten thousand rows, for its memory grows with n
-    alone.  Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and
+    are 55, which take 2 GB on 3,000 rows.  There, four Gaussians on all features took a tenth of
+    the time, and ``tol=0.05`` a fifth.  So fewer `kernels` and a larger `tol` make a fit cheaper.
+    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.  Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and
     `calibration` adds six.
 
     Examples
