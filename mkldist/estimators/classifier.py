@@ -152,8 +152,9 @@ class MKLClassifier(KernelClassifier):
     iteration reads many of them, or trains a machine on n rows.  The default kernels of 50 features
     are 55, which take 2 GB on 3,000 rows.  There, four Gaussians on all features took a tenth of
     the time, and ``tol=0.05`` a fifth.  So fewer `kernels` and a larger `tol` make a fit cheaper.
-    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.  Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and
-    `calibration` adds six.
+    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.
+    Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and `calibration`
+    adds six.
 
     Examples
     --------
