@@ -3,7 +3,8 @@
     min_x 1/2 ||root x||^2 + 1/2 ridge ||x||^2 + linear'x   s.t.  x >= 0  (and 1'x = 1)
 
 An active-set method solves the small system of the equality-constrained problem on a support,
-drops variables that would turn negative, and adds the variable of the most negative multiplier.
+drops the variables that stop it, or all that would turn negative, and adds those of the most
+negative multipliers: one, and twice as many after each time that some of them stayed.
 It only forms the block of the Hessian on the support, so that a step costs one product of the root
 with all variables.  The ridge makes the minimiser unique where variables are alike.
 """
@@ -19,6 +20,7 @@ import scipy
 from mkldist.arrays import Floats, Ints
 
 _RIDGE_SHARE = 1e-11  # of the objective's scale, below which systems are not solvable
+_RIDGE_KNOWN = 1e-9  # of the squared root, above which rounding leaves the ridge its digits
 _TOLERANCE = 1e-12  # share of the gradient by which a multiplier may be negative
 
 
@@ -129,29 +131,52 @@ def _active_set(
     """Move from a feasible `x` to the minimiser."""
     ridge = max(objective.ridge, _RIDGE_SHARE * scale, float(np.finfo(np.float64).tiny))
     objective = LowRankQuadratic(objective.root, objective.linear, ridge)
-    support, refused, entered = x > 0.0, np.zeros(len(x), dtype=bool), -1
+    support, refused = x > 0.0, np.zeros(len(x), dtype=bool)
+    entered, at_once = np.empty(0, dtype=np.intp), 1
     gradient = objective.gradient(x)
     for _ in range(20 * len(x) + 100):
         kept = np.flatnonzero(support)
         step = _newton_step(objective, kept, gradient[kept], sums_to_one=sums_to_one)
-        length, leaving = _blocking(x, kept, step)
-        if length > 0.0:
+        x, leaving, moved = _advanced(objective, x, kept, step, sums_to_one=sums_to_one)
+        if moved:
             refused[:] = False
-        elif entered in leaving:
+        elif len(entered) == 1 and entered[0] in leaving:
             refused[entered] = True  # rounding sends back what has just entered
-        x[kept] = np.maximum(x[kept] + length * step, 0.0)
-        x[leaving] = 0.0
         support[leaving] = False
         gradient = objective.gradient(x)
         if len(leaving) and not refused.any():
             continue
         multiplier = float(gradient @ x) if sums_to_one else 0.0
         reduced = np.where(support | refused, np.inf, gradient - multiplier)
-        entered = int(np.argmin(reduced))
-        if reduced[entered] >= -_TOLERANCE * (np.abs(gradient).max() + abs(multiplier)):
+        least = -_TOLERANCE * (np.abs(gradient).max() + abs(multiplier))
+        if reduced.min() >= least:
             break
+        # One alone always moves; of several that enter, each may be sent back.
+        at_once = 2 * at_once if support[entered].any() else 1
+        entered = np.argsort(reduced, kind="stable")[:at_once]
+        entered = entered[reduced[entered] < least]
         support[entered] = True
     return x
+
+
+def _advanced(
+    objective: LowRankQuadratic, x: Floats, kept: Ints, step: Floats, *, sums_to_one: bool
+) -> tuple[Floats, Ints, bool]:
+    """Return the next point, the variables that leave the support, and whether the point moved.
+
+    The step ends where the first variable vanishes.  If it is better that all which would turn
+    negative vanish, they leave together, as thousands may.
+    """
+    length, leaving = _blocking(x, kept, step)
+    stopped = x.copy()
+    stopped[kept] = np.maximum(x[kept] + length * step, 0.0)
+    stopped[leaving] = 0.0
+    if length < 1.0:
+        whole, turned = x.copy(), np.maximum(x[kept] + step, 0.0)
+        whole[kept] = turned / turned.sum() if sums_to_one else turned
+        if objective.value(whole) < objective.value(stopped):
+            return whole, kept[turned == 0.0], True
+    return stopped, leaving, length > 0.0
 
 
 def _blocking(x: Floats, kept: Ints, step: Floats) -> tuple[float, Ints]:
@@ -176,11 +201,21 @@ def _newton_step(
     size = len(gradient)
     if not size:
         return np.zeros(len(kept))
-    tall = np.vstack([root, math.sqrt(objective.ridge) * np.eye(size)])
-    factor = np.linalg.qr(tall, mode="r")
-    half = scipy.linalg.solve_triangular(factor, gradient, trans="T", check_finite=False)
-    step: Floats = scipy.linalg.solve_triangular(factor, half, check_finite=False)
+    ridge, many = objective.ridge, size > 2 * len(root)
+    if many and ridge > _RIDGE_KNOWN * np.square(root).sum():  # (R'R + r I)^-1 by that of RR' + r I
+        step = (gradient - root.T @ _solved(root.T, ridge, root @ gradient)) / ridge
+    else:
+        step = _solved(root, ridge, gradient)
     return _reflected(np.append(0.0, step)) if sums_to_one else step
+
+
+def _solved(root: Floats, ridge: float, right: Floats) -> Floats:
+    """Return ``(root'root + ridge I)^-1 right``."""
+    tall = np.vstack([root, math.sqrt(ridge) * np.eye(root.shape[1])])
+    factor = np.linalg.qr(tall, mode="r")
+    half = scipy.linalg.solve_triangular(factor, right, trans="T", check_finite=False)
+    solved: Floats = scipy.linalg.solve_triangular(factor, half, check_finite=False)
+    return solved
 
 
 def _reflected(rows: Floats) -> Floats:

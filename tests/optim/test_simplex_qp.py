@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mkldist.optim import simplex_qp
 from mkldist.optim.simplex_qp import (
     LowRankQuadratic,
     minimise_over_orthant,
@@ -97,3 +98,19 @@ def test_a_model_touches_its_function():
     point, gradient, root = rng.random(7), rng.normal(size=7), rng.normal(size=(4, 7))
     model = LowRankQuadratic.around(point, gradient, root, 0.3)
     np.testing.assert_allclose(model.gradient(point), gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 100.0])
+def test_thousands_of_variables_enter_and_leave_in_few_systems(ridge, monkeypatch):
+    objective = program(20, 2000, 0, coarse=False, ridge=ridge)
+    systems, solve = [], simplex_qp._newton_step
+    monkeypatch.setattr(
+        simplex_qp, "_newton_step", lambda *a, **k: systems.append(1) or solve(*a, **k)
+    )
+    for guess in (NONE, np.arange(2000)):
+        systems.clear()
+        x = minimise_over_simplex(objective, guess)
+        assert len(systems) < 200
+        gradient = objective.root.T @ (objective.root @ x) + ridge * x + objective.linear
+        assert gradient @ x - gradient.min() <= 1e-9 * (1 + np.abs(gradient).max())
+        assert x.sum() == pytest.approx(1.0, abs=1e-13)
