@@ -54,7 +54,8 @@ class BundleParams(HingeParams):
     )
     stop: Literal["bounds", "point"] = Field(
         "bounds",
-        description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008",
+        description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008; "
+        "then bounds of a tenth of tol end it too",
     )
 
 
