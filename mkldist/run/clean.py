@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,13 +44,6 @@ class StoredBank:
     def id(self) -> str:
         """Its id."""
         return Path(self.store.location).name
-
-    def is_in(self, note: Path) -> bool:
-        """Return True if a sweep's note names the bank; a damaged note names none."""
-        noted = noted_banks(note.parent)
-        return any(
-            self.id in i and Path(r).resolve() == self.root.resolve() for r, i in noted.items()
-        )
 
     @property
     def n_bytes(self) -> int:
@@ -113,7 +107,7 @@ def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]
     return tuple(root for root in roots if not is_here(root))
 
 
-def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[tuple[Path, str], tuple[str, ...]]:
+def other_users(path: Path, banks: Sequence[StoredBank]) -> dict[tuple[Path, str], tuple[str, ...]]:
     """Return the banks that other sweeps noted too, by root and id, with names of their folders.
 
     These are looked for beside the sweep and beside the folder of banks.
@@ -122,19 +116,22 @@ def other_users(path: Path, banks: Iterable[StoredBank]) -> dict[tuple[Path, str
     ----------
     path : Path
         Output folder of a sweep; of another folder, all banks go, whose sweeps are not told.
-    banks : iterable of StoredBank
+    banks : sequence of StoredBank
         Its banks.
     """
     if not os.path.lexists(OutputFolder(path).manifest):
         return {}
-    found: dict[tuple[Path, str], tuple[str, ...]] = {}
-    for bank in banks:
-        beside = {folder.resolve() for folder in (path.resolve().parent, bank.root.parent)}
-        others = (one for folder in beside for one in folder.glob(f"*/{NOTE}"))
-        users = sorted({o.parent for o in others if o.parent != path.resolve() and bank.is_in(o)})
-        if users:
-            found[bank.root, bank.id] = tuple(folder.name for folder in users)
-    return found
+    here, users = path.resolve(), defaultdict[tuple[Path, str], list[str]](list)
+    for root in {bank.root for bank in banks}:
+        beside = {here.parent, root.parent.resolve()}
+        noting = {note.parent for folder in beside for note in folder.glob(f"*/{NOTE}")} - {here}
+        noted = ((folder, *entry) for folder in noting for entry in noted_banks(folder).items())
+        for folder, place, ids in sorted(noted):
+            if Path(place).resolve() == root.resolve():
+                for bank_id in set(ids):
+                    users[root, bank_id].append(folder.name)
+    keys = [(bank.root, bank.id) for bank in banks]
+    return {key: tuple(users[key]) for key in keys if key in users}
 
 
 def staying(banks: Sequence[StoredBank]) -> dict[Path, int]:
