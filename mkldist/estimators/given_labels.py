@@ -49,10 +49,9 @@ def check_given(y: Any, *, may_lack: bool = False) -> None:
         hint, expected = MARK if may_lack else LEAVE_OUT
         first = given[missing].tolist()[0]
         raise DataError("y", f"{first!r} {_places(missing)}", expected, hint)
-    infinite = np.array([isinstance(one, float) and np.isinf(one) for one in given.flat], bool)
+    infinite = (given == np.inf) | (given == -np.inf)
     if infinite.any():
-        places = _places(infinite.reshape(given.shape))
-        raise DataError("y", f"{given.flat[infinite.argmax()]} {places}", "finite numbers")
+        raise DataError("y", f"{given[infinite][0]} {_places(infinite)}", "finite numbers")
 
 
 def _as_objects(y: Any) -> npt.NDArray[Any] | None:
