@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from mkldist.errors import EXIT_FAILED_RUNS, EXIT_INTERNAL, EXIT_INTERRUPTED
+from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS, EXIT_INTERNAL, EXIT_INTERRUPTED
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import N_RUNS, Ended, Scene, Undisturbed, resumed, wait_for
 from tests.run.sweeps import record_times
@@ -66,7 +66,8 @@ def exhaust(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outco
                 return True
         return False
 
-    allowed = (0, EXIT_INTERNAL, EXIT_FAILED_RUNS)
+    # A worker without memory for the files that it reads cannot read them: the sweep says so.
+    allowed = (0, EXIT_INTERNAL, EXIT_FAILED_RUNS, EXIT_BAD_INPUT)
     kind = "worker out of memory"
     return _struck(folder, clean, kind, strike, allowed, rng, again=("--retry-failed",))
 
