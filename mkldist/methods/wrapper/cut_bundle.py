@@ -55,7 +55,7 @@ class BundleParams(HingeParams):
     stop: Literal["bounds", "point"] = Field(
         "bounds",
         description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008; "
-        "then bounds of a tenth of tol end it too",
+        "then, but for acceleration none, bounds of a tenth of tol end it too",
     )
 
 
@@ -312,12 +312,18 @@ def certify(
 
 
 def deciding_gap(
-    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
+    upper: float,
+    lower: float,
+    svm: SvmSolution,
+    q: Floats,
+    *,
+    by_iterate: bool,
+    bounds_too: bool = True,
 ) -> Gap:
     """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
 
     The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
-    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+    solution is not unique, so bounds ten times tighter than the tolerance may end the search too.
 
     Parameters
     ----------
@@ -329,12 +335,14 @@ def deciding_gap(
         Its ``q_m(alpha*y)`` on these kernels.
     by_iterate : bool
         True if the iterate's own gap decides.
+    bounds_too : bool
+        True if bounds ten times tighter decide too.
     """
     of_bounds = relative_gap(upper, lower)
     if not by_iterate:
         return Gap(of_bounds)
     of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
-    return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
+    return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds) if bounds_too else of_iterate, of_iterate)
 
 
 def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:

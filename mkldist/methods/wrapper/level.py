@@ -28,10 +28,10 @@ step 6, which the last iterate does not need.  The projection may leave the leve
 thousandth of the distance of the bounds.  Where the bounds stand still, machines are solved exactly
 and, if that does not help, the run ends (:mod:`.standstill`).
 
-By default the problem and its optimum are the paper's, and three more things differ: the method
+By default the problem and its optimum are the paper's, and four more things differ: the method
 works on a working set of kernels; its cuts are those of all multiples of the dual points
-(:mod:`.dual_cuts`); and it projects not p but the weights that are best for the functions found
-at p.
+(:mod:`.dual_cuts`); it projects not p but the weights that are best for the functions found at p;
+and where the gap of the iterate is to end it, bounds of a tenth of the tolerance do so too.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
         bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
-        gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
+        gap = deciding_gap(
+            bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate, bounds_too=False
+        )
         # Step 8: stop.
         stalled = standstill.after(bounds.width)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)

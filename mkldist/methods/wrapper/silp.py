@@ -98,6 +98,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
     machine = InnerSvm(problem.y, C, params.tol, counters)
     bounds, programme = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^t of the constraints
+    by_iterate = params.stop == "point"
     # beta^1_m = 1/M.
     beta = np.full(M, 1.0 / M)
     if isinstance(problem.start, BundleState):  # the solution at the last C of a path
@@ -123,7 +124,9 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         dual = svm.dual_value(float(q.max()))
         bounds.update(beta, svm, svm.objective, dual, optimum.bound)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
-        gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=params.stop == "point")
+        gap = deciding_gap(
+            bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate, bounds_too=False
+        )
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
