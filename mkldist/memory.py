@@ -24,6 +24,9 @@ KEPT_ARRAYS_DIVISOR = 16
 MATRICES_PER_SOLVER = 4  # (n, n)
 VECTORS_PER_SOLVER = 8  # (M,)
 FLOAT_BYTES = 8
+TRACED_WEIGHT_BYTES = 12  # with the number of its kernel, as int32
+TRACED_BYTES = 4 * 2**20  # of weights that a trace keeps, or those of these vectors (M,) if more
+TRACED_VECTORS = 4
 KEPT_STATES_BYTES = 64 * 2**20
 """Bytes of the solvers' states that a worker keeps for the next rung of a search."""
 
@@ -157,6 +160,22 @@ def kept_arrays_bytes(memory_limit: int | None) -> int:
     if memory_limit is None:
         return KEPT_ARRAYS_BYTES
     return min(KEPT_ARRAYS_BYTES, memory_limit // KEPT_ARRAYS_DIVISOR)
+
+
+def trace_bytes(n_kernels: int, n_iterations: int | None = None) -> int:
+    """Return the bytes of weights that the trace of one solver keeps at most.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels of the bank.
+    n_iterations : int, optional
+        Iterations that the solver may take; without it they are not counted.
+    """
+    most = max(TRACED_BYTES, TRACED_VECTORS * FLOAT_BYTES * n_kernels)
+    if n_iterations is None:
+        return most
+    return min(most, TRACED_WEIGHT_BYTES * n_kernels * n_iterations)
 
 
 def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> list[slice]:

@@ -20,6 +20,7 @@ from mkldist.memory import (
     groups_at_once,
     kept_arrays_bytes,
     row_cache_bytes,
+    trace_bytes,
     view_cache_bytes,
 )
 from mkldist.methods.registry import METHODS
@@ -131,12 +132,14 @@ def run_memory(
         True if thin factors stand for the kernels: no matrix of all points is then made.
     """
     method = METHODS[run.method]
+    params = method.params(**run.params)
+    traced = trace_bytes(n_kernels, params.max_iter) if params.trace else 0
     if on_factors:
         block = FLOAT_BYTES * min(n_points, LARGEST) ** 2
-        return SolverMemory(BLOCKS * block + FLOAT_BYTES * VECTORS_OF_POINTS * n_points)
+        return SolverMemory(BLOCKS * block + FLOAT_BYTES * VECTORS_OF_POINTS * n_points + traced)
     n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
-    size = ProblemSize(n_points, n_kernels, n_labelled)
-    return method.memory(size, method.params(**run.params))
+    memory = method.memory(ProblemSize(n_points, n_kernels, n_labelled), params)
+    return SolverMemory(memory.needed + traced, memory.spare)
 
 
 class OfBatch(NamedTuple):

@@ -37,6 +37,7 @@ from mkldist.results.zarr_documents import (
 )
 
 ITERATIONS_PER_CHUNK = 64
+_ALONG_ITERATIONS = tuple(variable for variable in TRACES if ITERATION in variable.dims)
 
 
 def convergence_documents(
@@ -84,7 +85,7 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
     longer: dict[str, Document] = {}
     for node, found in records.items():
         wanted = max((_length(record) for record in found), default=0)
-        for variable in TRACES:
+        for variable in _ALONG_ITERATIONS:
             path = _path(node, variable)
             document = index.document(path)
             axis = document["dimension_names"].index(ITERATION) if document else 0
@@ -155,7 +156,8 @@ def _write_group(
         The traces by the places of the runs within a chunk; None for a run without one.
     """
     chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
-    axis, n_dims = document["dimension_names"].index(ITERATION), len(of_runs)
+    names_of_dims, n_dims = document["dimension_names"], len(of_runs)
+    axis = names_of_dims.index(ITERATION if ITERATION in names_of_dims else RANK)
     width, fill = chunk[axis], fill_of(document)
     for number in range(math.ceil(document["shape"][axis] / width)):
         steps = (slice(None),) * (axis - n_dims) + (slice(number * width, (number + 1) * width),)
@@ -217,5 +219,5 @@ def _path(node: str, variable: Variable) -> str:
 
 def _length(record: RunRecord) -> int:
     """Return the number of iterations of a record's longest trace."""
-    given = ((record.trace[v.name], v) for v in TRACES if v.name in record.trace)
+    given = ((record.trace[v.name], v) for v in _ALONG_ITERATIONS if v.name in record.trace)
     return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in given), default=0)

@@ -13,7 +13,7 @@ from mkldist.results.schema import (
     CLASS_SCORES,
     CLASS_VALUES,
     CONVERGENCE,
-    OWN_TRACES,
+    LATER_TRACES,
     RUN_ID,
     SCALARS,
     SCORES,
@@ -135,7 +135,7 @@ def check(node: xr.DataTree, where: str) -> None:
     _check_variables(variables, (*node_variables(kind), *given), dims, where)
     if CONVERGENCE in node.children:
         traces = node[CONVERGENCE].variables
-        later = {variable.name for variable in OWN_TRACES} - set(traces)
+        later = LATER_TRACES - set(traces)
         wanted = (variable for variable in kind.traces if variable.name not in later)
         _check_variables(traces, wanted, dims, f"{where}/{CONVERGENCE}")
 

@@ -72,7 +72,8 @@ class RunRecord:
         Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``,
         ``pass_cpu_seconds``; and ``build_seconds``, ``build_cpu_seconds`` of its bank, if known.
     trace : dict of str to array
-        One entry per outer iteration, if the method has the setting ``trace``.
+        One row per outer iteration, if the method has the setting ``trace``, and the kernels that
+        are largest in the last.
     extra : dict of str to float
         Further scalars that the method reports.
     of_classes : dict of str to array

@@ -270,7 +270,16 @@ OWN_TRACES = (
         dims=(ITERATION,),
     ),
 )
-"""Traces of the iterates themselves, which oscillate; results of before lack them."""
+"""Traces of the iterates themselves, which oscillate."""
+FINAL_TRACES = (
+    Variable("final_weights", "1", "weights of final_kernels; NaN where an iteration of many "
+             "kernels kept only larger ones", dims=(ITERATION, RANK)),
+    Variable("final_kernels", "", f"names of the {N_RANKS} kernels that are largest in the run's "
+             "last iteration; empty for none", "string", (RANK,)),
+)  # fmt: skip
+"""The course of the weights that are largest at the end."""
+LATER_TRACES = frozenset(variable.name for variable in (*OWN_TRACES, *FINAL_TRACES))
+"""Traces that results of before lack."""
 TRACES = (
     Variable("seconds", "s", "the run's own time and share of the passes", dims=(ITERATION,)),
     Variable("passes", "1", "how often the requests had read the whole bank", dims=(ITERATION,)),
@@ -294,6 +303,7 @@ TRACES = (
         dtype="string",
         dims=(ITERATION, RANK),
     ),
+    *FINAL_TRACES,
 )
 STATIONARITY_OF = Variable(
     STATIONARITY,

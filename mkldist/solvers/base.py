@@ -192,7 +192,8 @@ class Solution:
     counters : Counters
         Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
-        One entry per outer iteration with ``params.trace``; else empty.
+        With ``params.trace`` what :meth:`mkldist.solvers.trace.Trace.arrays` says, one row per
+        outer iteration; else empty.
     extra : dict of str to float
         Further scalars that a method reports, by name.  With ``stationarity`` among them, the
         problem is not convex: tol limits this number, and the gap is NaN.

@@ -9,16 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.memory import trace_bytes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST
+from mkldist.solvers.weight_course import WeightCourse
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Trace:
     """Record of bounds, number of active kernels and largest weights, by iteration and time.
+
+    The course of the weights that are largest at the end is part of it.
 
     Parameters
     ----------
@@ -37,6 +41,7 @@ class Trace:
         self._enabled, self._clock, self._spread = enabled, clock, spread
         self._rows: list[tuple[float, ...]] = []
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
+        self._course: WeightCourse | None = None
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
         """Add a row for one iteration, and tell who listens to the clock.
@@ -63,6 +68,9 @@ class Trace:
         top = np.argpartition(-weights, count - 1)[:count]
         top = top[np.argsort(-weights[top], kind="stable")]
         self._largest.append((top, weights[top]))
+        if self._course is None:
+            self._course = WeightCourse(trace_bytes(len(weights)), N_LARGEST)
+        self._course.add(weights)
 
     @classmethod
     def of_one(
@@ -88,9 +96,10 @@ class Trace:
             ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative) and
             ``active_kernels``, and of the iteration's own point ``iterate_objective`` and
             ``iterate_gap``, all (T,) for T iterations; ``largest_kernels`` (indices) and
-            ``largest_weights``, both (T, min(M, 5)), largest first.
+            ``largest_weights``, both (T, min(M, 5)), largest first; ``final_kernels``, those of
+            the last iteration, and ``final_weights`` (T, min(M, 5)), theirs in every iteration.
         """
-        if not self._rows:
+        if self._course is None:
             return {}
         seconds, passes, objective, dual, own, own_dual, active = np.array(self._rows).T
         return {
@@ -104,6 +113,8 @@ class Trace:
             "active_kernels": active,
             "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.int64),
             "largest_weights": np.array([weights for _, weights in self._largest]),
+            "final_kernels": self._largest[-1][0].astype(np.int64),
+            "final_weights": self._course.of(self._largest[-1][0]),
         }
 
 

@@ -15,7 +15,7 @@ from mkldist.gram.requests import Quadratic
 from mkldist.gram.shards import block_bytes
 from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
-from mkldist.memory import ProblemSize
+from mkldist.memory import ProblemSize, trace_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import (
     BUFFER_BYTES,
@@ -105,6 +105,21 @@ def test_memory_counts_the_bank_and_the_living_solvers():
     tight = plan_of(data, grids, memory_limit=2**28)
     assert tight.banks[0].backend == "stream"
     assert tight.memory_per_worker < plan.memory_per_worker - bank / 2
+
+
+def test_memory_counts_the_weights_that_traces_keep():
+    data = {"a": dataset("a", 200)}
+
+    def memory(**params: object) -> int:
+        grids = {"level": grid("level", C=[1, 2, 3, 4], **params)}
+        return plan_of(data, grids).memory_per_worker
+
+    n_kernels = plan_of(data, {"level": grid("level", C=[1])}).banks[0].n_kernels
+    few = memory(trace=[True], max_iter=[10]) - memory(max_iter=[10])
+    assert few == 4 * trace_bytes(n_kernels, 10) == 4 * 10 * 12 * n_kernels
+    many = memory(trace=[True], max_iter=[10**6]) - memory(max_iter=[10**6])
+    assert many == 4 * trace_bytes(n_kernels) == 4 * 4 * 2**20
+    assert trace_bytes(10**6) == 32 * 10**6
 
 
 def test_memory_of_a_streamed_bank_counts_the_kernels_that_are_kept():

@@ -19,7 +19,7 @@ from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.rows import to_frame
-from mkldist.results.schema import N_RANKS, OWN_TRACES, TRACES
+from mkldist.results.schema import ITERATION, LATER_TRACES, N_RANKS, RANK, TRACES
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
 from mkldist.results.zarr_documents import read_root, write_root
@@ -38,10 +38,12 @@ def traced(run, length: int) -> RunRecord:
     if not run.params.get("trace"):
         return dataclasses.replace(record, trace={})
     draw = np.random.default_rng(length)
-    scalars = {v.name: draw.uniform(size=length) for v in TRACES if len(v.dims) == 1}
+    scalars = {v.name: draw.uniform(size=length) for v in TRACES if v.dims == (ITERATION,)}
     ranked = {
         "largest_weights": draw.uniform(size=(length, 3)),
         "largest_kernels": draw.integers(7, size=(length, 3)),
+        "final_weights": draw.uniform(size=(length, 3)),
+        "final_kernels": draw.integers(7, size=3 * (length > 0)),
     }
     return dataclasses.replace(record, trace={**scalars, **ranked, "unheard_of": np.ones(length)})
 
@@ -60,8 +62,8 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
                 record = by_place.get((split, C, trace))
                 cell = node.sel(split=split, C=C, trace=trace)
                 for variable in TRACES:
-                    of_names = variable.name == "largest_kernels"
-                    shape = (longest, N_RANKS)[: len(variable.dims)]
+                    of_names = variable.name in ("largest_kernels", "final_kernels")
+                    shape = tuple({ITERATION: longest, RANK: N_RANKS}[d] for d in variable.dims)
                     expected = np.full(shape, -1 if of_names else np.nan)
                     given = record.trace.get(variable.name) if record else None
                     if given is not None:
@@ -133,10 +135,10 @@ def test_one_long_run_makes_no_chunks_of_the_others(tmp_path, store):
     records = [traced(run, 4 * L if run is longest else 3) for run in PLAN.runs]
     TreeWriter(path).write(records)
     assert_traces(open_results(path), records)
-    folders = [path / "heart/level/convergence" / variable.name / "c" for variable in TRACES]
-    for folder in folders:
+    for variable in TRACES:
+        folder = path / "heart/level/convergence" / variable.name / "c"
         n_chunks = [sum(f.is_file() for f in (folder / split).rglob("*")) for split in "01"]
-        assert n_chunks == [1, 4]
+        assert n_chunks == ([1, 4] if ITERATION in variable.dims else [1, 1])
 
 
 def test_who_opened_the_tree_before_it_grew_reads_on(tmp_path, store):
@@ -254,14 +256,24 @@ def test_coefficients_of_each_kernel_are_left_in_the_record(tmp_path, store):
     np.testing.assert_array_equal(store.read(run.id).kernel_coefficients, own)
 
 
-def test_trees_of_before_there_were_traces_of_iterates_open(tmp_path, store):
+def test_trees_and_records_of_before_there_were_all_traces_are_read(tmp_path, store):
     path = tmp_path / "results.zarr"
     prepare(path, PLAN, FACTS, store)
-    later = {variable.name for variable in OWN_TRACES}
     root = read_root(path)
     documents = root["consolidated_metadata"]["metadata"]
-    for where in [where for where in documents if where.rpartition("/")[2] in later]:
+    for where in [where for where in documents if where.rpartition("/")[2] in LATER_TRACES]:
         del documents[where]
     write_root(path, root)
     traces = open_results(path)["heart/level/convergence"]
-    assert set(traces.data_vars) == {variable.name for variable in TRACES} - later
+    assert set(traces.data_vars) == {variable.name for variable in TRACES} - LATER_TRACES
+    for length, run in enumerate(PLAN.runs):
+        record = traced(run, length)
+        kept = {name: part for name, part in record.trace.items() if name not in LATER_TRACES}
+        store.write(dataclasses.replace(record, trace=kept))
+    assert prepare(path, PLAN, FACTS, store).written == len(PLAN.runs)
+    gap = open_results(path)["heart/level/convergence"].gap
+    prepare(tmp_path / "new.zarr", PLAN, FACTS, store)
+    new = open_results(tmp_path / "new.zarr")["heart/level/convergence"]
+    np.testing.assert_array_equal(new.gap, gap)
+    assert new.final_weights.isnull().all()
+    assert (new.final_kernels == "").all()
