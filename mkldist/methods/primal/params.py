@@ -42,7 +42,9 @@ class PrimalMKLParams(SolverParams):
     norm: float = Field(1.0, ge=1, le=100, description="1: simplex; p > 1: ||d||_p <= 1")
     inner: Inner = Field("truncated-newton", description="how the machine is solved")
     coupled: bool = Field(
-        True, description="let the coefficients follow in the weight step; false: the paper's step"
+        True,
+        description="let the coefficients follow in the weight step; false: the paper's step, whose "
+        "iterations grow as 1 / lam",
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
