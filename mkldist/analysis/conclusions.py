@@ -3,7 +3,8 @@
 Which times decide is one rule for all conclusions.  They are those of a processor, passes
 included, of sweeps that run isolated.  A time within 10 % of the bound that a conclusion draws
 decides nothing; where runs had less than half of a processor, neither does one within a factor of
-two.  And no verdict rests on fewer than half of the data sets of a sweep's file.
+two.  Times and counts of runs that a limit of time ended are lower bounds, and decide only what
+lower bounds can.  And no verdict rests on fewer than half of the data sets of a sweep's file.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
@@ -21,7 +22,14 @@ from pydantic import Field, ValidationError, model_validator
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.pooled_points import mcnemar_points
 from mkldist.analysis.published_number import Published
-from mkldist.analysis.split_values import OF_PROCESSOR, OF_WALL, TIMES, is_isolated, values_by_split
+from mkldist.analysis.split_values import (
+    OF_PROCESSOR,
+    OF_WALL,
+    TIMES,
+    any_cut_short,
+    is_isolated,
+    values_by_split,
+)
 from mkldist.results.rows import place_of
 from mkldist.results.schema import DATASET_SERIES
 from mkldist.spec.kinds import Model
@@ -97,19 +105,29 @@ class Conclusion(Model):
         known = not self.datasets or any(fnmatchcase(dataset, name) for name in self.datasets)
         return known and dataset.endswith(self.ending)
 
-    def holds(self, first: float, second: float, margin: float = 1.0) -> bool | None:
+    def holds(self, means: Means, margin: float = 1.0) -> bool | None:
         """Return True if two means relate as the paper says; None if they cannot tell.
 
         They cannot where they are too near to each other, or not known.
 
         Parameters
         ----------
-        first, second : float
+        means : Means
             The means.
         margin : float
             Factor by which means have to differ from the bound, unless they are alike by their
             difference.
         """
+        found = self._compare(means.first, means.second, margin)
+        if self.relation == "alike":
+            return None if means.first_grows or means.second_grows else found
+        # A mean that grows may turn what holds now, or what does not.
+        turns_less, turns_more = means.second_grows, means.first_grows
+        may_turn = turns_less if (found is False) == (self.relation == "less") else turns_more
+        return None if may_turn else found
+
+    def _compare(self, first: float, second: float, margin: float) -> bool | None:
+        """Return True if two numbers relate as the paper says."""
         if math.isnan(first) or math.isnan(second):
             return None
         if self.relation == "alike" and self.within_factor == 1.0:
@@ -126,6 +144,23 @@ def _is_less(value: float, bound: float, margin: float) -> bool | None:
     if margin > 1.0 and bound / margin < value < bound * margin:
         return None
     return value < bound
+
+
+class Means(NamedTuple):
+    """Means of the two methods of a conclusion, or their points.
+
+    Parameters
+    ----------
+    first, second : float
+        The means.
+    first_grows, second_grows : bool
+        True if a limit of time ended a run, so that the mean is a lower bound.
+    """
+
+    first: float
+    second: float
+    first_grows: bool = False
+    second_grows: bool = False
 
 
 class _File(Model):
@@ -235,19 +270,25 @@ def judge(
 def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
     """Return the figures of both methods on each data set, and one of all where it decides."""
     figures = (_points if conclusion.metric == POINTS else _means)(conclusion, results)
-    if figures and conclusion.scope == "total":
-        first, second = zip(*figures.values(), strict=True)
-        figures[""] = math.fsum(first), math.fsum(second)
-    if figures and conclusion.scope == "average":
-        ratios = [_ratio(one, other) for one, other in figures.values()]
-        figures[""] = math.fsum(ratios) / len(ratios), 1.0
+    if figures and conclusion.is_summed:
+        figures[""] = _of_all(conclusion, list(figures.values()))
     margin = 1.0
     if conclusion.metric in TIMES:
         margin = BUSY_MARGIN if _share(results) < 0.5 else MARGIN
     return [
-        Case(dataset, first, second, conclusion.holds(first, second, margin))
-        for dataset, (first, second) in figures.items()
+        Case(dataset, means.first, means.second, conclusion.holds(means, margin))
+        for dataset, means in figures.items()
     ]
+
+
+def _of_all(conclusion: Conclusion, means: Sequence[Means]) -> Means:
+    """Return the sums over all data sets, or the mean of their ratios and 1."""
+    firsts, seconds, first_grows, second_grows = zip(*means, strict=True)
+    if conclusion.scope == "total":
+        first, second = math.fsum(firsts), math.fsum(seconds)
+    else:
+        first, second = math.fsum(map(_ratio, firsts, seconds)) / len(means), 1.0
+    return Means(first, second, any(first_grows), any(second_grows))
 
 
 def _reason(conclusion: Conclusion, results: Results | None) -> str:
@@ -276,7 +317,7 @@ def _series(results: Results) -> dict[str, str]:
     return {place_of(node)["dataset"]: str(node.attrs[DATASET_SERIES]) for node in results.nodes()}
 
 
-def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
+def _means(conclusion: Conclusion, results: Results) -> dict[str, Means]:
     """Return the means of both methods on each data set, the best of several rivals."""
     best = max if conclusion.relation == "more" else min
     found = {}
@@ -286,16 +327,14 @@ def _means(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, f
         pairs = [_pair(conclusion, results, dataset, other) for other in conclusion.others]
         known = [pair for pair in pairs if pair]
         if len(known) == len(pairs):
-            unknown = [pair for pair in known if math.isnan(pair[1])]
+            unknown = [pair for pair in known if math.isnan(pair.second)]
             found[dataset.removesuffix(conclusion.ending)] = best(
-                unknown or known, key=lambda pair: pair[1]
+                unknown or known, key=lambda pair: pair.second
             )
     return found
 
 
-def _pair(
-    conclusion: Conclusion, results: Results, dataset: str, other: str
-) -> tuple[float, float] | None:
+def _pair(conclusion: Conclusion, results: Results, dataset: str, other: str) -> Means | None:
     """Return the means of two methods over the splits with runs of both; None if none has."""
     second = conclusion.second_setting or conclusion.setting
     ending = conclusion.second_ending or conclusion.ending
@@ -305,7 +344,8 @@ def _pair(
         asked.append((dataset, conclusion.first_over, conclusion.setting))
     if conclusion.second_over:
         asked.append((place, conclusion.second_over, second))
-    values = [values_by_split(results, _row(conclusion, *one)) for one in asked]
+    rows = [_row(conclusion, *one) for one in asked]
+    values = [values_by_split(results, row) for row in rows]
     known = [one for one in values if not isinstance(one, str)]
     if len(known) < len(values) or len({len(one) for one in known}) > 1:
         return None
@@ -314,7 +354,9 @@ def _pair(
         return None
     one, two, *over = (float(value[both].mean()) for value in known)
     one = _ratio(one, over.pop(0) if conclusion.first_over else 1.0)
-    return one, _ratio(two, over[0] if over else 1.0)
+    two = _ratio(two, over[0] if over else 1.0)
+    grow = [any_cut_short(results, row) for row in rows]
+    return Means(one, two, *(grows or any(grow[2:]) for grows in grow[:2]))
 
 
 def _ratio(one: float, other: float) -> float:
@@ -330,13 +372,13 @@ def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Pub
     )  # fmt: skip
 
 
-def _points(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
+def _points(conclusion: Conclusion, results: Results) -> dict[str, Means]:
     """Return the points of the methods on each data set that has some of all, the best rival's."""
     names = conclusion.first, *conclusion.others
     table = mcnemar_points(results, names).reindex(columns=names).dropna()
     best = max if conclusion.relation == "more" else min
     return {
-        str(dataset): (float(first), float(best(others)))
+        str(dataset): Means(float(first), float(best(others)))
         for dataset, first, *others in table.itertuples(name=None)
     }
 

@@ -15,10 +15,12 @@ from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.published_number import Published
 from mkldist.arrays import Floats
+from mkldist.counters import Counters
 from mkldist.errors import DataError, nearest
 from mkldist.results.rows import hyperparameters, place_of
 from mkldist.results.schema import SPLIT, STATE
 from mkldist.results.state import RunState
+from mkldist.solvers.outcome import StopReason
 from mkldist.spec.toml_texts import TooLongError, parsed_toml
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ PROCESSOR = "processor_seconds"
 OF_PROCESSOR = ("cpu_seconds", "pass_cpu_seconds")
 OF_WALL = ("own_seconds", "pass_seconds")
 TIMES = frozenset(("seconds", "wall_seconds", PROCESSOR, *OF_PROCESSOR, *OF_WALL))
+GROWING = TIMES | Counters().as_dict().keys()
+"""What grows as long as a solver works."""
 EVERY = "*"
 LEAST = "least"
 
@@ -90,6 +94,20 @@ def is_isolated(results: Results) -> bool:
     return bool(spec.get("execution") == "isolated")
 
 
+def any_cut_short(results: Results, one: Published) -> bool:
+    """Return True if the limit of time ended a run that a number of times or counts is of.
+
+    Such a number is less than what the method needs.
+    """
+    if one.metric not in GROWING:
+        return False
+    chosen = _chosen(results, one)
+    if isinstance(chosen, str) or "stop_reason" not in chosen.data:
+        return False
+    reasons = chosen.data["stop_reason"].to_numpy()[chosen.complete]
+    return bool((reasons == StopReason.TIME_LIMIT.value).any())
+
+
 def nodes_of(results: Results, one: Published) -> list[xr.DataTree]:
     """Return the nodes of the data set and the method of a number, one for each bank."""
     return [
@@ -144,6 +162,17 @@ def _values(results: Results, one: Published) -> Floats | str:
 
 def _of_node(results: Results, one: Published) -> Floats | str:
     """Return a variable of the runs of one method on each split."""
+    chosen = _chosen(results, one)
+    if isinstance(chosen, str):
+        return chosen
+    if one.metric not in chosen.data:
+        return f"no {one.metric} in the results"
+    _check_metric(chosen, one)
+    return chosen.values(one.metric)
+
+
+def _chosen(results: Results, one: Published) -> Chosen | str:
+    """Return the runs of one method at its setting, or why there are none."""
     nodes = nodes_of(results, one)
     if not nodes:
         return "not in the results"
@@ -156,10 +185,7 @@ def _of_node(results: Results, one: Published) -> Floats | str:
         if data is None:
             return "setting not in the results"
         chosen = Chosen(results, node, data, chosen.loss)
-    if one.metric not in chosen.data:
-        return f"no {one.metric} in the results"
-    _check_metric(chosen, one)
-    return chosen.values(one.metric)
+    return chosen
 
 
 def _check_metric(chosen: Chosen, one: Published) -> None:

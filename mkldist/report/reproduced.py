@@ -32,8 +32,9 @@ Means over the splits with complete runs of both are compared on each data set, 
 in the papers.  Times are those of a processor, passes over the bank included, of sweeps that do one
 run at a time.  A time within 10 % of the bound that a conclusion draws does not decide (?); where
 runs had less than half of a processor, because other programs ran, neither does one within a factor
-of two.  No verdict rests on fewer than half of the data sets that it is about.  METHOD / METHOD is
-how the figure of a method grows from one bank to another.\
+of two.  Times and counts of runs that a limit of time ended are lower bounds, and decide only what
+lower bounds can.  No verdict rests on fewer than half of the data sets that it is about.  METHOD /
+METHOD is how the figure of a method grows from one bank to another.\
 """
 OUTSIDE = """\
 Each text says what was tried, with figures, and stands above the numbers that it is about.  Errors

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.conclusions import Case, Conclusion, _verdict, judge, read_conclusions
+from mkldist.analysis.conclusions import Case, Conclusion, Means, _verdict, judge, read_conclusions
 from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
 from mkldist.errors import SpecError
@@ -107,15 +107,15 @@ def test_what_no_sweep_tests_says_why(results):
     assert (found.verdict, found.note) == ("not testable", "no data")
 
 
-def timed(results, level, uniform, *, share):
-    """Return results that ran isolated, with processor seconds of two methods and their share."""
+def timed(results, seconds_of, *, share):
+    """Return results that ran isolated, with processor seconds of methods and their share."""
     own = results["made-up"]
     tree = own.tree.copy()
     spec = json.loads(str(tree.attrs["spec"]))
     tree.attrs["spec"] = json.dumps({**spec, "execution": "isolated"})
     for node in tree.subtree:
         if "wall_seconds" in node:
-            seconds = level if node.name == "level" else uniform
+            seconds = seconds_of[node.name]
             ones = node["wall_seconds"] * 0.0 + 1.0
             node["cpu_seconds"], node["pass_cpu_seconds"] = (
                 0.25 * seconds * ones,
@@ -144,7 +144,7 @@ def timed(results, level, uniform, *, share):
     ],
 )
 def test_times_decide_beyond_a_margin(results, level, uniform, share, words, verdict):
-    own = timed(results, level, uniform, share=share)
+    own = timed(results, {"level": level, "uniform": uniform}, share=share)
     found = judge(conclusion(metric="processor_seconds", **words), own)
     assert found.verdict == verdict
     assert (found.cases[0].first, found.cases[0].second) == pytest.approx((level, uniform))
@@ -152,8 +152,46 @@ def test_times_decide_beyond_a_margin(results, level, uniform, share, words, ver
 
 
 def test_errors_decide_without_a_margin(results):
-    assert conclusion().holds(1.0, 1.01)
-    assert conclusion().holds(1.0, 1.01, margin=1.1) is None
+    assert conclusion().holds(Means(1.0, 1.01))
+    assert conclusion().holds(Means(1.0, 1.01), margin=1.1) is None
+
+
+@pytest.fixture(scope="module")
+def four_methods(tmp_path_factory) -> dict[str, Results]:
+    errors = {("heart", key): [0.1, 0.1] for key in ("level", "uniform", "skm", "rmkl")}
+    return {"made-up": made(tmp_path_factory.mktemp("four"), errors, split_names=("s0", "s1"))}
+
+
+@pytest.mark.parametrize(
+    ("cut", "level", "uniform", "words", "verdict"),
+    [
+        ("level", 1.0, 2.0, {}, "not decided"),  # level would have taken longer
+        ("level", 2.0, 1.0, {}, "not reproduced"),
+        ("uniform", 1.0, 2.0, {}, "reproduced"),
+        ("uniform", 2.0, 1.0, {}, "not decided"),
+        ("level", 2.0, 1.0, {"relation": "more"}, "reproduced"),
+        ("level", 1.0, 2.0, {"relation": "more"}, "not decided"),
+        ("uniform", 2.0, 1.0, {"relation": "more"}, "not decided"),
+        ("uniform", 1.0, 2.0, {"relation": "more"}, "not reproduced"),
+        ("uniform", 1.0, 1.5, {"relation": "alike", "within_factor": 3.0}, "not decided"),
+        ("uniform", 2.0, 1.0, {"scope": "total"}, "not decided"),
+        ("uniform", 1.0, 2.0, {"scope": "average"}, "reproduced"),
+        ("level", 1.0, 2.0, {"scope": "average"}, "not decided"),
+        ("skm", 1.0, 2.0, {"first_over": "skm", "second_over": "rmkl"}, "not decided"),
+        ("rmkl", 2.0, 1.0, {"first_over": "skm", "second_over": "rmkl"}, "not decided"),
+    ],
+)
+def test_times_of_runs_that_a_limit_ended_are_lower_bounds(
+    four_methods, cut, level, uniform, words, verdict
+):
+    seconds = {"level": level, "uniform": uniform, "skm": 1.0, "rmkl": 1.0}
+    own = timed(four_methods, seconds, share=1.0)
+    asked = conclusion(metric="processor_seconds", **words)
+    assert judge(asked, own).verdict != "not decided"
+    node = own["made-up"].tree[f"heart/{cut}"]
+    node["stop_reason"] = node["stop_reason"].where(node["split"] != 1, "time_limit")
+    assert judge(asked, own).verdict == verdict
+    assert judge(conclusion(relation="alike", within=1.0), own).verdict == "reproduced"  # errors
 
 
 @pytest.mark.parametrize(
@@ -246,9 +284,10 @@ def test_ratios_to_an_error_of_zero_decide_nothing(tmp_path):
 
 def test_alike_by_a_factor_has_a_margin_of_times():
     one = conclusion(relation="alike", within_factor=3.0)
-    held = [one.holds(1.0, 3.2), one.holds(3.2, 1.0), one.holds(1.0, 2.9)]
+    held = [one.holds(Means(*two)) for two in ((1.0, 3.2), (3.2, 1.0), (1.0, 2.9))]
     assert held == [False, False, True]
-    assert [one.holds(1.0, value, margin=1.1) for value in (2.7, 3.2, 3.4)] == [True, None, False]
+    means = [Means(1.0, value) for value in (2.7, 3.2, 3.4)]
+    assert [one.holds(two, margin=1.1) for two in means] == [True, None, False]
 
 
 def test_two_data_sets_are_compared_by_the_endings_of_their_names(tmp_path):
