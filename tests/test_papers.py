@@ -25,6 +25,7 @@ from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import shipped_sweeps
 from tests.methods.references.primalmkl import PRINTED as PRIMAL_PRINTED
 from tests.methods.references.simplex_svm import PRINTED
+from tests.snippets import code_blocks, run_blocks
 from tests.test_sweep_files import run_small
 
 FOLDER = Path(__file__).parents[1] / "sweeps" / "papers"
@@ -73,12 +74,15 @@ def _marked(name: str) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [_marked(name) for name in [*OTHERS, *SWEEPS]])
-def test_the_small_command_runs_whole(name, tmp_path):
+def test_the_small_command_runs_whole_and_so_does_the_python_beside_it(
+    name, tmp_path, monkeypatch, capsys
+):
     numbers = FOLDER / "published" / f"{name}.csv"
     metrics = {row.metric for row in read_published(numbers)} if numbers in PUBLISHED else set()
     metrics -= {"svm_solves", "radius_error", "random_radius_error"}  # of some methods alone
     metrics = {metric for metric in metrics if "/" not in metric}
-    with run_small(name, tmp_path, small_changes(name), n_workers=0) as tree:
+    changes = small_changes(name)
+    with run_small(name, tmp_path / "results", changes, n_workers=0) as tree:
         spec = load_sweep(SHIPPED[name])
         reasons = {method.key: _reasons(method.model_dump()) for method in spec.methods}
         nodes = method_nodes(tree)
@@ -91,6 +95,36 @@ def test_the_small_command_runs_whole(name, tmp_path):
                 assert np.isfinite(node[metric]).all(), (node.path, metric)
             errors = node["unlabelled_error" if "unlabelled_error" in node.ds else "test_error"]
             assert errors.mean("split").min() < 0.5 or node.name == "majority", node.path
+    monkeypatch.chdir(tmp_path)
+    small = load_sweep(SHIPPED[name], changes).datasets[0].name
+    data_sets = [dataset.name for dataset in spec.datasets]
+    capsys.readouterr()
+    assert not run_blocks(python_of(name), data_sets, small)
+    assert "nan" not in capsys.readouterr().out
+
+
+def python_of(name: str) -> list[str]:
+    """Return the Python in the first lines of a sweep."""
+    return list(code_blocks(SHIPPED[name].read_text()))
+
+
+def test_python_in_first_lines_is_found_and_commands_and_tables_are_not():
+    lines = [block.splitlines() for block in python_of("rmkl_radius")]
+    assert [len(block) for block in lines] == [4, 1]
+    assert lines[0][0] == "import mkldist"
+    assert python_of("level_table1") == python_of("mklsvm_table2") == []
+    assert len([name for name in SWEEPS if python_of(name)]) == 9
+
+
+def test_what_has_no_finite_value_is_told():
+    blocks = ["import numpy as np\nx = np.nan\nfloat('inf')", "x, 1.0", "(1.0, 2.0)"]
+    assert run_blocks(blocks, ["a"], "b") == ["float('inf')", "(x, 1.0)"]
+    drawn = "from matplotlib import pyplot as plt\nplt.plot([1.0, {}])\nplt.plot([{}])"
+    assert run_blocks([drawn.format(2.0, 3.0)], ["a"], "b") == []
+    assert run_blocks([drawn.format("float('nan')", "float('nan')")], ["a"], "b") == [
+        "plt.plot([float('nan')])"
+    ]
+    assert run_blocks(['assert ["b/x", "bc"] == ["a/x", "bc"]'], ["a", "b"], "a") == []
 
 
 def _reasons(params: Mapping[str, Any]) -> set[str]:
