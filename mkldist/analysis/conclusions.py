@@ -19,6 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from mkldist.analysis.kernel_numbers import paired_p_value
+from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.pooled_points import mcnemar_points
 from mkldist.analysis.published_number import Published
@@ -53,6 +55,7 @@ class Conclusion(Model):
         description="A variable of one number a run; mcnemar_points: those of Do et al. (2009); "
         "processor_seconds: processor time, that of passes included.",
     )
+    second_metric: str = Field("", description="Metric of `second` where it differs.")
     first: str = Field("", description="METHOD or BANK/METHOD.")
     relation: Literal["less", "more", "alike"] = Field(
         "less", description="How the mean of `first` relates to that of `second`."
@@ -68,24 +71,29 @@ class Conclusion(Model):
     factor: float = Field(1.0, gt=0.0, description="The mean of `second` counts this many times.")
     within: float = Field(0.0, ge=0.0, description="Difference up to which means are alike.")
     within_factor: float = Field(1.0, ge=1.0, description="Ratio up to which means are alike.")
-    scope: Literal["every", "most", "total", "average"] = Field(
+    scope: Literal["every", "most", "total", "average", "t-test"] = Field(
         "every",
         description="Data sets on which it must hold; total: it holds of their sums; average: it "
-        "holds of the mean of their ratios.",
+        "holds of the mean of their ratios; t-test: by the paired t-test over them, at 0.05.",
+    )
+    wins: int = Field(
+        0, ge=0, description="In place of `scope`: data sets on which it must hold, at least."
     )
     datasets: tuple[str, ...] = Field(
         (), strict=False, description="Data sets that it is about, * for any; empty for all."
     )
     ending: str = Field("", description="It is about data sets whose names end so.")
     second_ending: str = Field("", description="Ending of the name of the data set of `second`.")
-    untestable: str = Field("", description="Why no sweep can test it.")
+    untestable: str = Field(
+        "", description="Why no sweep can test it; beside a test, why this one decides nothing."
+    )
 
     @model_validator(mode="after")
     def _is_whole(self) -> Conclusion:
         """Refuse a conclusion that names neither a test nor why there is none."""
         one = bool(self.second) != bool(self.rivals)
         named = [bool(self.experiment), bool(self.metric), bool(self.first), one]
-        if bool(self.untestable) == any(named) or (any(named) and not all(named)):
+        if not all(named) and (any(named) or not self.untestable):
             message = "experiment, metric, first and second, or untestable alone"
             raise ValueError(f"found a part of a test; expected {message}")
         return self
@@ -93,7 +101,7 @@ class Conclusion(Model):
     @property
     def is_summed(self) -> bool:
         """Return True if one figure of all data sets decides."""
-        return self.scope in ("total", "average")
+        return self.scope in ("total", "average", "t-test")
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -174,9 +182,9 @@ class Case:
     Parameters
     ----------
     dataset : str
-        Its name; empty for the sum of all, or the mean of their ratios.
+        Its name; empty for the sum of all, the mean of their ratios, or a test of all.
     first, second : float
-        Means over the splits, or points; of ratios, their mean and 1.
+        Means over the splits, or points; of ratios, their mean and 1; of a test, p and its level.
     holds : bool or None
         True if they relate as the paper says; None if they cannot tell.
     """
@@ -249,8 +257,10 @@ def judge(
     mkldist.errors.DataError
         For a metric of which runs do not have one number each.
     """
-    reason = conclusion.untestable or _reason(conclusion, results.get(conclusion.experiment))
-    if reason:
+    is_test = bool(conclusion.experiment)
+    reason = _reason(conclusion, results.get(conclusion.experiment)) if is_test else ""
+    if reason or not is_test:
+        reason = conclusion.untestable or reason
         return Judged(conclusion, "not testable", note=reason)
     own = results[conclusion.experiment]
     cases = _cases(conclusion, own)
@@ -263,22 +273,42 @@ def judge(
     n_all = sum(map(conclusion.covers, datasets))
     few = 2 * compared < n_all
     verdict: Verdict = "not decided" if few else _verdict(conclusion, cases)
-    notes = [f"{compared} of {n_all} data sets"] * few + _notes(conclusion, own)
+    if conclusion.untestable:
+        verdict = "not testable"
+    notes = [conclusion.untestable] * bool(conclusion.untestable)
+    notes += [f"{compared} of {n_all} data sets"] * few + _notes(conclusion, own)
     return Judged(conclusion, verdict, tuple(cases), "; ".join(notes))
 
 
 def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
     """Return the figures of both methods on each data set, and one of all where it decides."""
     figures = (_points if conclusion.metric == POINTS else _means)(conclusion, results)
-    if figures and conclusion.is_summed:
+    if figures and conclusion.scope in ("total", "average"):
         figures[""] = _of_all(conclusion, list(figures.values()))
     margin = 1.0
     if conclusion.metric in TIMES:
         margin = BUSY_MARGIN if _share(results) < 0.5 else MARGIN
-    return [
+    cases = [
         Case(dataset, means.first, means.second, conclusion.holds(means, margin))
         for dataset, means in figures.items()
     ]
+    tested = [_by_t_test(conclusion, cases)] if cases and conclusion.scope == "t-test" else []
+    return [*cases, *tested]
+
+
+def _by_t_test(conclusion: Conclusion, cases: Sequence[Case]) -> Case:
+    """Return p of the paired t-test over data sets, and whether the paper's relation holds by it.
+
+    Methods are alike where the test finds no difference.
+    """
+    both = np.array([(case.first, conclusion.factor * case.second) for case in cases])
+    is_known = len(both) > 1 and not np.isnan(both).any()
+    p = paired_p_value(both) if is_known else math.nan
+    if math.isnan(p):
+        return Case("", p, SIGNIFICANCE, None)
+    differs, (first, second) = p < SIGNIFICANCE, both.mean(axis=0)
+    found = "alike" if not differs else "less" if first < second else "more"
+    return Case("", p, SIGNIFICANCE, found == conclusion.relation)
 
 
 def _of_all(conclusion: Conclusion, means: Sequence[Means]) -> Means:
@@ -305,6 +335,7 @@ def _verdict(conclusion: Conclusion, cases: Sequence[Case]) -> Verdict:
     if conclusion.is_summed:
         cases = cases[-1:]
     needed = len(cases) // 2 + 1 if conclusion.scope == "most" else len(cases)
+    needed = conclusion.wins or needed
     held = sum(case.holds is True for case in cases)
     failed = sum(case.holds is False for case in cases)
     if held >= needed:
@@ -339,12 +370,14 @@ def _pair(conclusion: Conclusion, results: Results, dataset: str, other: str) ->
     second = conclusion.second_setting or conclusion.setting
     ending = conclusion.second_ending or conclusion.ending
     place = dataset.removesuffix(conclusion.ending) + ending
-    asked = [(dataset, conclusion.first, conclusion.setting), (place, other, second)]
+    one = (conclusion.metric, dataset, conclusion.setting)
+    two = (conclusion.second_metric or conclusion.metric, place, second)
+    asked = [(conclusion.first, *one), (other, *two)]
     if conclusion.first_over:
-        asked.append((dataset, conclusion.first_over, conclusion.setting))
+        asked.append((conclusion.first_over, *one))
     if conclusion.second_over:
-        asked.append((place, conclusion.second_over, second))
-    rows = [_row(conclusion, *one) for one in asked]
+        asked.append((conclusion.second_over, *two))
+    rows = [_row(conclusion, *each) for each in asked]
     values = [values_by_split(results, row) for row in rows]
     known = [one for one in values if not isinstance(one, str)]
     if len(known) < len(values) or len({len(one) for one in known}) > 1:
@@ -352,11 +385,11 @@ def _pair(conclusion: Conclusion, results: Results, dataset: str, other: str) ->
     both = ~np.isnan(known).any(axis=0)
     if not both.any():
         return None
-    one, two, *over = (float(value[both].mean()) for value in known)
-    one = _ratio(one, over.pop(0) if conclusion.first_over else 1.0)
-    two = _ratio(two, over[0] if over else 1.0)
+    first, last, *over = (float(value[both].mean()) for value in known)
+    first = _ratio(first, over.pop(0) if conclusion.first_over else 1.0)
+    last = _ratio(last, over[0] if over else 1.0)
     grow = [any_cut_short(results, row) for row in rows]
-    return Means(one, two, *(grows or any(grow[2:]) for grows in grow[:2]))
+    return Means(first, last, *(grows or any(grow[2:]) for grows in grow[:2]))
 
 
 def _ratio(one: float, other: float) -> float:
@@ -364,10 +397,10 @@ def _ratio(one: float, other: float) -> float:
     return one / other if other else math.nan
 
 
-def _row(conclusion: Conclusion, dataset: str, method: str, setting: str) -> Published:
+def _row(conclusion: Conclusion, method: str, metric: str, dataset: str, setting: str) -> Published:
     """Return what to look up in results, as a published number without a value."""
     return Published(
-        conclusion.experiment, dataset, method, setting, conclusion.metric, math.nan, math.nan,
+        conclusion.experiment, dataset, method, setting, metric, math.nan, math.nan,
         conclusion.paper,
     )  # fmt: skip
 
@@ -377,9 +410,11 @@ def _points(conclusion: Conclusion, results: Results) -> dict[str, Means]:
     names = conclusion.first, *conclusion.others
     table = mcnemar_points(results, names).reindex(columns=names).dropna()
     best = max if conclusion.relation == "more" else min
+    series = _series(results)
     return {
         str(dataset): Means(float(first), float(best(others)))
         for dataset, first, *others in table.itertuples(name=None)
+        if conclusion.covers(series.get(str(dataset), str(dataset)))
     }
 
 

@@ -128,7 +128,7 @@ def judged_by(conclusion: Conclusion, outcomes: Mapping[str, Outcome]) -> Judged
         return judge(conclusion, {})
     test = _test(conclusion)
     for known in outcome.answers:
-        if known.test == test:
+        if {**DEFAULTS, **known.test} == test:  # a key that is newer than the answer
             return Judged(conclusion, known.verdict, known.cases, known.note)
     return Judged(conclusion, "not testable", note=NOT_HELD)
 
@@ -232,4 +232,7 @@ def _spelled(value: Any) -> Any:
 
 def _test(conclusion: Conclusion) -> dict[str, Any]:
     """Return what a conclusion compares, and how, as JSON has it."""
-    return conclusion.model_dump(mode="json", exclude={"paper", "words", "untestable"})
+    return conclusion.model_dump(mode="json", exclude={"paper", "words"})
+
+
+DEFAULTS = _test(Conclusion.model_construct(paper="", words=""))

@@ -212,12 +212,14 @@ def _figures(one: Judged) -> str:
     )
     if said.is_summed:
         total = one.cases[-1]
-        both = f"{total.first:.4g} and {total.second:.4g}"
-        held = (
-            f"in sum, {both}" if said.scope == "total" else f"by the mean ratio {total.first:.4g}"
-        )
+        held = {
+            "total": f"in sum, {total.first:.4g} and {total.second:.4g}",
+            "average": f"by the mean ratio {total.first:.4g}",
+            "t-test": f"by the paired t-test, p = {total.first:.2g}",
+        }[said.scope]
     else:
         held = f"on {sum(case.holds is True for case in own)} of {counted(len(own), 'data set')}"
+        held += f", {said.wins} needed" * bool(said.wins)
     return f"{_head(said)} {held}: {cases}" + f"; {one.note}" * bool(one.note)
 
 
@@ -230,10 +232,12 @@ def _head(said: Conclusion) -> str:
         for other in said.others
     )  # fmt: skip
     near = f"a factor of {said.within_factor:g}" if said.within_factor > 1.0 else f"{said.within:g}"
-    relation = {"less": "below", "more": "above", "alike": f"within {near} of"}
+    alike = "no different from" if said.scope == "t-test" else f"within {near} of"
+    relation = {"less": "below", "more": "above", "alike": alike}
     factor = f" {said.factor:g} ×" * (said.factor != 1.0)  # noqa: RUF001
     best = (" the largest of" if said.relation == "more" else " the least of") * bool(said.rivals)
-    return f"{said.metric} of {first} {relation[said.relation]}{factor}{best} {second}"
+    other = f" {said.second_metric} of" * bool(said.second_metric)
+    return f"{said.metric} of {first} {relation[said.relation]}{factor}{best}{other} {second}"
 
 
 def _side(method: str, over: str, setting: str, ending: str) -> str:

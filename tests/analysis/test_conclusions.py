@@ -107,6 +107,61 @@ def test_what_no_sweep_tests_says_why(results):
     assert (found.verdict, found.note) == ("not testable", "no data")
 
 
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ({"wins": 2}, "reproduced"),
+        ({"wins": 3}, "not reproduced"),
+        ({"relation": "more", "wins": 1}, "reproduced"),
+    ],
+)
+def test_a_number_of_wins_decides_where_the_paper_counts_them(results, words, verdict):
+    assert judge(conclusion(**words), results).verdict == verdict
+
+
+def test_a_test_whose_data_are_not_the_papers_gives_figures_and_no_verdict(results):
+    plain = judge(conclusion(scope="most"), results)
+    found = judge(conclusion(scope="most", untestable="other digits"), results)
+    assert (plain.verdict, found.verdict) == ("reproduced", "not testable")
+    assert (found.cases, found.note) == (plain.cases, "other digits")
+
+
+def test_two_metrics_of_one_method_are_compared(results):
+    (first, *_) = judge(conclusion(second="level", second_metric="gap"), results).cases
+    assert (first.first, first.second) == pytest.approx((0.2, 0.01))
+
+
+def test_points_are_of_the_data_sets_that_it_is_about(results):
+    found = judge(conclusion(metric="mcnemar_points", datasets=["pima"]), results)
+    assert [case.dataset for case in found.cases] == ["pima"]
+
+
+# Means of level and rmkl, and p of the paired t-test by scipy.stats.ttest_rel.
+T_TESTS = [
+    ([0.1, 0.2, 0.3], [0.2, 0.35, 0.4], "less", 0.0198, "reproduced"),
+    ([0.1, 0.2, 0.3], [0.2, 0.35, 0.4], "more", 0.0198, "not reproduced"),
+    ([0.1, 0.2, 0.3], [0.2, 0.35, 0.4], "alike", 0.0198, "not reproduced"),
+    ([0.1, 0.2, 0.3], [0.2, 0.1, 0.3], "alike", 1.0, "reproduced"),
+    ([0.1, 0.2, 0.3], [0.2, 0.1, 0.3], "less", 1.0, "not reproduced"),
+    ([0.1, 0.2], [0.2, 0.3], "less", float("nan"), "not decided"),  # by the same amount
+    ([0.1], [0.2], "less", float("nan"), "not decided"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "relation", "p", "verdict"), T_TESTS)
+def test_a_t_test_over_data_sets_decides_where_the_paper_makes_one(
+    tmp_path, first, second, relation, p, verdict
+):
+    errors = {}
+    for i, pair in enumerate(zip(first, second, strict=True)):
+        for method, error in zip(("level", "rmkl"), pair, strict=True):
+            errors[f"d{i}", method] = [error, error]
+    own = {"made-up": made(tmp_path, errors, split_names=("s0", "s1"))}
+    found = judge(conclusion(second="rmkl", scope="t-test", relation=relation), own)
+    assert found.verdict == verdict
+    assert found.cases[-1].first == pytest.approx(p, abs=5e-5, nan_ok=True)
+
+
 def timed(results, seconds_of, *, share):
     """Return results that ran isolated, with processor seconds of methods and their share."""
     own = results["made-up"]

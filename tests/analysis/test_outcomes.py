@@ -56,6 +56,17 @@ def test_what_the_paper_prints_may_change_after(kept):
     assert judged_by(anew, kept).verdict == "reproduced"
 
 
+def test_a_key_newer_than_an_answer_has_its_default(results, kept, tmp_path):
+    own = kept["made-up"]
+    (answer,) = own.answers
+    test = {name: value for name, value in answer.test.items() if name != "wins"}
+    write_outcome(tmp_path / "outcomes", replace(own, answers=(replace(answer, test=test),)))
+    older = read_outcomes(tmp_path / "outcomes")
+    assert judged_by(LESS, older) == judge(LESS, {"made-up": results})
+    counted = Conclusion.model_validate({**LESS.model_dump(), "wins": 1})
+    assert judged_by(counted, older).note == NOT_HELD
+
+
 def test_what_nobody_asked_of_the_results_is_said_to_be_unknown(kept):
     (own,) = experiments(kept, [replace(NUMBER, metric="auc")], [], {})
     assert (own.cells[0].n_splits, own.cells[0].verdict) == (0, NOT_HELD)

@@ -130,6 +130,15 @@ def test_numbers_without_a_verdict_stand_apart(tmp_path):
     [
         ({"scope": "total"}, "level below uniform in sum, 0.2 and 0.3: heart 0.2 and 0.3"),
         ({"scope": "average"}, "level below uniform by the mean ratio 0.6667: heart 0.2 and 0.3"),
+        ({"scope": "t-test"}, "level below uniform by the paired t-test, p = nan: heart 0.2 and 0"),
+        (
+            {"scope": "t-test", "relation": "alike"},
+            "level no different from uniform by the paired t-test, p = nan: heart 0.2 and 0.3",
+        ),
+        ({"wins": 1}, "level below uniform on 1 of 1 data set, 1 needed: heart 0.2 and 0.3"),
+        ({"untestable": "other data"}, "| **not testable** | test_error of level below uniform on"),
+        ({"untestable": "other data"}, "heart 0.2 and 0.3; other data |"),
+        ({"second_metric": "gap"}, "test_error of level below gap of uniform on 0 of 1 data set:"),
         (
             {"second": "", "rivals": ["uniform", "level"], "factor": 2.0},
             " the least of uniform, level on 1 of 1 data set: heart 0.2 and 0.2",
