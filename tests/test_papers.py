@@ -168,7 +168,8 @@ def test_conclusions_are_of_the_methods_and_settings_of_their_sweep(one):
     over = {one.first_over, one.second_over} - {""}
     assert {one.first, *one.others, *over} <= known
     assert any(one.covers(dataset.name) for dataset in spec.datasets)
-    assert one.metric in SCORES | COUNTS | TIMES | {POINTS}
+    metrics = {one.metric, one.second_metric} - {""}
+    assert metrics <= SCORES | COUNTS | TIMES | RADII | {POINTS, "gap"}
     for method, setting in (
         (one.first, one.setting),
         *((other, one.second_setting or one.setting) for other in one.others),
