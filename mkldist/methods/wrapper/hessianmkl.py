@@ -14,7 +14,8 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 
 Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-The problem and its optimum are the paper's.  Four things differ:
+The problem and its optimum are the paper's.  Four things differ, of which ``acceleration="none"``
+keeps the second, which makes the Hessian definite as the paper does, and the last:
 
 * Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
   Once the weights are sparse, the products that the Hessian needs so visit few kernels.
@@ -31,8 +32,10 @@ The problem and its optimum are the paper's.  Four things differ:
 from __future__ import annotations
 
 from collections import deque
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
@@ -53,6 +56,13 @@ PATIENCE = 4  # iterations in which the distance of the bounds should halve
 
 class HessianMKLParams(HingeParams):
     """Parameters of HessianMKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
+
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set",
+        description="none: every step takes all kernels and is Newton's, as in the paper",
+    )
 
 
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:
@@ -81,7 +91,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
     bounds, cuts = WrapperBounds(problem, params, counters), MachineCuts(M)
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
-    by_newton = False
+    plain, by_newton = params.acceleration == "none", False
     d = np.full(M, 1.0 / M)
     if isinstance(problem.start, Binding):  # a solution on shorter factors
         d = problem.start.weights
@@ -98,12 +108,12 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         if stop is not None:
             break
         widths.append(bounds.width)
-        if by_newton and jammed(widths):
+        if by_newton and not plain and jammed(widths):
             d = cuts.planes.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
             at, by_newton = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at), False
         else:
             # 1. Hessian of J, in the kernels that may take part.
-            working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
+            working = np.flatnonzero(plain | (at.d > 0.0) | (q > at.d @ q))
             products = yield Matvec(working, at.svm.signed)
             root = hessian_root(at.K, at.svm.alpha, C, products)
             # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.

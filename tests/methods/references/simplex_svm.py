@@ -62,6 +62,7 @@ PRINTED: dict[str, Params] = {
     "level": {"acceleration": "none", "near": 0.99, "stop": "point"},
     "silp": {"acceleration": "none", "stop": "point"},
     "simplemkl": {"curvature": False, "line_search": "golden-section"},
+    "hessianmkl": {"acceleration": "none"},
 }
 # Values of J, which golden section compares, have half the digits of its slopes.
 LEAST_TOL = {"simplemkl": 1e-7}

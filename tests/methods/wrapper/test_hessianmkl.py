@@ -39,6 +39,18 @@ def test_newton_needs_fewer_machines_than_gradients_and_cuts():
     assert machines["level"] < machines["silp"]
 
 
+def test_as_printed_every_step_takes_all_kernels_and_is_newtons():
+    instance, seen = instances.more_kernels_than_points(), []
+    settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
+    solution = solve(
+        "hessianmkl", instance.grams, instance.y, lambda r, _: seen.append(r), **settings
+    )
+    products = [r for r in seen if isinstance(r, Matvec)]
+    assert solution.converged
+    assert len(products) == solution.counters.outer_iterations - 1  # all but the last, which stops
+    assert all(len(r.kernels) == len(instance.grams) for r in products)
+
+
 def test_an_iteration_takes_one_pass_and_its_products_visit_few_kernels():
     instance = instances.more_kernels_than_points()
     seen = []
