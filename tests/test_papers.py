@@ -81,6 +81,7 @@ def test_the_small_command_runs_whole_and_so_does_the_python_beside_it(
     metrics = {row.metric for row in read_published(numbers)} if numbers in PUBLISHED else set()
     metrics -= {"svm_solves", "radius_error", "random_radius_error"}  # of some methods alone
     metrics = {metric for metric in metrics if "/" not in metric}
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))  # and its turns of the machine
     changes = small_changes(name)
     with run_small(name, tmp_path / "results", changes, n_workers=0) as tree:
         spec = load_sweep(SHIPPED[name])

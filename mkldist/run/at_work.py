@@ -46,7 +46,7 @@ class WorkTeller:
         begun : iterable of (BuildItem or BatchItem, float)
             Tasks in flight, and when they began, in seconds since the epoch.
         stages : mapping of str to str
-            What batches are doing, by their keys.
+            What tasks are doing, by their keys.
         recorded : collection of str
             Ids of runs that are recorded already.
         """

@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from mkldist.run.thread_worker import ThreadWorker
 
 WAIT_SECONDS = 0.25
+STREAMED = (
+    "a node cache has no room or cannot be written, so every pass reads the bank from its store; "
+    "MKLDIST_CACHE names another folder"
+)
+UNLOCKED = (
+    "a node cache takes no locks, so other isolated runs may have been beside those of this sweep; "
+    "MKLDIST_CACHE names another folder"
+)
 POST_SECONDS = 0.05  # where workers wait until the records are taken that they have sent
 
 
@@ -90,14 +98,14 @@ class SweepLoop:
         self._consolidator, self._progress = consolidator, progress
         self._tasks = TasksInFlight(client, self._roster)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
-        self._stages: dict[str, Stage] = {}  # of batches that have announced one
+        self._stages: dict[str, Stage] = {}  # of tasks that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
         self._failed: set[str] = set()
         self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._unread: list[UnreadableError] = []  # for each run that waits for its medium
-        self._noted_streaming = False
+        self._noted: set[str] = set()  # lines that are told once
         self._teller = WorkTeller(store.directory.parent, work.banks)
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
         n_banks = sum(ref.is_shared for ref in self._banks.values())
@@ -172,12 +180,12 @@ class SweepLoop:
         """Submit a task for every idle thread; return True if there was any."""
         submitted = False
         while self._tasks.has_room and (item := self._queue.next()) is not None:
+            settings = self._work.settings
             if isinstance(item, BuildItem):
                 ref = self._banks[item.bank]
-                self._tasks.submit(item, build, BuildTask(ref, item.blocks))
+                self._tasks.submit(item, build, BuildTask(ref, item.blocks, settings))
             else:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
-                settings = self._work.settings
                 task = BatchTask(
                     ref, item.runs, settings, self._n_at_once(), item.builds, self._admitted()
                 )
@@ -190,8 +198,7 @@ class SweepLoop:
 
         A full or read-only disk ends the sweep: every other task would meet it too.
         """
-        if isinstance(outcome.item, BatchItem):
-            self._stages.pop(outcome.item.key, None)
+        self._stages.pop(outcome.item.key, None)
         error = outcome.error
         if error is not None:
             refused = refused_write(error)
@@ -251,7 +258,7 @@ class SweepLoop:
             self._progress.note(f"building again: {receipt.damaged}")
             self._record_failed(self._queue.bank_damaged(item, receipt.damaged))
         else:
-            self._note_streaming(receipt)
+            self._note_cache(receipt)
             self._queue.batch_done(item)
             self.counts.runs_of_ended_batches += len(item.runs)
             self._note_recorded(run.id for run in item.runs)
@@ -275,14 +282,12 @@ class SweepLoop:
             self._states.setdefault(run_id, "")
             self._consolidator.add([run_id])
 
-    def _note_streaming(self, receipt: BatchReceipt) -> None:
-        """Tell the user once that a bank could not be kept in the node cache."""
-        if receipt.streamed and not self._noted_streaming:
-            self._noted_streaming = True
-            self._progress.note(
-                "a node cache has no room or cannot be written, so every pass reads the bank from "
-                "its store; MKLDIST_CACHE names another folder"
-            )
+    def _note_cache(self, receipt: BatchReceipt) -> None:
+        """Tell the user once that a bank could not be kept in the node cache, or a lock in it."""
+        for line, is_so in ((STREAMED, receipt.streamed), (UNLOCKED, receipt.unlocked)):
+            if is_so and line not in self._noted:
+                self._noted.add(line)
+                self._progress.note(line)
 
     def _give_up(self, abandoned: Iterable[AbandonedRun], error: BaseException) -> None:
         """Record abandoned runs as failed, unless the error was the medium's and not theirs."""
@@ -328,7 +333,7 @@ class SweepLoop:
         while not self._announced.empty():
             event = self._announced.get()
             if "stage" in event:
-                self._take_stage(event["batch"], Stage(event["stage"]))
+                self._take_stage(event["task"], Stage(event["stage"]))
             elif self._post_box is None:  # whose records are durable when they are taken
                 self._take_state(event["run"], event["state"])
 
@@ -354,22 +359,22 @@ class SweepLoop:
         (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
         self._consolidator.add([run_id])
 
-    def _take_stage(self, batch: str, stage: Stage) -> None:
-        """Note what a batch is doing; one that builds its bank has built it when it solves."""
-        self._stages[batch] = stage
+    def _take_stage(self, task: str, stage: Stage) -> None:
+        """Note what a task is doing; a batch that builds its bank has built it when it solves."""
+        self._stages[task] = stage
         if stage is Stage.SOLVING:
             for item in self._tasks.items:
-                if isinstance(item, BatchItem) and item.key == batch and item.builds:
+                if isinstance(item, BatchItem) and item.key == task and item.builds:
                     self.counts.note_bank(item.bank, complete=True)
 
     def _doing(self) -> str:
         """Return what the tasks in flight are doing, for the progress."""
         if not self._tasks.n_threads:
             return "waiting for workers"
-        items = self._tasks.items
-        stages = {self._stages.get(item.key) for item in items if isinstance(item, BatchItem)}
-        if any(isinstance(item, BuildItem) for item in items):
-            stages.add(Stage.BUILDING)
+        stages = {
+            self._stages.get(item.key, Stage.BUILDING if isinstance(item, BuildItem) else None)
+            for item in self._tasks.items
+        }
         return " and ".join(stage.value for stage in Stage if stage in stages)
 
     def _missing_blocks(self, bank: str) -> list[int]:

@@ -25,6 +25,11 @@ class BuildItem:
     blocks: tuple[int, ...]
     attempt: int = 1
 
+    @property
+    def key(self) -> str:
+        """Name of the task among those in flight, see ``BuildTask.key``."""
+        return f"{self.bank} {self.blocks[:1]}"
+
 
 @dataclass(frozen=True)
 class BatchItem:

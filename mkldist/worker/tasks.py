@@ -7,7 +7,7 @@ computes is in storage before it returns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -35,6 +35,7 @@ from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import OWN_BANKS, BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
 from mkldist.worker.kept_shards import SHARDS
+from mkldist.worker.machine_turn import machine_turn
 from mkldist.worker.on_factors import factors_of
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
@@ -53,10 +54,18 @@ class BuildTask:
         The bank.
     blocks : tuple of int
         Indices of the blocks.
+    settings : BatchSettings, optional
+        Settings of the sweep.
     """
 
     ref: BankRef
     blocks: tuple[int, ...]
+    settings: BatchSettings = field(default_factory=lambda: BatchSettings(""))
+
+    @property
+    def key(self) -> str:
+        """Name of the task among those in flight."""
+        return f"{self.ref.plan.id} {self.blocks[:1]}"
 
 
 @dataclass(frozen=True)
@@ -93,8 +102,9 @@ class BatchTask:
 
 
 class Stage(Enum):
-    """Stage of a batch: the work that it does or waits for."""
+    """Stage of a task: the work that it does or waits for."""
 
+    WAITING = "waiting for another isolated run on its machine"
     READING = "reading banks"
     BUILDING = "building banks"
     COMPILING = "compiling"
@@ -118,6 +128,9 @@ class BatchReceipt:
         Passes over the bank.
     built : BuildReceipt
         Blocks that it built.
+    unlocked : bool
+        True if another isolated sweep may have been at work on the machine, as the cache takes no
+        locks.
     """
 
     recorded: tuple[str, ...] = ()
@@ -125,6 +138,7 @@ class BatchReceipt:
     streamed: bool = False
     passes: int = 0
     built: BuildReceipt = field(default_factory=BuildReceipt)
+    unlocked: bool = False
 
 
 def build(task: BuildTask) -> BuildReceipt:
@@ -137,7 +151,7 @@ def build(task: BuildTask) -> BuildReceipt:
     mkldist.errors.OutputError
         When the medium is full or cannot be written.
     """
-    with single_threaded(), task.ref.in_use():
+    with _turn(task), single_threaded(), task.ref.in_use():
         source, plan = _source(task.ref), task.ref.plan
         if plan.is_factored:
             factors = task.ref.factor_store()
@@ -160,10 +174,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         When the medium of the bank, the data or the records does not answer.
     """
     recorded: list[str] = []
-    announce = announcer(task.settings.topic)
-
-    def begin(stage: Stage) -> None:
-        announce({"batch": task.key, "stage": stage.value})
+    announce, begin = announcer(task.settings.topic), _beginner(task)
 
     def on_event(event: Event) -> None:
         recorded.append(event["run"])
@@ -171,7 +182,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
 
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
-    with single_threaded(), task.ref.in_use():
+    with _turn(task) as is_alone, single_threaded(), task.ref.in_use():
         try:
             begin(Stage.COMPILING)
             _compile(task)
@@ -191,7 +202,27 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
         passes=bank.counter.passes,
         built=builder.receipt if builder else BuildReceipt(),
+        unlocked=not is_alone,
     )
+
+
+def _beginner(task: BuildTask | BatchTask) -> Callable[[Stage], None]:
+    """Return a function that announces the stage of a task."""
+    announce = announcer(task.settings.topic)
+    return lambda stage: announce({"task": task.key, "stage": stage.value})
+
+
+@contextmanager
+def _turn(task: BuildTask | BatchTask) -> Iterator[bool]:
+    """Have this machine for a task of an isolated sweep; yield False if others may have it, too."""
+    if task.settings.execution != "isolated":
+        yield True
+        return
+    begin = _beginner(task)
+    with machine_turn(lambda: begin(Stage.WAITING)) as is_alone:
+        if isinstance(task, BuildTask):
+            begin(Stage.BUILDING)  # a batch tells its further stages itself
+        yield is_alone
 
 
 def _compile(task: BatchTask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +22,13 @@ collect_ignore = ["misbehaving.py"]  # looked at for doctests, it would register
 @pytest.fixture(scope="package")
 def node_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _own_turns(node_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have isolated sweeps of tests wait for none that the user has at work on this machine."""
+    if "MKLDIST_CACHE" not in os.environ:
+        monkeypatch.setenv("MKLDIST_CACHE", str(node_cache))
 
 
 @pytest.fixture(scope="package")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from mkldist.worker.tasks import BatchTask, Stage
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
 from tests.run.sweeps import run_here, sweep_text
 
+WAITING = "waiting for another isolated run on its machine"
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(2))
 
 
@@ -183,6 +185,13 @@ def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, 
         (0, [], {}, "waiting for workers"),
         (2, [], {}, ""),
         (2, [BuildItem("b", (0,))], {}, "building banks"),
+        (
+            2,
+            [BuildItem("b", (0,)), BuildItem("b", (2,))],
+            {"b (0,)": WAITING, "b (2,)": WAITING},
+            WAITING,
+        ),
+        (2, [BatchItem("b", RUNS[:1])], {"r0": WAITING}, WAITING),
         (2, [BatchItem("b", RUNS[:1])], {"r0": "compiling"}, "compiling"),
         (2, [BatchItem("b", RUNS[:1])], {"r0": "reading banks", "r1": "solving"}, "reading banks"),
         (
@@ -202,10 +211,25 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     loop = SweepLoop(client, work, store, consolidator, SilentProgress())
     for i, item in enumerate(items):
         loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
-    for batch, stage in stages.items():
-        loop._announced.put({"batch": batch, "stage": stage})
+    for task, stage in stages.items():
+        loop._announced.put({"task": task, "stage": stage})
     loop._housekeep()
     assert loop.counts.doing == doing
+
+
+def test_a_cache_without_locks_is_told_once(tmp_path, client, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(SilentProgress, "note", lambda _, line: said.append(line))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    for execution in ("shared", "isolated"):
+        text = sweep_text({"uniform": [1.0, 10.0]}, repeats=3, execution=execution)
+        with monkeypatch.context() as patch:
+            patch.setattr("mkldist.worker.machine_turn.held_lock", refuse)
+            assert sweep(text, tmp_path / execution).counts[RunState.COMPLETE] == 6
+        assert said.count(loop_module.UNLOCKED) == (execution == "isolated")
 
 
 def test_a_small_sweep_is_done_by_a_thread_and_one_with_workers_by_processes(tmp_path, monkeypatch):

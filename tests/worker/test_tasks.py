@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import tomllib
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import bank_refs
+from mkldist.run.work_items import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
 from mkldist.worker import batch, tasks
@@ -120,6 +122,36 @@ def test_a_batch_says_what_it_does_and_compiles_before_it_builds_or_reads_a_bank
     monkeypatch.setattr(tasks, "announcer", lambda topic: events.append)
     solve_batch(with_backend(replace(task, builds=builds), backend))
     assert [event["stage"] for event in events if "stage" in event] == told
+
+
+@pytest.mark.parametrize(("execution", "turns"), [("isolated", 2), ("shared", 0), ("path", 0)])
+def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
+    task, monkeypatch, execution, turns
+):
+    events: list[dict[str, str]] = []
+    begun: list[int] = []
+
+    @contextmanager
+    def turn(on_wait):
+        on_wait()
+        begun.append(len(events))
+        yield False
+
+    monkeypatch.setattr(tasks, "announcer", lambda topic: events.append)
+    monkeypatch.setattr(tasks, "machine_turn", turn)
+    settings = replace(task.settings, execution=execution)
+    build(BuildTask(task.ref, (0,), settings))
+    assert [e["stage"] for e in events] == ["waiting for another isolated run on its machine",
+                                            "building banks"][:turns]  # fmt: skip
+    assert {e["task"] for e in events} == {BuildItem(task.ref.plan.id, (0,)).key for _ in events}
+    events.clear()
+    receipt = solve_batch(replace(task, settings=settings))
+    stages = [event["stage"] for event in events if "stage" in event]
+    assert stages == ["waiting for another isolated run on its machine", "compiling",
+                      "reading banks", "solving"][0 if turns else 1 :]  # fmt: skip
+    assert len(begun) == turns
+    assert receipt.unlocked == bool(turns)
+    assert recorded(task) == 2
 
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
