@@ -16,7 +16,7 @@ from mkldist.analysis.conclusions import POINTS, read_conclusions
 from mkldist.analysis.explanations import read_explanations
 from mkldist.analysis.published import read_published
 from mkldist.analysis.published_number import Published
-from mkldist.analysis.split_values import EVERY, LEAST, PROCESSOR, TIMES
+from mkldist.analysis.split_values import CHANGE, EVERY, LEAST, PROCESSOR, TIMES
 from mkldist.cli.reproduced import EXPLANATIONS, OTHER_DATA, WORDS
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import method_nodes
@@ -170,7 +170,7 @@ def test_conclusions_are_of_the_methods_and_settings_of_their_sweep(one):
     assert {one.first, *one.others, *over} <= known
     assert any(one.covers(dataset.name) for dataset in spec.datasets)
     metrics = {one.metric, one.second_metric} - {""}
-    assert metrics <= SCORES | COUNTS | TIMES | RADII | {POINTS, "gap"}
+    assert metrics <= SCORES | COUNTS | TIMES | RADII | {POINTS, CHANGE, "gap"}
     for method, setting in (
         (one.first, one.setting),
         *((other, one.second_setting or one.setting) for other in one.others),

@@ -14,11 +14,12 @@ import numpy as np
 from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.published_number import Published
+from mkldist.analysis.weight_changes import weight_changes
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.errors import DataError, nearest
 from mkldist.results.rows import hyperparameters, place_of
-from mkldist.results.schema import SPLIT, STATE
+from mkldist.results.schema import CONVERGENCE, SPLIT, STATE
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import StopReason
 from mkldist.spec.toml_texts import TooLongError, parsed_toml
@@ -31,6 +32,8 @@ PROCESSOR = "processor_seconds"
 OF_PROCESSOR = ("cpu_seconds", "pass_cpu_seconds")
 OF_WALL = ("own_seconds", "pass_seconds")
 TIMES = frozenset(("seconds", "wall_seconds", PROCESSOR, *OF_PROCESSOR, *OF_WALL))
+CHANGE = "weight_change"
+"""Mean change of the five largest kernel weights between two iterations, of runs with a trace."""
 GROWING = TIMES | Counters().as_dict().keys()
 """What grows as long as a solver works."""
 EVERY = "*"
@@ -152,6 +155,8 @@ def _means_of_datasets(results: Results, one: Published) -> Floats | str:
 
 def _values(results: Results, one: Published) -> Floats | str:
     """Return a metric of one method on each split; processor seconds are a sum of two."""
+    if one.metric == CHANGE:
+        return _of_trace(results, one)
     if one.metric != PROCESSOR:
         return _of_node(results, one)
     own, passes = (_of_node(results, replace(one, metric=name)) for name in OF_PROCESSOR)
@@ -169,6 +174,18 @@ def _of_node(results: Results, one: Published) -> Floats | str:
         return f"no {one.metric} in the results"
     _check_metric(chosen, one)
     return chosen.values(one.metric)
+
+
+def _of_trace(results: Results, one: Published) -> Floats | str:
+    """Return how much the weights of one method change, at a setting that is one for all splits."""
+    chosen = _chosen(results, one)
+    if isinstance(chosen, str):
+        return chosen
+    at = {name: chosen.data[name] for name in hyperparameters(chosen.node)}
+    if CONVERGENCE not in chosen.node or any(value.ndim for value in at.values()):
+        return "no trace of one setting in the results"
+    changes = weight_changes(chosen.node[CONVERGENCE].to_dataset().sel(at))
+    return np.where(chosen.complete, changes, math.nan)
 
 
 def _chosen(results: Results, one: Published) -> Chosen | str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published_number import Published
@@ -74,3 +75,18 @@ def test_times_are_of_processor_and_passes_and_compare_if_isolated(results):
 def test_a_metric_of_several_numbers_a_run_is_refused(results):
     with pytest.raises(DataError, match=r"column 'metric': found 'kernel_weights'; expected a var"):
         our_values(results, replace(NUMBER, metric="kernel_weights"))
+
+
+def test_the_change_of_weights_is_of_the_trace_at_the_setting(results):
+    number = replace(NUMBER, metric="weight_change")
+    assert our_values(results, number) == "no trace of one setting in the results"
+    tree = results.tree.copy()
+    weights = np.ones((2, 2, 2, 1))
+    weights[:, 1, 1] = 0.5  # C = 10 changes by a half
+    names = np.full(weights.shape, "a", object)
+    dims = ("split", "C", "iteration", "rank")
+    trace = {"largest_kernels": (dims, names), "largest_weights": (dims, weights)}
+    tree["heart/level/convergence"] = xr.DataTree(xr.Dataset(trace))
+    own = replace(results, tree=tree)
+    assert our_values(own, number) == pytest.approx([0.0, 0.0])
+    assert our_values(own, replace(number, setting="C=10")) == pytest.approx([0.5, 0.5])
