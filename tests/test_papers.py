@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mkldist.analysis.conclusions import POINTS, read_conclusions
+from mkldist.analysis.conclusion import read_conclusions
+from mkldist.analysis.conclusions import POINTS
 from mkldist.analysis.explanations import read_explanations
 from mkldist.analysis.published import read_published
 from mkldist.analysis.published_number import Published

@@ -16,7 +16,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from mkldist.analysis.conclusions import Case, Conclusion, Judged, Verdict, judge
+from mkldist.analysis.conclusion import Conclusion
+from mkldist.analysis.conclusions import Case, Judged, Verdict, judge
 from mkldist.analysis.origins import Origin, origins
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published import Ours, of_sweep, our_number

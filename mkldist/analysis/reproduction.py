@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mkldist.analysis.conclusions import Conclusion
+from mkldist.analysis.conclusion import Conclusion
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.outcomes import Outcome
 from mkldist.analysis.published import Cell, beside

@@ -46,7 +46,7 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     mkldist.errors.OutputError
         If the page's file may not be replaced, or a file cannot be written.
     """
-    from mkldist.analysis.conclusions import read_conclusions
+    from mkldist.analysis.conclusion import read_conclusions
     from mkldist.analysis.explanations import read_explanations
     from mkldist.analysis.outcomes import outcome_of, read_outcomes, write_outcome
     from mkldist.analysis.published import read_published

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from mkldist.analysis.cell_texts import NOTHING
-from mkldist.analysis.conclusions import Conclusion, Judged
+from mkldist.analysis.conclusion import Conclusion
+from mkldist.analysis.conclusions import Judged
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.origins import together
 from mkldist.analysis.outcomes import Outcome, judged_by

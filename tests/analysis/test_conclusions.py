@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.conclusions import Case, Conclusion, Means, _verdict, judge, read_conclusions
+from mkldist.analysis.conclusion import Conclusion
+from mkldist.analysis.conclusions import Case, _verdict, judge
 from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
-from mkldist.errors import SpecError
 from tests.analysis.two_sweeps import made
 
 # Means of level and uniform: heart 0.2 and 0.3, pima 0.3 and 0.1, sonar 0.1 and 0.15.
@@ -206,11 +206,6 @@ def test_times_decide_beyond_a_margin(results, level, uniform, share, words, ver
     assert found.note == f"runs had {share:.0%} of a processor"
 
 
-def test_errors_decide_without_a_margin(results):
-    assert conclusion().holds(Means(1.0, 1.01))
-    assert conclusion().holds(Means(1.0, 1.01), margin=1.1) is None
-
-
 @pytest.fixture(scope="module")
 def four_methods(tmp_path_factory) -> dict[str, Results]:
     errors = {("heart", key): [0.1, 0.1] for key in ("level", "uniform", "skm", "rmkl")}
@@ -337,14 +332,6 @@ def test_ratios_to_an_error_of_zero_decide_nothing(tmp_path):
     assert math.isnan(average.cases[-1].first)
 
 
-def test_alike_by_a_factor_has_a_margin_of_times():
-    one = conclusion(relation="alike", within_factor=3.0)
-    held = [one.holds(Means(*two)) for two in ((1.0, 3.2), (3.2, 1.0), (1.0, 2.9))]
-    assert held == [False, False, True]
-    means = [Means(1.0, value) for value in (2.7, 3.2, 3.4)]
-    assert [one.holds(two, margin=1.1) for two in means] == [True, None, False]
-
-
 def test_two_data_sets_are_compared_by_the_endings_of_their_names(tmp_path):
     errors = {("heart-05", "level"): [0.1, 0.2], ("heart-20", "level"): [0.3, 0.4]}
     errors |= {("sonar-05", "level"): [0.1, 0.1]}
@@ -355,34 +342,3 @@ def test_two_data_sets_are_compared_by_the_endings_of_their_names(tmp_path):
     assert case.dataset == "heart"
     assert (case.first, case.second) == pytest.approx((0.15, 0.35))
     assert (found.verdict, found.note) == ("reproduced", "")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[[conclusions]]\npaper="A"', "conclusion 1: found nothing; expected words = ..."),
-        (
-            '[[conclusions]]\npaper="A"\nwords="B"\nmetric="gap"',
-            "conclusion 1: found a part of a test; expected experiment, metric, first and second",
-        ),
-        (
-            '[[conclusions]]\npaper="A"\nwords="B"\nexperiment="C"\nmetric="gap"\nfirst="a"\n'
-            'second="b"\nrivals=["c"]',
-            "conclusion 1: found a part of a test; expected experiment, metric, first and second",
-        ),
-        (
-            '[[conclusions]]\npaper="A"\nwords="B"\nuntestable="C"\n[[conclusions]]\npaper="A"\n'
-            'words="B"\nuntestable="C"\nfactor=-1',
-            "conclusion 2: found -1; expected a number above 0",
-        ),
-        ("conclusions = 1", "toml: found 1; expected a list"),
-        ("", "toml: found nothing; expected conclusions = ..."),
-    ],
-    ids=["missing", "part", "both", "value", "list", "empty"],
-)
-def test_a_file_with_a_mistake_is_refused(tmp_path, text, said):
-    file = tmp_path / "conclusions.toml"
-    file.write_text(text)
-    with pytest.raises(SpecError) as caught:
-        read_conclusions(file)
-    assert said in str(caught.value)

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.conclusions import Conclusion, judge
+from mkldist.analysis.conclusion import Conclusion
+from mkldist.analysis.conclusions import judge
 from mkldist.analysis.outcomes import NOT_HELD, judged_by, outcome_of, read_outcomes, write_outcome
 from mkldist.analysis.published import against_published
 from mkldist.analysis.published_number import Published

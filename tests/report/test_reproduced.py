@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.cell_texts import NOTHING
-from mkldist.analysis.conclusions import Conclusion
+from mkldist.analysis.conclusion import Conclusion
 from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.outcomes import outcome_of
 from mkldist.analysis.published_number import Published

@@ -43,8 +43,8 @@ class PrimalMKLParams(SolverParams):
     inner: Inner = Field("truncated-newton", description="how the machine is solved")
     coupled: bool = Field(
         True,
-        description="let the coefficients follow in the weight step; false: the paper's step, whose "
-        "iterations grow as 1 / lam",
+        description="let the coefficients follow in the weight step; false: the paper's step, "
+        "whose iterations grow as 1 / lam",
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
