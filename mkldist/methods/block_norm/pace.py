@@ -8,6 +8,10 @@ Newton steps of the last iterations,
 * the penalty gamma.  A larger one means fewer outer iterations and harder minimisations, so it
   does not grow after a hard minimisation, and grows twice as fast after an easy one that gained
   little.
+
+Newton's method on a polyhedral loss takes the more steps, the more the penalty and the entropy
+change at once, and the less exact the last minimisation was.  There the working set is solved more
+exactly from the start, and the penalty grows by less.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ from mkldist.optim.duality_gap import relative_gap
 INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
 EASY, HARD = 20, 40  # Newton steps of a minimisation
-HURRY = 2  # power of the penalty's growth after an easy minimisation that gained little
+HURRY = 2.0  # power of the penalty's growth after an easy minimisation that gained little
+POLYHEDRAL_SHARE, POLYHEDRAL_HURRY = 0.03, 1.2  # the same two for a polyhedral loss
 STANDSTILL = 0.99  # ratio to the least gap above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
@@ -36,12 +41,16 @@ class Pace:
         Relative duality gap asked for.
     gap : float
         Relative gap of the first bounds.
+    polyhedral : bool
+        True for the rules of a polyhedral loss.
     """
 
-    def __init__(self, tol: float, gap: float) -> None:
-        self._tol, self._gap, self._share = tol, gap, INNER_SHARE
+    def __init__(self, tol: float, gap: float, *, polyhedral: bool = False) -> None:
+        self._tol, self._gap = tol, gap
+        self._share = POLYHEDRAL_SHARE if polyhedral else INNER_SHARE
+        self._hurry = POLYHEDRAL_HURRY if polyhedral else HURRY
         self._temperature = math.inf
-        self._power, self._idle = 1, 0
+        self._power, self._idle = 1.0, 0
         self._last_gap, self._last_steps = math.inf, 0
         self._anew = False
         self._least_gap, self._highest_lower = math.inf, 0.0  # those that an iteration gains upon
@@ -93,7 +102,7 @@ class Pace:
         self._gap = gap = relative_gap(upper, lower)
         slow = gap > SLOW * self._last_gap
         steps = newton_steps - self._last_steps
-        self._power = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
+        self._power = 0.0 if steps > HARD else self._hurry if slow and steps <= EASY else 1.0
         # Gains count from the best so far: rounding alone makes a gap rise and fall for ever.
         self._idle += 1
         if gap <= STANDSTILL * self._least_gap:
@@ -118,4 +127,5 @@ class Pace:
             ``max_i |rho_i|``.
         """
         limit = GAMMA_LIMIT * (1.0 + FAR * min(self._gap, 1.0))
-        return min(growth**self._power * gamma, limit / size)
+        factor: float = growth**self._power
+        return min(factor * gamma, limit / size)

@@ -42,7 +42,9 @@ from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import most_newcomers
 
 FIRST_KERNELS = 40
-LEAST_LEFT, MOST_LEFT = 0.1, 0.4  # of a pass's gap, on the working set when the next is due
+LEAST_LEFT = 0.1  # of a pass's gap, on the working set when the next is due
+MOST_LEFT, MOST_LEFT_POLYHEDRAL = 0.4, 0.6
+POLYHEDRAL_EFFORT = 3.0  # of solving for a polyhedral loss, beside that of another
 SOLVED_TOL = 0.5  # of the tolerance: the working set is never solved to a smaller gap
 ACTIVE_SLACK = 1e-10  # excess of a dual norm over the threshold that may be rounding, relative
 
@@ -95,7 +97,7 @@ def solve_on_working_set(
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
     resumed = isinstance(start := problem.start, BlockNormState)
     iterate, scale = yield from bank.resume(start, params.C) if resumed else bank.first_kernels()
-    pace = Pace(params.tol, bounds.gap)
+    pace = Pace(params.tol, bounds.gap, polyhedral=loss.polyhedral)
     for _ in range(params.max_iter):
         # The outer iteration of the paper, on the kernels at hand.
         temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
@@ -201,15 +203,18 @@ class _Bank:
         """Return the relative gap on the working set at which a pass is due.
 
         It is the smaller, the more kernels a pass visits beside those of a step on the working set.
-        Where the working set holds all kernels that may be active, a pass has only the tolerance to
-        confirm.
+        A polyhedral loss, which takes many steps, has passes sooner.  Where the working set holds
+        all kernels that may be active, a pass has only the tolerance to confirm.
         """
         others = self.candidates.may_be_active.copy()
         others[iterate.kernels] = False
         if not others.any():
             return self._tol
-        share = math.sqrt(len(iterate.kernels) / self.candidates.n_visited)
-        share = min(max(share, LEAST_LEFT), MOST_LEFT)
+        effort, most = 1.0, MOST_LEFT
+        if self._loss.polyhedral:
+            effort, most = POLYHEDRAL_EFFORT, MOST_LEFT_POLYHEDRAL
+        share = math.sqrt(effort * len(iterate.kernels) / self.candidates.n_visited)
+        share = min(max(share, LEAST_LEFT), most)
         return max(SOLVED_TOL * self._tol, share * self._gap_of_pass)
 
     def visit(self, rho: Floats) -> Generator[Request, Any, Floats]:

@@ -24,6 +24,15 @@ def test_the_penalty_grows_by_gain_and_effort(upper, steps, power):
     assert rules.grown(3.0, 2.0, 1e-9) == 3.0 * 2.0**power
 
 
+def test_a_polyhedral_loss_is_minimised_more_exactly_with_a_penalty_that_grows_less():
+    smooth, polyhedral = Pace(1e-6, 1.0), Pace(1e-6, 1.0, polyhedral=True)
+    assert polyhedral.accuracy(0.5, 2.0) < smooth.accuracy(0.5, 2.0)
+    for rules in (smooth, polyhedral):
+        rules.judge(2.0, 1.0, 1)
+        rules.judge(1.9, 1.0, 2)
+    assert 3.0 * 2.0 < polyhedral.grown(3.0, 2.0, 1e-9) < smooth.grown(3.0, 2.0, 1e-9)
+
+
 def test_the_penalty_stays_below_what_rounding_allows():
     rules = Pace(1e-6, 1.0)
     rules.judge(1.0, 1.0, 1)

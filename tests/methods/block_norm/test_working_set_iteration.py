@@ -7,17 +7,22 @@ import pytest
 
 from mkldist.methods.block_norm.bounds import BlockNormBounds
 from mkldist.methods.block_norm.inner_objective import Iterate
-from mkldist.methods.block_norm.losses import Hinge
+from mkldist.methods.block_norm.losses import Hinge, Logistic
 from mkldist.methods.block_norm.regularizers import ElasticNet
-from mkldist.methods.block_norm.working_set_iteration import LEAST_LEFT, MOST_LEFT, _Bank
+from mkldist.methods.block_norm.working_set_iteration import (
+    LEAST_LEFT,
+    MOST_LEFT,
+    MOST_LEFT_POLYHEDRAL,
+    _Bank,
+)
 
 TOL = 1e-6
 
 
-def share_left(n_kernels, n_at_hand, *, screened=0):
+def share_left(n_kernels, n_at_hand, *, screened=0, of=Logistic):
     """Return the share of a pass's gap at which the next one is due."""
     y = np.array([1.0, -1.0])
-    loss, psi = Hinge(y), ElasticNet(1.0, 0.0)
+    loss, psi = of(y), ElasticNet(1.0, 0.0)
     bank = _Bank(n_kernels, TOL, loss, psi, BlockNormBounds(loss, psi, np.ones(n_kernels)))
     bank._gap_of_pass = 1.0
     bank.candidates.may_be_active[:screened] = False
@@ -31,6 +36,12 @@ def test_the_dearer_a_pass_the_more_exactly_the_working_set_is_solved_before():
     assert shares == sorted(shares, reverse=True)
     assert (shares[0], shares[-1]) == (MOST_LEFT, LEAST_LEFT)
     assert shares[2] == pytest.approx(0.2)
+
+
+def test_a_polyhedral_loss_has_passes_sooner():
+    assert share_left(1000, 40, of=Hinge) == pytest.approx(0.12**0.5)
+    assert share_left(50, 40, of=Hinge) == MOST_LEFT_POLYHEDRAL
+    assert share_left(10**6, 40, of=Hinge) == LEAST_LEFT
 
 
 def test_a_pass_over_few_kernels_is_cheap_however_many_are_screened():
