@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mkldist.cli.failures import reporting
+from mkldist.run.interrupts import interrupt_by_all_signals, own_handlers
 
 COMMANDS = {
     "init": "mkldist.cli.init",
@@ -117,5 +118,6 @@ every 700, as Python does by itself, takes a tenth of the time of a short comman
 def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(OBJECTS_AT_ONCE)
-    with reporting():
+    with own_handlers(), reporting():
+        interrupt_by_all_signals()
         command.main(prog_name="mkldist", standalone_mode=False)

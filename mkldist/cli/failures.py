@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -32,6 +32,7 @@ def reporting() -> Iterator[None]:
     except (KeyboardInterrupt, click.Abort) as error:
         # click raises Abort from the interrupt, which holds the message.
         said = str(error) or str(error.__cause__ or "")
+        exec("")  # Python kills itself at exit if the last code from a text was interrupted
         _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,5 +59,6 @@ def _show_traceback() -> None:
 
 
 def _say(message: str, code: int) -> None:
-    click.echo(f"mkldist: {message}", err=True)
+    with suppress(OSError):  # of a terminal that is closed
+        click.echo(f"mkldist: {message}", err=True)
     sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,21 @@ def command(
     same command resumes.  Exit codes: 0 all runs complete, 2 bad input, 3 some runs failed,
     4 wall_time over, 130 interrupted, 1 anything else, such as a scheduler that does not answer.
     """
+    with _telling_what_is_kept(sweep, output):
+        options = {"retry_failed": retry_failed, "quiet": quiet, "as_json": as_json}
+        _run(sweep, output, connect_options, **options)
+
+
+def _run(
+    sweep: GivenSweep,
+    output: Path | None,
+    connect_options: ConnectOptions,
+    *,
+    retry_failed: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run a sweep, print its results, and exit if some are not complete."""
     from mkldist.run.sweep import run_sweep
 
     spec = sweep.load()
@@ -57,7 +73,7 @@ def command(
             connect_options=connect_options,
             retry_failed=retry_failed,
             console=None if quiet else standard_error,
-            resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
+            resume_command=_this_command(),
             allow_code=sweep.allow_code,
         )
     if as_json:
@@ -75,6 +91,41 @@ def command(
         )
     if outcome.failed or outcome.waiting:
         sys.exit(EXIT_FAILED_RUNS)
+
+
+def _this_command() -> str:
+    return shlex.join(["mkldist", *sys.argv[1:]])
+
+
+@contextmanager
+def _telling_what_is_kept(sweep: GivenSweep, output: Path | None) -> Iterator[None]:
+    """Have an interrupt that says nothing, before or after the runs, say how to go on.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        As it was, or with the number of recorded runs as far as that can be found.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if error.args:
+            raise
+        kept = "what is recorded stays"
+        with suppress(Exception):
+            kept = f"{_n_recorded(sweep, output)} recorded"
+        raise KeyboardInterrupt(f"{kept}; resume with: {_this_command()}") from error
+
+
+def _n_recorded(sweep: GivenSweep, output: Path | None) -> str:
+    """Return how many runs the output folder has records of, with a verb."""
+    from mkldist.results.output import OutputFolder
+    from mkldist.results.records import RecordStore
+    from mkldist.run.places import output_path
+
+    path = output_path(sweep.load(), output or sweep.results)
+    n_runs = len(RecordStore(OutputFolder(path).records).ids()) if path.is_dir() else 0
+    return counted(n_runs, "run is", "runs are")
 
 
 def _document(outcome: SweepOutcome) -> dict[str, Any]:

@@ -63,7 +63,8 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     searched = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
     wanted |= dict(zip(PATHS, (searched, "1"), strict=True))
     # Started below with the server, the tracker would unblock Ctrl-C before the server starts.
-    resource_tracker.ensure_running()
+    with children_without_interrupts():
+        resource_tracker.ensure_running()
     with writing(temporary_folder()), _environment(wanted), children_without_interrupts():
         make_socket_folder()
         ensure_running()

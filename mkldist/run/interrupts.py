@@ -1,4 +1,8 @@
-"""Delay Ctrl-C in critical sections, and start processes that it does not reach."""
+"""Signals that end a program: delay them in critical sections, keep some from other processes.
+
+Ctrl-C raises KeyboardInterrupt in Python.  The command line has SIGTERM, by which schedulers and
+``kill`` end programs, and SIGHUP, which a closed terminal sends, do the same.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,31 @@ from contextlib import contextmanager
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def interrupt_by_all_signals() -> None:
+    """Have SIGTERM and SIGHUP interrupt this program as Ctrl-C does.
+
+    A signal that is ignored, as SIGHUP under ``nohup``, or handled already stays so.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for each in HANDLED:
+            if signal.getsignal(each) is signal.SIG_DFL:
+                signal.signal(each, signal.default_int_handler)
+
+
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the context ends; a second Ctrl-C stops at once.
+    """Delay Ctrl-C and its like until the context ends; the second one stops at once.
 
-    Nothing changes in other threads than the main one, since Python delivers Ctrl-C to that one
+    Nothing changes in other threads than the main one, since Python delivers signals to that one
     alone, nor where the program has a handler of its own.
 
     Raises
     ------
     KeyboardInterrupt
-        At the end if Ctrl-C came meanwhile, and at once if it came twice.
+        At the end if an interrupt came meanwhile, and at once if it came twice.
     """
-    before = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if not main or before is not signal.default_int_handler:
+    delayed = [one for one in HANDLED if signal.getsignal(one) is signal.default_int_handler]
+    if not delayed or threading.current_thread() is not threading.main_thread():
         yield
         return
     count = 0
@@ -35,11 +49,13 @@ def delayed_interrupts() -> Iterator[None]:
         if count > 1:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, note)
+    for each in delayed:
+        signal.signal(each, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each in delayed:
+            signal.signal(each, signal.default_int_handler)
     if count:
         raise KeyboardInterrupt
 
@@ -63,12 +79,12 @@ def own_handlers() -> Iterator[None]:
 
 @contextmanager
 def children_without_interrupts() -> Iterator[None]:
-    """Shield processes that are started in this context, and their children, from Ctrl-C.
+    """Shield processes started in this context, and their children, from Ctrl-C and SIGHUP.
 
-    They share the terminal with this process.  Ctrl-C would end them with a traceback before this
-    process tells them to stop.
+    They share the terminal with this process, and would end before this process tells them to stop,
+    with a traceback.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

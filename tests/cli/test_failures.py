@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 
 import click
 import pytest
@@ -55,3 +57,15 @@ def test_success_says_nothing(capsys):
     with reporting():
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("raised", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
+def test_an_interrupt_ends_with_its_code_whatever_code_it_strikes(tmp_path, raised):
+    """``python -m`` would end by the signal where it struck code from a text, as of dataclasses."""
+    program = f"from mkldist.cli.failures import reporting\nwith reporting():\n    {raised}\n"
+    (tmp_path / "struck.py").write_text(program)
+    ended = subprocess.run(
+        [sys.executable, "-m", "struck"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (130, "mkldist: interrupted\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from mkldist.errors import (
 from mkldist.gram.store import GramStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
+from mkldist.run.cluster import ConnectOptions
 from tests.run.sweeps import (
     MISBEHAVING,
     end,
@@ -137,23 +139,27 @@ def test_a_coordinator_killed_in_the_middle_resumes_and_repeats_nothing(tmp_path
 
 
 @pytest.mark.slow
-def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["one process", "all processes"])
+def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path, sign, send):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with start_process(text, output, "--workers", "1") as process:
         try:
             wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            workers = workers_of(process)
-            os.killpg(process.pid, signal.SIGINT)
-            said, _ = process.communicate(timeout=30)
+            started = psutil.Process(process.pid).children(recursive=True)
+            assert {*workers_of(process)} < {*started}
+            send(process.pid, sign)
+            said, _ = process.communicate(timeout=120)
         finally:
             end(process)
     assert process.returncode == EXIT_INTERRUPTED, said
-    assert "resume with: mkldist sweep" in said
-    assert "Traceback" not in said
-    psutil.wait_procs(workers, timeout=10)
-    assert not any(worker.is_running() for worker in workers)
+    psutil.wait_procs(started, timeout=10)
+    assert not any(one.is_running() for one in started)
     before = record_times(output)
+    last = f"mkldist: interrupted: {len(before)} of 8 runs are recorded; resume with: mkldist sweep"
+    assert said.splitlines()[-1].startswith(last)
+    assert not re.search(r"Traceback|semaphore|Error|Warning", said)
     with open_results(output) as tree:
         assert int((tree["two_moons/slow"].state == "complete").sum()) == len(before)
     code, said = run_process(text, output)
@@ -161,6 +167,25 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
     after = record_times(output)
     assert len(after) == len(GRID)
     assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("sign", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_before_the_first_run_says_what_is_kept(tmp_path, sign):
+    output = tmp_path / "small"
+    setup = (
+        "import os, signal, mkldist.run.sweep as s; "
+        f"s.sweep_rounds = lambda *a, **k: os.kill(os.getpid(), signal.{sign}); "
+    )
+    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1)
+    for n_runs in (0, 2):
+        with start_process(text, output, setup=setup) as process:
+            said, _ = process.communicate(timeout=120)
+        assert process.returncode == EXIT_INTERRUPTED
+        kept = f"mkldist: interrupted: {n_runs} runs are recorded; resume with: mkldist sweep"
+        assert said.splitlines()[-1].startswith(kept)
+        assert "Traceback" not in said
+        if not n_runs:
+            run_here(text, output, None, connect_options=ConnectOptions(in_this_process=True))
 
 
 IN_A_THREAD = "import mkldist.run.sweep as s; s.is_small = lambda *_: True; "
@@ -180,12 +205,12 @@ def in_a_thread(text: str, output: Path, sign: signal.Signals) -> tuple[int, str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID[:1]}, repeats=8)
     code, said = in_a_thread(text, output, sign)
-    if sign == signal.SIGINT:
+    if sign != signal.SIGKILL:
         assert code == EXIT_INTERRUPTED
         assert "resume with: mkldist sweep" in said
         assert "Traceback" not in said

@@ -1,31 +1,72 @@
-"""Ctrl-C that is delayed while something is started or closed."""
+"""Signals that interrupt: which do, and how they wait while something is started or closed."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
-from mkldist.run.interrupts import delayed_interrupts
+from mkldist.run.interrupts import (
+    HANDLED,
+    children_without_interrupts,
+    delayed_interrupts,
+    interrupt_by_all_signals,
+)
 
 
-def interrupted(times, done, error=None):
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Handlers as a program has them that nobody has changed."""
+    before = {each: signal.getsignal(each) for each in HANDLED}
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+def interrupted(times, done, error=None, sign=signal.SIGINT):
     with delayed_interrupts():
         for _ in range(times):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(sign)
         done.append("the rest")
         if error is not None:
             raise error
 
 
+@pytest.mark.parametrize("sign", HANDLED)
 @pytest.mark.parametrize(("times", "rest"), [(1, ["the rest"]), (2, [])])
-def test_an_interrupt_waits_for_the_end_and_the_next_one_does_not(times, rest):
+def test_an_interrupt_waits_for_the_end_and_the_next_one_does_not(times, rest, sign):
+    interrupt_by_all_signals()
     done = []
     with pytest.raises(KeyboardInterrupt):
-        interrupted(times, done)
+        interrupted(times, done, sign=sign)
     assert done == rest
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert {signal.getsignal(each) for each in HANDLED} == {signal.default_int_handler}
+
+
+def test_signals_that_are_ignored_or_handled_stay_so():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def own(*_: object) -> None:
+        pass
+
+    signal.signal(signal.SIGTERM, own)
+    interrupt_by_all_signals()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is own
+    with delayed_interrupts():
+        assert signal.getsignal(signal.SIGTERM) is own
+
+
+def test_children_hear_what_ends_them_and_not_what_the_terminal_sends():
+    with children_without_interrupts():
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert {signal.SIGINT, signal.SIGHUP} <= blocked
+    assert signal.SIGTERM not in blocked
+    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_an_error_is_told_rather_than_an_interrupt():
