@@ -31,6 +31,18 @@ def twice(x):
 def four_times(x):
     return twice(twice(x))
 
+@compiled(inner=True)
+def tripled(x):
+    return 3 * x
+
+@compiled(fastmath={"contract"}, inner=True)
+def squared_more(x):
+    return x * x + x
+
+@compiled
+def of_inner(x):
+    return tripled(squared_more(x))
+
 @compiled(python_first=True)
 def halved(x):
     return 0.5 * x
@@ -154,6 +166,18 @@ def test_compiled_functions_call_each_other_as_machine_code(file):
     assert module.four_times(21) == 84
     assert module.four_times.nopython_signatures == [numba.int64(numba.int64)]
     assert module.twice.nopython_signatures == [numba.int64(numba.int64)]
+
+
+def test_inner_functions_are_compiled_with_their_callers_alone(file):
+    for _ in range(2):  # compiled, and loaded from disk
+        module = loaded(file)
+        assert (module.tripled(2), module.squared_more(2)) == (6, 6)
+        assert not module.tripled.signatures
+        assert not module.squared_more.signatures
+        assert module.of_inner(2) == 18
+        assert (module.tripled(2), module.squared_more(2)) == (6, 6)
+        assert not module.tripled.signatures
+    assert has_code_on_disk(module.squared_more)
 
 
 def test_threads_that_call_first_make_one_function(file):

@@ -228,7 +228,7 @@ def _fill(
         first = last
 
 
-@compiled
+@compiled(inner=True)
 def _take_products(products: Floats, needed: int, r: int, width: int, bases: Floats) -> None:
     """Write the needed bases of row r of some tiles that were computed before the loop."""
     for base in range(len(products)):
@@ -237,7 +237,7 @@ def _take_products(products: Floats, needed: int, r: int, width: int, bases: Flo
                 bases[base, j] = products[base, r, j]
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, inner=True)
 def add_features(
     columns: Floats,
     features: npt.NDArray[np.int32],
@@ -263,13 +263,14 @@ def add_features(
                         row[j] = row[j] + x * z[j] + own * others[j]
                 elif base == SQUARED:
                     for j in range(len(row)):
-                        row[j] = row[j] + (x - z[j]) ** 2 + (own - others[j]) ** 2
+                        d, e = x - z[j], own - others[j]
+                        row[j] = row[j] + d * d + e * e
                 else:
                     for j in range(len(row)):
                         row[j] = row[j] + abs(x - z[j]) + abs(own - others[j])
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, inner=True)
 def exponentials(
     base: int, factor: float, width: int, scratch: Floats, bits: npt.NDArray[np.int64]
 ) -> None:
@@ -298,7 +299,7 @@ def exponentials(
         values[j] *= exponents[j]
 
 
-@compiled
+@compiled(inner=True)
 def powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
     """Write ``(offset + x'z)^degree``, by squaring."""
     row, values, factor = scratch[INNER], scratch[VALUES], scratch[EXPONENTS]
@@ -315,7 +316,7 @@ def powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
         degree >>= 1
 
 
-@compiled
+@compiled(inner=True)
 def _divide_by_lengths(
     factors: Floats, m: int, i: int, left: int, width: int, scratch: Floats
 ) -> None:
@@ -327,7 +328,7 @@ def _divide_by_lengths(
         values[i - left] = 1.0 if own > 0.0 else 0.0
 
 
-@compiled
+@compiled(inner=True)
 def _scatter(
     scratch: Floats,
     width: int,

@@ -13,9 +13,12 @@ import numpy as np
 import mkldist.worker.before_fork
 print("numba.np.arraymath" in sys.modules)
 print(gc.get_freeze_count() > 50_000)
+from mkldist.compiled import types_of
 from mkldist.kernels.gram_tiles import add_features
 columns, bases = np.ones((2, 3)), np.zeros((6, 3))
-add_features(columns, np.array([0, 1], dtype=np.int32), 1, 0, 0, 3, bases)
+arguments = columns, np.array([0, 1], dtype=np.int32), 1, 0, 0, 3, bases
+add_features.compile_for(types_of(arguments))
+add_features(*arguments)
 print(bases[0].tolist())
 """
 
