@@ -81,7 +81,7 @@ def value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> f
     return losses[params["loss"]].sum() + penalties[params["regularizer"]].sum()
 
 
-def case(method: str, loss: str, regularizer: str) -> Case:
+def case(method: str, loss: str, regularizer: str, acceleration: str = "working-set") -> Case:
     params = {
         "C": 0.05,
         "loss": loss,
@@ -90,12 +90,14 @@ def case(method: str, loss: str, regularizer: str) -> Case:
         "mix": MIX,
         "q": Q,
     }
+    if acceleration == "none":
+        params["acceleration"] = "none"
     return Case(
         method,
         optimum,
         value,
         lambda instance: params,
-        label=f"{loss}-{regularizer}",
+        label=f"{loss}-{regularizer}" + "-printed" * (acceleration == "none"),
         labels=(lambda i: i.y) if loss in ("logistic", "hinge") else real_values,
         # Clarabel's entropies have too few digits below 1e-4.
         extremes=({"C": 1e-4 if loss == "logistic" else 1e-8}, {"C": 1e4}),
@@ -113,3 +115,7 @@ CASES += [
     for loss in LOSSES
     for regularizer in ("elastic-net", "block-q")
 ]
+# As the papers print the algorithms.
+CASES += [case("spicymkl", loss, "block1", "none") for loss in LOSSES]
+CASES += [case("spicymkl", "logistic", "elastic-net", "none")]
+CASES += [case("elastmkl", loss, "elastic-net", "none") for loss in LOSSES]

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
+from mkldist.optim import matrix_game
 from tests.methods import instances, plain_bank
 
 
@@ -88,6 +89,48 @@ def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
     assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
     assert plain.counters.passes == plain.counters.outer_iterations + 1  # the first weights too
     assert fast.counters.passes < plain.counters.passes / 5
+
+
+def family_of_many_features():
+    """Return 403 kernels of unit trace, 13 on all of 30 features and on each, and labels."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(60) < 30, 1.0, -1.0)
+    x = rng.normal(size=(60, 30)) + 0.4 * y[:, None] * (np.arange(30) < 10)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    grams = []
+    for part in (x, *x.T[:, :, None]):
+        distances, products = ((part[:, None] - part) ** 2).sum(axis=2), part @ part.T
+        grams += [np.exp(-0.5 * distances / w**2) for w in (0.5, 1, 2, 5, 7, 10, 12, 15, 17, 20)]
+        grams += [(products + 1.0) ** degree for degree in (1, 2, 3)]
+    return np.array([K / np.trace(K) for K in grams]), y
+
+
+def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
+    """Each programme once began anew then, gave up, and left the next one no basis either.
+
+    On these kernels, as on half of sonar, a machine then took 287 pivots on average in place of 13,
+    and every fourth one a call of a general solver.
+    """
+    pivots, given_up = [], []
+    exchanged, by_general_solver = matrix_game._exchanged, matrix_game._solve_by_general_solver
+    monkeypatch.setattr(
+        matrix_game, "_exchanged", lambda *given: pivots.append(1) or exchanged(*given)
+    )
+    monkeypatch.setattr(
+        matrix_game,
+        "_solve_by_general_solver",
+        lambda *given: given_up.append(1) or by_general_solver(*given),
+    )
+    grams, y = family_of_many_features()
+    fast = solve(grams, y, C=1000.0, tol=0.01, max_iter=1500)
+    n_pivots, n_given_up = len(pivots), len(given_up)
+    plain = solve(grams, y, C=1000.0, tol=0.01, acceleration="none")
+    assert fast.converged
+    assert plain.converged
+    assert n_given_up == 0
+    assert n_pivots < 40 * fast.counters.svm_solves
+    assert fast.counters.svm_solves < 2 * plain.counters.svm_solves
+    assert fast.counters.passes < plain.counters.passes / 20
 
 
 def own_gap(solution, grams):
