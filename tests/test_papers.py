@@ -34,8 +34,6 @@ SWEEPS = sorted(file.stem for file in FOLDER.glob("*.toml"))
 OTHERS = ["comparison_all_methods", "nested_cv"]
 PUBLISHED = sorted(file for file in (FOLDER / "published").glob("*.csv") if file.name not in WORDS)
 SCORES = {"unlabelled_error", "test_error"}
-LONGEST = {"comparison_all_methods", "lapmkl_table4", "level_table1", "mklsvm_fig7",
-           "mklsvm_table2", "primalmkl_table1", "spicymkl_fig5", "spicymkl_fig6"}  # fmt: skip
 RADII = {"radius_error", "random_radius_error"}
 COUNTS = {"active_kernels", "nonzero_kernels", "outer_iterations", "svm_solves"}
 SHIPPED = shipped_sweeps()
@@ -69,12 +67,8 @@ def test_the_first_lines_say_how_long_the_sweep_takes(name):
     assert re.search(r"\b(takes?|took)\b.{1,120}?\b(s|minutes?|hours?) of a processor", first)
 
 
-def _marked(name: str) -> object:
-    return pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [_marked(name) for name in [*OTHERS, *SWEEPS]])
+@pytest.mark.parametrize("name", [*OTHERS, *SWEEPS])
 def test_the_small_command_runs_whole_and_so_does_the_python_beside_it(
     name, tmp_path, monkeypatch, capsys
 ):
