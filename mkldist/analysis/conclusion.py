@@ -40,8 +40,8 @@ class Conclusion(Model):
     metric: str = Field(
         "",
         description="A variable of one number a run; mcnemar_points: those of Do et al. (2009); "
-        "processor_seconds: processor time, that of passes included; weight_change: by how much the "
-        "five largest kernel weights change in an iteration.",
+        "processor_seconds: processor time, that of passes included; weight_change: by how much "
+        "the five largest kernel weights change in an iteration.",
     )
     second_metric: str = Field("", description="Metric of `second` where it differs.")
     first: str = Field("", description="METHOD or BANK/METHOD.")
