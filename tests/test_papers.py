@@ -31,7 +31,7 @@ from tests.test_sweep_files import run_small
 
 FOLDER = Path(__file__).parents[1] / "sweeps" / "papers"
 SWEEPS = sorted(file.stem for file in FOLDER.glob("*.toml"))
-OTHERS = ["comparison_all_methods", "nested_cv"]
+OTHERS = ["comparison_all_methods", "nested_cv", "star", "two_circles"]
 PUBLISHED = sorted(file for file in (FOLDER / "published").glob("*.csv") if file.name not in WORDS)
 SCORES = {"unlabelled_error", "test_error"}
 RADII = {"radius_error", "random_radius_error"}
@@ -60,7 +60,7 @@ def test_a_small_command_is_read_to_its_end():
     assert changes[-1].startswith("selection.folds=")
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("name", [*OTHERS, *SWEEPS])
 def test_the_first_lines_say_how_long_the_sweep_takes(name):
     lines = SHIPPED[name].read_text().splitlines()
     first = " ".join(line.strip("# ") for line in lines[: lines.index(f'name = "{name}"')])
