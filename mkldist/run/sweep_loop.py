@@ -47,8 +47,8 @@ STREAMED = (
     "MKLDIST_CACHE names another folder"
 )
 UNLOCKED = (
-    "a node cache takes no locks, so other isolated runs may have been beside those of this sweep; "
-    "MKLDIST_CACHE names another folder"
+    "a node cache could not be locked, so other isolated runs may have been beside those of this "
+    "sweep; MKLDIST_CACHE names another folder"
 )
 POST_SECONDS = 0.05  # where workers wait until the records are taken that they have sent
 

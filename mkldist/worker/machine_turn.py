@@ -1,4 +1,4 @@
-"""Turns of isolated sweeps on a machine: one task at a time, whichever sweep of a user it is of.
+"""Turns of isolated sweeps on a machine: one task at a time, of all isolated sweeps of a user.
 
 The system frees a turn when the process that has it ends, however it ends.
 """
@@ -44,19 +44,25 @@ def machine_turn(on_wait: Callable[[], object]) -> Iterator[bool]:
     Yields
     ------
     bool
-        False where the cache folder takes no locks, as on some network file systems: others may
-        then have the turn, too.
+        False where a file in the cache folder could not be locked, as on some network file systems:
+        others may then have the turn, too.
     """
     with ExitStack() as held:
-        try:
-            path = turn_file()
-            make_folder(path.parent, durable=False)
-            try:
-                held.enter_context(held_lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
-            except BlockingIOError:
-                on_wait()
-                held.enter_context(held_lock(path, fcntl.LOCK_EX))
-            is_alone = True
-        except OSError:
-            is_alone = False
-        yield is_alone
+        path = turn_file()
+        has_turn = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, held)
+        if has_turn is False:
+            on_wait()
+            has_turn = _locked(path, fcntl.LOCK_EX, held)
+        yield has_turn is True
+
+
+def _locked(path: Path, operation: int, held: ExitStack) -> bool | None:
+    """Return whether a file is locked now, until the stack ends; None if it could not be."""
+    try:
+        make_folder(path.parent, durable=False)
+        held.enter_context(held_lock(path, operation))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True

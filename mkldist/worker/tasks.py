@@ -129,8 +129,8 @@ class BatchReceipt:
     built : BuildReceipt
         Blocks that it built.
     unlocked : bool
-        True if another isolated sweep may have been at work on the machine, as the cache takes no
-        locks.
+        True if another isolated sweep may have been at work on the machine, as the cache could not
+        be locked.
     """
 
     recorded: tuple[str, ...] = ()
@@ -214,8 +214,12 @@ def _beginner(task: BuildTask | BatchTask) -> Callable[[Stage], None]:
 
 @contextmanager
 def _turn(task: BuildTask | BatchTask) -> Iterator[bool]:
-    """Have this machine for a task of an isolated sweep; yield False if others may have it, too."""
-    if task.settings.execution != "isolated":
+    """Have this machine for a task of an isolated sweep; yield False if others may have it, too.
+
+    A batch on a sharded bank takes no turn: it waits for work of the other workers, which may wait
+    for a turn themselves.
+    """
+    if task.settings.execution != "isolated" or task.ref.plan.sharded:
         yield True
         return
     begin = _beginner(task)

@@ -217,7 +217,7 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     assert loop.counts.doing == doing
 
 
-def test_a_cache_without_locks_is_told_once(tmp_path, client, monkeypatch):
+def test_a_cache_that_could_not_be_locked_is_told_once(tmp_path, client, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(SilentProgress, "note", lambda _, line: said.append(line))
 

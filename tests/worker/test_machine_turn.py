@@ -93,6 +93,19 @@ def test_machines_that_share_a_cache_have_turns_of_their_own(tmp_path, monkeypat
     assert len(files) == 4
 
 
+def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
+    """It may be an OSError, as that of a connection that is closed, and says nothing of locks."""
+
+    def fail() -> None:
+        raise ConnectionResetError("of the announcement")
+
+    with (
+        pytest.raises(ConnectionResetError, match="of the announcement"),
+        machine_turn.machine_turn(fail),
+    ):
+        pytest.fail("it has the turn")
+
+
 @pytest.mark.parametrize("refusal", ["no locks", "no folder"])
 def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, refusal):
     def refuse(*_: object) -> None:

@@ -154,6 +154,16 @@ def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
     assert recorded(task) == 2
 
 
+def test_a_batch_on_a_sharded_bank_takes_no_turn_since_it_waits_for_other_workers(
+    task, monkeypatch
+):
+    monkeypatch.setattr(tasks, "machine_turn", lambda _: pytest.fail("it takes a turn"))
+    isolated = replace(task, settings=replace(task.settings, execution="isolated"))
+    receipt = solve_batch(with_backend(isolated, "sharded"))
+    assert len(receipt.recorded) == recorded(task) == 2
+    assert not receipt.unlocked
+
+
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
     disk = Disk(monkeypatch, failures=1)
