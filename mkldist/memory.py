@@ -163,7 +163,7 @@ def kept_arrays_bytes(memory_limit: int | None) -> int:
 
 
 def trace_bytes(n_kernels: int, n_iterations: int | None = None) -> int:
-    """Return the bytes of weights that the trace of one solver keeps at most.
+    """Return the bytes of weights that the trace of one solver keeps, but for five an iteration.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ Newton steps of the last iterations,
   little.
 
 Newton's method on a polyhedral loss takes the more steps, the more the penalty and the entropy
-change at once, and the less exact the last minimisation was.  There the working set is solved more
-exactly from the start, and the penalty grows by less.
+change at once, and the less exact the last minimisation was.  There each minimisation is more exact
+from the start, and the penalty grows by less.
 """
 
 from __future__ import annotations

@@ -311,19 +311,10 @@ def certify(
     return gap
 
 
-def deciding_gap(
-    upper: float,
-    lower: float,
-    svm: SvmSolution,
-    q: Floats,
-    *,
-    by_iterate: bool,
-    bounds_too: bool = True,
+def printed_gap(
+    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
 ) -> Gap:
     """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
-
-    The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
-    solution is not unique, so bounds ten times tighter than the tolerance may end the search too.
 
     Parameters
     ----------
@@ -335,14 +326,25 @@ def deciding_gap(
         Its ``q_m(alpha*y)`` on these kernels.
     by_iterate : bool
         True if the iterate's own gap decides.
-    bounds_too : bool
-        True if bounds ten times tighter decide too.
     """
-    of_bounds = relative_gap(upper, lower)
     if not by_iterate:
-        return Gap(of_bounds)
+        return Gap(relative_gap(upper, lower))
     of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
-    return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds) if bounds_too else of_iterate, of_iterate)
+    return Gap(of_iterate, of_iterate)
+
+
+def deciding_gap(
+    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
+) -> Gap:
+    """Return the gap of :func:`printed_gap`, or of bounds ten times tighter than an iterate's.
+
+    The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
+    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+    """
+    gap = printed_gap(upper, lower, svm, q, by_iterate=by_iterate)
+    if not by_iterate:
+        return gap
+    return gap._replace(value=min(gap.value, BOUNDS_FACTOR * relative_gap(upper, lower)))
 
 
 def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:

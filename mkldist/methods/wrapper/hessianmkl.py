@@ -14,8 +14,7 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 
 Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-The problem and its optimum are the paper's.  Four things differ, of which ``acceleration="none"``
-keeps the second, which makes the Hessian definite as the paper does, and the last:
+The problem and its optimum are the paper's.  Four things differ:
 
 * Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
   Once the weights are sparse, the products that the Hessian needs so visit few kernels.
@@ -27,6 +26,9 @@ keeps the second, which makes the Hessian definite as the paper does, and the la
   halved the distance of the bounds, Newton steps take turns with steps of the Level method.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
+
+``acceleration="none"`` takes all kernels in every step and no step of the Level method.  The
+proximal term and the lower bound stay.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class HessianMKLParams(HingeParams):
 
     acceleration: Literal["working-set", "none"] = Field(
         "working-set",
-        description="none: every step takes all kernels and is Newton's, as in the paper",
+        description="none: every step takes all kernels and is a damped Newton step",
     )
 
 

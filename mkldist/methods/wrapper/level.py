@@ -54,8 +54,8 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
-    deciding_gap,
     memory_of_cuts,
+    printed_gap,
     renewed,
     solve_machine,
 )
@@ -134,9 +134,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
         bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
-        gap = deciding_gap(
-            bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate, bounds_too=False
-        )
+        gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)

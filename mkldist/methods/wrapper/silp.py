@@ -45,8 +45,8 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
-    deciding_gap,
     memory_of_cuts,
+    printed_gap,
     renewed,
     solve_machine,
 )
@@ -124,9 +124,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         dual = svm.dual_value(float(q.max()))
         bounds.update(beta, svm, svm.objective, dual, optimum.bound)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
-        gap = deciding_gap(
-            bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate, bounds_too=False
-        )
+        gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
