@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.conclusion import read_conclusions
-from mkldist.analysis.conclusions import POINTS
 from mkldist.analysis.explanations import read_explanations
 from mkldist.analysis.published import read_published
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.split_values import CHANGE, EVERY, LEAST, PROCESSOR, TIMES
+from mkldist.analysis.verdicts import POINTS
 from mkldist.cli.reproduced import EXPLANATIONS, OTHER_DATA, WORDS
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import method_nodes

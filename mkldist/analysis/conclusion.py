@@ -84,6 +84,8 @@ class Conclusion(Model):
         if not all(named) and (any(named) or not self.untestable):
             message = "experiment, metric, first and second, or untestable alone"
             raise ValueError(f"found a part of a test; expected {message}")
+        if self.wins and self.scope != "every":
+            raise ValueError(f"found wins beside scope = {self.scope!r}; expected one of them")
         return self
 
     @property
@@ -116,7 +118,12 @@ class Conclusion(Model):
         """
         found = self._compare(means.first, means.second, margin)
         if self.relation == "alike":
-            return None if means.first_grows or means.second_grows else found
+            grow, others = means.first_grows, means.second_grows
+            if means.first < means.second:
+                grow, others = others, grow
+            if found is False:
+                return None if others else found  # the lower one may come nearer
+            return None if grow or others else found
         # A mean that grows may turn what holds now, or what does not.
         turns_less, turns_more = means.second_grows, means.first_grows
         may_turn = turns_less if (found is False) == (self.relation == "less") else turns_more

@@ -17,12 +17,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from mkldist.analysis.conclusion import Conclusion
-from mkldist.analysis.conclusions import Case, Judged, Verdict, judge
 from mkldist.analysis.origins import Origin, origins
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.published import Ours, of_sweep, our_number
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.setting_ranges import SettingRange, setting_range
+from mkldist.analysis.verdicts import Case, Judged, Verdict, judge
 from mkldist.checked_json import BLANK, CHECKSUM, filled, parsed
 from mkldist.durable import write_file
 from mkldist.errors import DataError
@@ -62,9 +62,9 @@ class Answer:
     Parameters
     ----------
     test : dict of str to object
-        What the conclusion compares and how: all that it says but its words.
+        What the conclusion compares and how: all that it says but words.
     verdict, cases, note
-        As in :class:`~mkldist.analysis.conclusions.Judged`.
+        As in :class:`~mkldist.analysis.verdicts.Judged`.
     """
 
     test: dict[str, Any]
@@ -130,7 +130,8 @@ def judged_by(conclusion: Conclusion, outcomes: Mapping[str, Outcome]) -> Judged
     test = _test(conclusion)
     for known in outcome.answers:
         if {**DEFAULTS, **known.test} == test:  # a key that is newer than the answer
-            return Judged(conclusion, known.verdict, known.cases, known.note)
+            verdict: Verdict = "not testable" if conclusion.untestable else known.verdict
+            return Judged(conclusion, verdict, known.cases, known.note)
     return Judged(conclusion, "not testable", note=NOT_HELD)
 
 
@@ -167,7 +168,9 @@ def outcome_of(
         for one in of_sweep(published, sweep)[0]
     ]  # fmt: skip
     judged = [
-        judge(one, {sweep: results}, datasets) for one in conclusions if one.experiment == sweep
+        judge(one.model_copy(update={"untestable": ""}), {sweep: results}, datasets)
+        for one in conclusions
+        if one.experiment == sweep
     ]
     answers = [Answer(_test(one.conclusion), one.verdict, one.cases, one.note) for one in judged]
     return Outcome(
@@ -233,7 +236,7 @@ def _spelled(value: Any) -> Any:
 
 def _test(conclusion: Conclusion) -> dict[str, Any]:
     """Return what a conclusion compares, and how, as JSON has it."""
-    return conclusion.model_dump(mode="json", exclude={"paper", "words"})
+    return conclusion.model_dump(mode="json", exclude={"paper", "words", "untestable"})
 
 
 DEFAULTS = _test(Conclusion.model_construct(paper="", words=""))

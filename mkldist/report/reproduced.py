@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.conclusion import Conclusion
-from mkldist.analysis.conclusions import Judged
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.origins import together
 from mkldist.analysis.outcomes import Outcome, judged_by
@@ -22,6 +21,7 @@ from mkldist.analysis.reproduction import (
     within,
 )
 from mkldist.analysis.setting_ranges import SettingRange
+from mkldist.analysis.verdicts import Judged
 from mkldist.counted import counted
 from mkldist.spec.model import SweepSpec
 
@@ -34,8 +34,9 @@ in the papers.  Times are those of a processor, passes over the bank included, o
 run at a time.  A time within 10 % of the bound that a conclusion draws does not decide (?); where
 runs had less than half of a processor, because other programs ran, neither does one within a factor
 of two.  Times and counts of runs that a limit of time ended are lower bounds, and decide only what
-lower bounds can.  No verdict rests on fewer than half of the data sets that it is about.  METHOD /
-METHOD is how the figure of a method grows from one bank to another.\
+lower bounds can; a limit of iterations is part of an algorithm.  No verdict rests on fewer than
+half of the data sets that it is about.  METHOD / METHOD is how the figure of a method grows from
+one bank to another.\
 """
 OUTSIDE = """\
 Each text says what was tried, with figures, and stands above the numbers that it is about.  Errors
@@ -221,7 +222,7 @@ def _figures(one: Judged) -> str:
     else:
         held = f"on {sum(case.holds is True for case in own)} of {counted(len(own), 'data set')}"
         held += f", {said.wins} needed" * bool(said.wins)
-    return f"{_head(said)} {held}: {cases}" + f"; {one.note}" * bool(one.note)
+    return "; ".join(filter(None, (f"{_head(said)} {held}: {cases}", said.untestable, one.note)))
 
 
 def _head(said: Conclusion) -> str:

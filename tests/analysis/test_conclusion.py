@@ -44,10 +44,15 @@ def test_alike_by_a_factor_has_a_margin_of_times():
             'words="B"\nuntestable="C"\nfactor=-1',
             "conclusion 2: found -1; expected a number above 0",
         ),
+        (
+            '[[conclusions]]\npaper="A"\nwords="B"\nexperiment="C"\nmetric="gap"\nfirst="a"\n'
+            'second="b"\nwins=2\nscope="most"',
+            "conclusion 1: found wins beside scope = 'most'; expected one of them",
+        ),
         ("conclusions = 1", "toml: found 1; expected a list"),
         ("", "toml: found nothing; expected conclusions = ..."),
     ],
-    ids=["missing", "part", "both", "value", "list", "empty"],
+    ids=["missing", "part", "both", "value", "wins", "list", "empty"],
 )
 def test_a_file_with_a_mistake_is_refused(tmp_path, text, said):
     file = tmp_path / "conclusions.toml"

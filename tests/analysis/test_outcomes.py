@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.conclusion import Conclusion
-from mkldist.analysis.conclusions import judge
 from mkldist.analysis.outcomes import NOT_HELD, judged_by, outcome_of, read_outcomes, write_outcome
 from mkldist.analysis.published import against_published
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.reproduction import experiments
+from mkldist.analysis.verdicts import judge
 from mkldist.checked_json import CHECKSUM
 from mkldist.errors import DataError
 from tests.analysis.two_sweeps import made
@@ -66,6 +66,12 @@ def test_a_key_newer_than_an_answer_has_its_default(results, kept, tmp_path):
     assert judged_by(LESS, older) == judge(LESS, {"made-up": results})
     counted = Conclusion.model_validate({**LESS.model_dump(), "wins": 1})
     assert judged_by(counted, older).note == NOT_HELD
+
+
+def test_an_answer_stays_where_a_paper_turns_out_to_have_other_data(results, kept):
+    excused = Conclusion.model_validate({**LESS.model_dump(), "untestable": "other digits"})
+    known = judged_by(excused, kept)
+    assert (known.verdict, known.cases) == ("not testable", judge(LESS, {"made-up": results}).cases)
 
 
 def test_what_nobody_asked_of_the_results_is_said_to_be_unknown(kept):

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.conclusion import Conclusion
-from mkldist.analysis.conclusions import Case, _verdict, judge
 from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
+from mkldist.analysis.verdicts import Case, _verdict, judge
 from tests.analysis.two_sweeps import made
 
 # Means of level and uniform: heart 0.2 and 0.3, pima 0.3 and 0.1, sonar 0.1 and 0.15.
@@ -119,11 +119,19 @@ def test_a_number_of_wins_decides_where_the_paper_counts_them(results, words, ve
     assert judge(conclusion(**words), results).verdict == verdict
 
 
+def test_data_sets_that_are_missing_may_be_wins(results):
+    partial = judge(conclusion(wins=3), results, ["heart", "pima", "sonar", "wpbc"])
+    assert partial.verdict == "not decided"  # two of three won, and one is missing
+    assert judge(conclusion(wins=4), results, ["heart", "pima", "sonar", "wpbc"]).verdict == (
+        "not reproduced"
+    )
+
+
 def test_a_test_whose_data_are_not_the_papers_gives_figures_and_no_verdict(results):
     plain = judge(conclusion(scope="most"), results)
     found = judge(conclusion(scope="most", untestable="other digits"), results)
     assert (plain.verdict, found.verdict) == ("reproduced", "not testable")
-    assert (found.cases, found.note) == (plain.cases, "other digits")
+    assert (found.cases, found.note) == (plain.cases, plain.note)
 
 
 def test_two_metrics_of_one_method_are_compared(results):
@@ -224,6 +232,16 @@ def four_methods(tmp_path_factory) -> dict[str, Results]:
         ("uniform", 2.0, 1.0, {"relation": "more"}, "not decided"),
         ("uniform", 1.0, 2.0, {"relation": "more"}, "not reproduced"),
         ("uniform", 1.0, 1.5, {"relation": "alike", "within_factor": 3.0}, "not decided"),
+        ("uniform", 1.0, 9.0, {"relation": "alike", "within_factor": 3.0}, "not reproduced"),
+        ("level", 1.0, 9.0, {"relation": "alike", "within_factor": 3.0}, "not decided"),
+        (
+            "rmkl",
+            2.0,
+            1.5,
+            {"second": "", "rivals": ["uniform", "rmkl"], "relation": "more"},
+            "not decided",
+        ),
+        ("rmkl", 0.5, 1.5, {"second": "", "rivals": ["uniform", "rmkl"]}, "reproduced"),
         ("uniform", 2.0, 1.0, {"scope": "total"}, "not decided"),
         ("uniform", 1.0, 2.0, {"scope": "average"}, "reproduced"),
         ("level", 1.0, 2.0, {"scope": "average"}, "not decided"),
@@ -255,6 +273,7 @@ def test_times_of_runs_that_a_limit_ended_are_lower_bounds(
         ("total", [False, None, True], "reproduced"),
         ("total", [True, True, None], "not decided"),
         ("average", [False, False, True], "reproduced"),
+        ("t-test", [True, True, None], "not decided"),
     ],
 )
 def test_data_sets_that_do_not_decide_leave_a_verdict_open(scope, holds, verdict):

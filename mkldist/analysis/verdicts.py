@@ -119,11 +119,11 @@ def judge(
     compared = len({series.get(case.dataset, case.dataset) for case in cases if case.dataset})
     n_all = sum(map(conclusion.covers, datasets))
     few = 2 * compared < n_all
-    verdict: Verdict = "not decided" if few else _verdict(conclusion, cases)
+    missing = max(0, n_all - compared)
+    verdict: Verdict = "not decided" if few else _verdict(conclusion, cases, missing)
     if conclusion.untestable:
         verdict = "not testable"
-    notes = [conclusion.untestable] * bool(conclusion.untestable)
-    notes += [f"{compared} of {n_all} data sets"] * few + _notes(conclusion, own)
+    notes = [f"{compared} of {n_all} data sets"] * few + _notes(conclusion, own)
     return Judged(conclusion, verdict, tuple(cases), "; ".join(notes))
 
 
@@ -139,19 +139,20 @@ def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
         Case(dataset, means.first, means.second, conclusion.holds(means, margin))
         for dataset, means in figures.items()
     ]
-    tested = [_by_t_test(conclusion, cases)] if cases and conclusion.scope == "t-test" else []
-    return [*cases, *tested]
+    if cases and conclusion.scope == "t-test":
+        cases.append(_by_t_test(conclusion, list(figures.values())))
+    return cases
 
 
-def _by_t_test(conclusion: Conclusion, cases: Sequence[Case]) -> Case:
+def _by_t_test(conclusion: Conclusion, means: Sequence[Means]) -> Case:
     """Return p of the paired t-test over data sets, and whether the paper's relation holds by it.
 
-    Methods are alike where the test finds no difference.
+    Methods are alike where the test finds no difference.  Lower bounds decide nothing.
     """
-    both = np.array([(case.first, conclusion.factor * case.second) for case in cases])
+    both = np.array([(one.first, conclusion.factor * one.second) for one in means])
     is_known = len(both) > 1 and not np.isnan(both).any()
     p = paired_p_value(both) if is_known else math.nan
-    if math.isnan(p):
+    if math.isnan(p) or any(one.first_grows or one.second_grows for one in means):
         return Case("", p, SIGNIFICANCE, None)
     differs, (first, second) = p < SIGNIFICANCE, both.mean(axis=0)
     found = "alike" if not differs else "less" if first < second else "more"
@@ -177,8 +178,11 @@ def _reason(conclusion: Conclusion, results: Results | None) -> str:
     return ""
 
 
-def _verdict(conclusion: Conclusion, cases: Sequence[Case]) -> Verdict:
-    """Return whether a conclusion holds on as many data sets as it says, if these can tell."""
+def _verdict(conclusion: Conclusion, cases: Sequence[Case], missing: int = 0) -> Verdict:
+    """Return whether a conclusion holds on as many data sets as it says, if these can tell.
+
+    Of data sets that are missing any may hold where the paper counts them.
+    """
     if conclusion.is_summed:
         cases = cases[-1:]
     needed = len(cases) // 2 + 1 if conclusion.scope == "most" else len(cases)
@@ -187,7 +191,8 @@ def _verdict(conclusion: Conclusion, cases: Sequence[Case]) -> Verdict:
     failed = sum(case.holds is False for case in cases)
     if held >= needed:
         return "reproduced"
-    return "not reproduced" if len(cases) - failed < needed else "not decided"
+    open_ = len(cases) - failed + (missing if conclusion.wins else 0)
+    return "not reproduced" if open_ < needed else "not decided"
 
 
 def _series(results: Results) -> dict[str, str]:
@@ -206,9 +211,10 @@ def _means(conclusion: Conclusion, results: Results) -> dict[str, Means]:
         known = [pair for pair in pairs if pair]
         if len(known) == len(pairs):
             unknown = [pair for pair in known if math.isnan(pair.second)]
-            found[dataset.removesuffix(conclusion.ending)] = best(
-                unknown or known, key=lambda pair: pair.second
-            )
+            chosen = best(unknown or known, key=lambda pair: pair.second)
+            if conclusion.relation == "more":  # any rival that grows may become the largest
+                chosen = chosen._replace(second_grows=any(pair.second_grows for pair in known))
+            found[dataset.removesuffix(conclusion.ending)] = chosen
     return found
 
 
