@@ -10,8 +10,9 @@ from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
 from mkldist.errors import GramError, SpecError
-from mkldist.methods.block_norm import pace
+from mkldist.methods.block_norm import pace, working_set_iteration
 from mkldist.methods.block_norm.regularizers import Concave
+from mkldist.methods.block_norm.working_set_iteration import MOST_LEFT
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
@@ -37,20 +38,33 @@ def test_hinge_and_block1_is_the_problem_of_level(make):
     np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
 
 
-@pytest.mark.slow
-def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
+def hinge_newton_steps() -> int:
+    """Return the Newton steps that the hinge loss takes on 100 kernels at three values of C."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(150, 100))
     grams = np.einsum("if,jf->fij", x, x) + np.exp(-np.square(x.T[:, :, None] - x.T[:, None]))
     grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
     y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
-    steps = {}
-    for words, cooling in (("rounded", pace.COOLING), ("sharp", 0.0)):
-        monkeypatch.setattr(pace, "COOLING", cooling)
-        found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
-        assert all(solution.gap <= 0.01 for solution in found)
-        steps[words] = sum(solution.counters.newton_steps for solution in found)
-    assert steps["rounded"] < 0.85 * steps["sharp"]
+    found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
+    assert all(solution.gap <= 0.01 for solution in found)
+    return sum(solution.counters.newton_steps for solution in found)
+
+
+@pytest.mark.slow
+def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
+    rounded = hinge_newton_steps()
+    monkeypatch.setattr(pace, "COOLING", 0.0)
+    assert rounded < 0.85 * hinge_newton_steps()
+
+
+@pytest.mark.slow
+def test_rules_of_polyhedral_losses_save_newton_steps_of_the_hinge_loss(monkeypatch):
+    own = hinge_newton_steps()
+    monkeypatch.setattr(pace, "POLYHEDRAL_SHARE", pace.INNER_SHARE)
+    monkeypatch.setattr(pace, "POLYHEDRAL_HURRY", pace.HURRY)
+    monkeypatch.setattr(working_set_iteration, "POLYHEDRAL_EFFORT", 1.0)
+    monkeypatch.setattr(working_set_iteration, "MOST_LEFT_POLYHEDRAL", MOST_LEFT)
+    assert own < 0.75 * hinge_newton_steps()
 
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
