@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 import click
 
@@ -30,35 +31,77 @@ def reporting() -> Iterator[None]:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort) as error:
-        # click raises Abort from the interrupt, which holds the message.
-        said = str(error) or str(error.__cause__ or "")
-        exec("")  # Python kills itself at exit if the last code from a text was interrupted
-        _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_INTERNAL)
+        _end_interrupted(error)
+    except OSError as error:
+        _end_by_the_system(error)
     except MkldistError as error:
         _show_traceback()
         _say(f"{error.kind}: {error}", error.exit_code)
     except Exception as error:
+        _end_unexpectedly(error)
+
+
+def _end_interrupted(error: BaseException) -> NoReturn:
+    """End after an interrupt, or after what click raised from it; the interrupt has the message."""
+    said = str(error) or str(error.__cause__ or "")
+    exec("")  # Python kills itself at exit if the last code from a text was interrupted
+    _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
+
+
+def _end_by_the_system(error: OSError) -> NoReturn:
+    """End after an error of the system, which may have come while an interrupt was handled.
+
+    A terminal that closes sends the interrupt, and then takes no more lines.
+    """
+    interrupt = _interrupt_before(error)
+    if interrupt is not None:
+        _end_interrupted(interrupt)
+    if isinstance(error, BrokenPipeError):
+        _leave_closed_streams()
+        sys.exit(EXIT_INTERNAL)
+    if error.errno == errno.ENAMETOOLONG:
         _show_traceback()
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            where = f"{str(error.filename)[:60]}..."
-            refused = InputError(where, "a name that is too long", "the path of a file")
-            _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
-        _say(
-            f"internal error: {type(error).__name__}: {error}. "
-            f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
-            EXIT_INTERNAL,
-        )
+        where = f"{str(error.filename)[:60]}..."
+        refused = InputError(where, "a name that is too long", "the path of a file")
+        _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
+    _end_unexpectedly(error)
+
+
+def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interrupt that was handled when an error came, None without one."""
+    before = error.__cause__ or error.__context__
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__cause__ or before.__context__
+    return before
+
+
+def _end_unexpectedly(error: Exception) -> NoReturn:
+    """End after an error that nothing foresaw."""
+    _show_traceback()
+    _say(
+        f"internal error: {type(error).__name__}: {error}. "
+        f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
+        EXIT_INTERNAL,
+    )
 
 
 def _show_traceback() -> None:
     if os.environ.get(DEBUG_VARIABLE):
-        traceback.print_exc()
+        with suppress(OSError):  # of a terminal that is closed
+            traceback.print_exc()
 
 
-def _say(message: str, code: int) -> None:
-    with suppress(OSError):  # of a terminal that is closed
+def _say(message: str, code: int) -> NoReturn:
+    with suppress(OSError):  # as above
         click.echo(f"mkldist: {message}", err=True)
+    _leave_closed_streams()
     sys.exit(code)
+
+
+def _leave_closed_streams() -> None:
+    """Drop what a closed terminal or pipe does not take; Python would end with another code."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed at the start
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -334,10 +335,13 @@ class BarProgress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
-        if kind is not None:
+        if kind is None:
+            self._bars.stop()
+            return
+        with suppress(OSError):  # of a terminal that is closed, which hides what ended the work
             for task in self._tasks.values():
                 self._bars.remove_task(task)
-        self._bars.stop()
+            self._bars.stop()
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 
@@ -69,3 +70,51 @@ def test_an_interrupt_ends_with_its_code_whatever_code_it_strikes(tmp_path, rais
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (130, "mkldist: interrupted\n")
+
+
+@pytest.mark.parametrize("broken", [errno.EIO, errno.EPIPE], ids=["terminal", "pipe"])
+def test_an_interrupt_is_one_though_its_line_cannot_be_shown(capsys, broken):
+    last = OSError(broken, "of what is shown at the end")
+    last.__cause__ = OSError(broken, "of a line break")
+    last.__cause__.__context__ = KeyboardInterrupt("3 of 4")
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise last
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "mkldist: interrupted: 3 of 4\n"
+
+
+IN_A_TERMINAL = """
+import os, time
+import mkldist.cli
+os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session from now on
+
+
+def wait(*_):
+    print("waits", flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        print("is over", end="")  # stays in memory until the program ends
+
+
+mkldist.cli.LazyGroup.invoke = wait
+mkldist.cli.main()
+"""
+
+
+def test_a_terminal_that_closes_interrupts_a_command():
+    pty = pytest.importorskip("pty")
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL, "list"],
+        stdin=end, stdout=end, stderr=end, start_new_session=True,
+        env=os.environ | {"PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    os.close(end)
+    try:
+        assert os.read(terminal, 5) == b"waits"
+        os.close(terminal)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()

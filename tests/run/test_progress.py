@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 from dataclasses import replace
@@ -25,6 +26,17 @@ from mkldist.run.progress import (
 
 def console(*, terminal: bool) -> Console:
     return Console(file=io.StringIO(), force_terminal=terminal, width=120)
+
+
+class ClosedTerminal(io.StringIO):
+    """A terminal that takes nothing once it is closed."""
+
+    is_closed = False
+
+    def write(self, text: str) -> int:
+        if self.is_closed:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().write(text)
 
 
 def test_lines_are_timed_and_not_repeated():
@@ -172,3 +184,16 @@ def test_a_later_round_goes_on_counting():
     assert (second.runs, second.runs_done, second.runs_failed) == (9, 4, 1)
     assert (second.banks, second.built, second.bytes, second.bytes_done) == (2, set(), 0, 0)
     assert describe(replace(second, may_be_fewer=True)) == "4 of at most 9 runs, 1 failed"
+
+
+def test_a_terminal_that_is_closed_does_not_hide_what_ended_the_work():
+    file = ClosedTerminal()
+
+    def work() -> None:
+        with BarProgress(Console(file=file, force_terminal=True, width=120)) as bars:
+            bars.show(Counts(runs=4, runs_done=1))
+            file.is_closed = True
+            raise KeyboardInterrupt("of the terminal")
+
+    with pytest.raises(KeyboardInterrupt, match="of the terminal"):
+        work()
