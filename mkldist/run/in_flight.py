@@ -4,7 +4,9 @@ A task stores what it computes and returns a small receipt.  When a worker is lo
 that it was doing are lost with it, since no worker holds results of earlier ones.
 
 Where a roster admits workers, Dask may give a task to those alone that the roster had when it was
-submitted.  When the last of them has gone, it is submitted again, for those there are then.
+submitted.  When the last of them has gone, it is submitted again, for those there are then.  The
+same holds for tasks that a machine is to do one at a time: one of its workers has them, since a
+second one would wait with a task that another machine could do.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -96,14 +98,23 @@ class TasksInFlight:
         Client of the workers.
     roster : Roster, optional
         Tells which workers of other machines may do tasks; by default all may.
+    one_a_machine : bool
+        True if each machine is to do one task at a time.
     """
 
-    def __init__(self, client: Client | ThreadWorker, roster: Roster | None = None) -> None:
+    def __init__(
+        self,
+        client: Client | ThreadWorker,
+        roster: Roster | None = None,
+        *,
+        one_a_machine: bool = False,
+    ) -> None:
         self._client: Any = client
-        self._roster = roster
+        self._roster, self._one_a_machine = roster, one_a_machine
         self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
         self._in_flight: dict[str, _InFlight] = {}
         self._threads: dict[str, int] = {}
+        self._some_may_not = roster is not None  # of the workers that are there
         self._refreshed = float("-inf")
 
     @property
@@ -131,12 +142,21 @@ class TasksInFlight:
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             try:
                 there = self._client.nthreads()
-                self._threads = there if self._roster is None else self._roster.sound(there)
+                sound = there if self._roster is None else self._roster.sound(there)
             except OSError as error:  # a connection that breaks while its answer is awaited
                 raise lost_scheduler() from error
+            self._threads = self._one_each(sound) if self._one_a_machine else sound
+            self._some_may_not = self._roster is not None or len(self._threads) < len(there)
             self._refreshed = now
             self._submit_again()
         return self._threads
+
+    def _one_each(self, workers: Mapping[str, int]) -> dict[str, int]:
+        """Return a worker of each machine as one thread, that of before where it is still there."""
+        chosen: dict[str | None, str] = {}
+        for address in sorted(workers, key=lambda one: one not in self._threads):
+            chosen.setdefault(urlsplit(address).hostname, address)
+        return dict.fromkeys(chosen.values(), 1)
 
     def _submit_again(self) -> None:
         """Submit the tasks that none of the workers may do, for those that are there now."""
@@ -152,7 +172,7 @@ class TasksInFlight:
 
     @property
     def has_room(self) -> bool:
-        """True if another task may be taken: one for every thread, and one without workers.
+        """True if another task may be taken: one for every thread or machine; one without any.
 
         Dask would give any further task to a busy worker, where it waits while others are idle.
         """
@@ -181,7 +201,7 @@ class TasksInFlight:
         if self._roster is not None and not self._threads:
             self._in_flight[key] = one
             return
-        chosen = frozenset(self._threads) if self._roster is not None else frozenset()
+        chosen = frozenset(self._threads) if self._some_may_not else frozenset()
         limits = {"workers": sorted(chosen)} if chosen else {}
         work = partial(do_where_equal, versions_here(), one.function)
         future = self._client.submit(work, one.task, key=key, pure=False, **limits)

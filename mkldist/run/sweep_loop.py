@@ -96,7 +96,8 @@ class SweepLoop:
         self._planned = {run.id for batch in work.batches for run in batch.runs}
         self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
-        self._tasks = TasksInFlight(client, self._roster)
+        isolated = work.settings.execution == "isolated"
+        self._tasks = TasksInFlight(client, self._roster, one_a_machine=isolated)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._stages: dict[str, Stage] = {}  # of tasks that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it

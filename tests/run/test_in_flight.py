@@ -42,7 +42,8 @@ class Client:
     def nthreads(self):
         return self.threads
 
-    def submit(self, function, task, key, pure):
+    def submit(self, function, task, key, pure, workers=None):
+        self.allowed = workers
         self.futures.append(Future(key, *self.ending))
         return self.futures[-1]
 
@@ -67,6 +68,40 @@ def test_there_is_room_for_one_task_for_every_thread():
         assert (len(tasks), tasks.has_room) == (n, True)
         tasks.submit(ITEM, build, "task")
     assert not tasks.has_room
+
+
+def test_a_machine_that_does_one_task_at_a_time_has_one_worker_and_keeps_it():
+    client = Client(a_1=1, a_2=2, b_1=4)
+    tasks = TasksInFlight(client, one_a_machine=True)
+    assert (tasks.n_threads, tasks.threads_of_a_machine) == (2, 1)
+    client.threads = {"tcp://a:0": 1, "tcp://c:1": 1, **client.threads}
+    tasks._refreshed = float("-inf")
+    for n in range(3):
+        assert (len(tasks), tasks.has_room) == (n, True)
+        tasks.submit(ITEM, build, "task")
+        assert client.allowed == ["tcp://a:1", "tcp://b:1", "tcp://c:1"]
+    assert not tasks.has_room
+
+
+def test_the_only_worker_of_each_machine_needs_no_choice():
+    client = Client(a_1=2, b_1=1)
+    tasks = TasksInFlight(client, one_a_machine=True)
+    assert (tasks.n_threads, tasks.has_room) == (2, True)
+    tasks.submit(ITEM, build, "task")
+    assert client.allowed is None
+
+
+def test_a_task_whose_workers_have_gone_is_given_to_the_next_of_the_machine():
+    client = Client(a_1=1, a_2=1)
+    tasks = TasksInFlight(client, one_a_machine=True)
+    assert tasks.has_room
+    tasks.submit(ITEM, build, "task")
+    assert client.allowed == ["tcp://a:1"]
+    client.threads = {"tcp://a:2": 1, "tcp://a:3": 1}
+    tasks._refreshed = float("-inf")
+    assert not tasks.has_room
+    assert client.allowed == ["tcp://a:2"]
+    assert [future.key for future in client.cancelled] == [client.futures[0].key]
 
 
 def test_without_workers_one_task_waits_for_the_first():
