@@ -27,26 +27,26 @@ def interrupt_by_all_signals() -> None:
 
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C and its like until the context ends; the second one stops at once.
+    """Delay Ctrl-C and its like until the context ends; the second Ctrl-C stops at once.
 
+    The other signals may come from several sides when one end is meant, as at a logout.
     Nothing changes in other threads than the main one, since Python delivers signals to that one
     alone, nor where the program has a handler of its own.
 
     Raises
     ------
     KeyboardInterrupt
-        At the end if an interrupt came meanwhile, and at once if it came twice.
+        At the end if an interrupt came meanwhile, and at once if Ctrl-C came twice.
     """
     delayed = [one for one in HANDLED if signal.getsignal(one) is signal.default_int_handler]
     if not delayed or threading.current_thread() is not threading.main_thread():
         yield
         return
-    count = 0
+    came: list[int] = []
 
-    def note(*_: object) -> None:
-        nonlocal count
-        count += 1
-        if count > 1:
+    def note(sign: int, _: object) -> None:
+        came.append(sign)
+        if came.count(signal.SIGINT) > 1:
             raise KeyboardInterrupt
 
     for each in delayed:
@@ -56,7 +56,7 @@ def delayed_interrupts() -> Iterator[None]:
     finally:
         for each in delayed:
             signal.signal(each, signal.default_int_handler)
-    if count:
+    if came:
         raise KeyboardInterrupt
 
 

@@ -150,7 +150,7 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path, si
             started = psutil.Process(process.pid).children(recursive=True)
             assert {*workers_of(process)} < {*started}
             send(process.pid, sign)
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=30)
         finally:
             end(process)
     assert process.returncode == EXIT_INTERRUPTED, said

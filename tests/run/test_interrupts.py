@@ -27,22 +27,30 @@ def handlers() -> Iterator[None]:
         signal.signal(each, handler)
 
 
-def interrupted(times, done, error=None, sign=signal.SIGINT):
+def interrupted(signs, done, error=None):
     with delayed_interrupts():
-        for _ in range(times):
+        for sign in signs:
             signal.raise_signal(sign)
         done.append("the rest")
         if error is not None:
             raise error
 
 
-@pytest.mark.parametrize("sign", HANDLED)
-@pytest.mark.parametrize(("times", "rest"), [(1, ["the rest"]), (2, [])])
-def test_an_interrupt_waits_for_the_end_and_the_next_one_does_not(times, rest, sign):
+@pytest.mark.parametrize(
+    ("signs", "rest"),
+    [
+        *([[sign], ["the rest"]] for sign in HANDLED),
+        ([signal.SIGINT, signal.SIGINT], []),
+        ([signal.SIGTERM, signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGINT],
+         ["the rest"]),
+        ([signal.SIGINT, signal.SIGHUP, signal.SIGINT], []),
+    ],
+)  # fmt: skip
+def test_an_interrupt_waits_for_the_end_and_a_second_ctrl_c_does_not(signs, rest):
     interrupt_by_all_signals()
     done = []
     with pytest.raises(KeyboardInterrupt):
-        interrupted(times, done, sign=sign)
+        interrupted(signs, done)
     assert done == rest
     assert {signal.getsignal(each) for each in HANDLED} == {signal.default_int_handler}
 
@@ -71,7 +79,7 @@ def test_children_hear_what_ends_them_and_not_what_the_terminal_sends():
 
 def test_an_error_is_told_rather_than_an_interrupt():
     with pytest.raises(ValueError, match="mine"):
-        interrupted(1, [], ValueError("mine"))
+        interrupted([signal.SIGINT], [], ValueError("mine"))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
