@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mkldist.planning.model import RunPlan
+from mkldist.worker.announcements import build_key
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class BuildItem:
 
     @property
     def key(self) -> str:
-        """Name of the task among those in flight, see ``BuildTask.key``."""
-        return f"{self.bank} {self.blocks[:1]}"
+        """Name of the task among those in flight, that of its ``BuildTask``."""
+        return build_key(self.bank, self.blocks)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,25 @@ listener directly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 Event = Mapping[str, str]
 Announce = Callable[[Event], None]
 
 _listeners: dict[str, Announce] = {}
+
+
+def build_key(bank: str, blocks: Sequence[int]) -> str:
+    """Return the name by which a task that builds blocks announces itself.
+
+    No two tasks in flight have a block in common, so that the first one will do.
+
+    Examples
+    --------
+    >>> build_key("d41d8cd9", (3, 4))
+    'd41d8cd9 from block 3'
+    """
+    return f"{bank} from block {blocks[0]}"
 
 
 def listen(topic: str, listener: Announce) -> None:

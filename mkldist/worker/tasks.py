@@ -31,7 +31,7 @@ from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
-from mkldist.worker.announcements import Event, announcer
+from mkldist.worker.announcements import Event, announcer, build_key
 from mkldist.worker.bank_inputs import OWN_BANKS, BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
 from mkldist.worker.kept_shards import SHARDS
@@ -65,7 +65,7 @@ class BuildTask:
     @property
     def key(self) -> str:
         """Name of the task among those in flight."""
-        return f"{self.ref.plan.id} {self.blocks[:1]}"
+        return build_key(self.ref.plan.id, self.blocks)
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, 
         (
             2,
             [BuildItem("b", (0,)), BuildItem("b", (2,))],
-            {"b (0,)": WAITING, "b (2,)": WAITING},
+            {"b from block 0": WAITING, "b from block 2": WAITING},
             WAITING,
         ),
         (2, [BatchItem("b", RUNS[:1])], {"r0": WAITING}, WAITING),
