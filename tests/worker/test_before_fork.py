@@ -13,12 +13,15 @@ import numpy as np
 import mkldist.worker.before_fork
 print("numba.np.arraymath" in sys.modules)
 print(gc.get_freeze_count() > 50_000)
-from mkldist.compiled import types_of
+import numba
 from mkldist.kernels.gram_tiles import add_features
 columns, bases = np.ones((2, 3)), np.zeros((6, 3))
-arguments = columns, np.array([0, 1], dtype=np.int32), 1, 0, 0, 3, bases
-add_features.compile_for(types_of(arguments))
-add_features(*arguments)
+
+@numba.njit
+def call(columns, features, bases):
+    add_features(columns, features, 1, 0, 0, 3, bases)
+
+call(columns, np.array([0, 1], dtype=np.int32), bases)
 print(bases[0].tolist())
 """
 
