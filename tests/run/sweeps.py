@@ -62,6 +62,12 @@ def sweep_text(methods: dict[str, list[float]], **changes: Any) -> str:
     return SWEEP.format(methods=entries, **settings)
 
 
+def many_kernels(methods: dict[str, list[float]], **changes: Any) -> str:
+    """Return a sweep on 1500 kernels, which two workers keep as a shard each."""
+    widths = "{ start = 0.1, stop = 5.0, num = 500, scale = 'log' }"  # of three kernels each
+    return sweep_text(methods, **changes).replace("[0.1, 0.3, 1.0, 3.0]", widths)
+
+
 def plan_of(text: str) -> Plan:
     """Return the plan of a sweep for one worker."""
     spec = SweepSpec.model_validate(tomllib.loads(text))

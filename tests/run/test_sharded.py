@@ -16,6 +16,7 @@ from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.worker.kept_shards import SHARDS
 from tests.run.sweeps import (
+    many_kernels,
     misbehaving_methods,
     records,
     run_here,
@@ -25,11 +26,6 @@ from tests.run.sweeps import (
 )
 
 METHODS = {"level": [1.0, 10.0], "uniform": [1.0], "lp_mkl": [10.0], "rmkl": [1.0]}
-WIDTHS = "{ start = 0.1, stop = 5.0, num = 500, scale = 'log' }"  # of three kernels each
-
-
-def many_kernels(methods: dict[str, list[float]], **changes: Any) -> str:
-    return sweep_text(methods, **changes).replace("[0.1, 0.3, 1.0, 3.0]", WIDTHS)
 
 
 def kept_bytes() -> int:

@@ -8,8 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.run.cluster import ConnectOptions
 from mkldist.worker.machine_turn import machine_turn
-from tests.run.sweeps import end, record_times, records, start_process, sweep_text
+from tests.run.sweeps import (
+    end,
+    many_kernels,
+    misbehaving_methods,
+    record_times,
+    records,
+    start_process,
+    sweep_text,
+)
 
 TEXT = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated")
 
@@ -57,3 +66,23 @@ def test_a_sweep_that_waits_for_its_turn_says_so_and_then_does_its_runs(tmp_path
     assert "0 of 6 runs" in said
     assert process.returncode == 0
     assert len(record_times(output)) == 6
+
+
+@pytest.mark.slow
+def test_isolated_sweeps_on_the_same_workers_end_though_one_has_a_sharded_bank(tmp_path):
+    """A worker whose thread waits for its turn does no work on its shard."""
+    sharded = many_kernels({"slow": [1.0, 2.0, 3.0]}, backend="sharded", execution="isolated")
+    with (
+        misbehaving_methods(),
+        ConnectOptions(n_workers=2).connect() as client,
+        ExitStack() as ends,
+    ):
+        address = client.scheduler_info()["address"]
+        processes = []
+        for name, text in {"sharded": sharded, "memory": TEXT}.items():
+            processes.append(start_process(text, tmp_path / name, "--scheduler", address))
+            ends.callback(end, ends.enter_context(processes[-1]))
+        for process in processes:
+            said, _ = process.communicate(timeout=300)
+            assert process.returncode == 0, said
+    assert [len(record_times(tmp_path / name)) for name in ("sharded", "memory")] == [6, 6]
