@@ -103,7 +103,8 @@ def start_process(
     """Start the command line on a sweep, in a process group of its own as a terminal would."""
     file = output.parent / f"{output.name}.toml"
     file.write_text(text)
-    program = (
+    program = (  # under nohup it would not hear SIGHUP
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
         f"{setup}import runpy; runpy.run_path({str(MISBEHAVING)!r}); "
         "from mkldist.cli import main; main()"
     )
