@@ -14,6 +14,7 @@ import pytest
 
 import mkldist
 from mkldist.results.tree import open_results
+from tests.variants import quick
 
 SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats")
 HEAVY = {
@@ -72,7 +73,7 @@ def test_help_imports_nothing_heavy():
     assert not modules_of("scale", "--help") & (HEAVY | LIGHT)
 
 
-@pytest.mark.parametrize("listed", ["methods", "kernels", "sweeps", "datasets"])
+@pytest.mark.parametrize("listed", quick(["kernels", "methods", "sweeps", "datasets"]))
 def test_lists_import_nothing_heavy(listed):
     assert not modules_of("list", listed) & (HEAVY | {"rich"})
 
@@ -125,21 +126,25 @@ def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
     assert not loaded & (HEAVY | own | {"pydantic"})
 
 
+@pytest.mark.slow
 def test_cleaning_and_showing_imports_nothing_heavy(finished):
     assert not modules_of("clean", "small", cwd=finished) & (HEAVY | {"rich"})
     assert not modules_of("show", "level") & (HEAVY | {"rich"})
 
 
+@pytest.mark.slow
 def test_looking_at_records_does_not_import_xarray():
     loaded = modules_after("from mkldist.results.records import RecordStore")
     assert not loaded & (HEAVY | {"rich"})
 
 
+@pytest.mark.slow
 def test_workers_import_only_what_tasks_need():
     loaded = modules_after("import mkldist.worker.tasks")
     assert not loaded & (HEAVY | {"rich"})
 
 
+@pytest.mark.slow
 def test_solving_on_gram_matrices_imports_neither_sweep_files_nor_readers_of_data():
     loaded = modules_after("""
 import numpy as np, mkldist

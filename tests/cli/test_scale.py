@@ -118,6 +118,7 @@ def test_json_holds_times_fits_and_cautions_and_writes_nothing(call):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.slow
 def test_json_with_a_folder_writes_it_too(call):
     assert json.loads(call(study(), "--json", "-o", "out").stdout)["times"]
     assert Path("out/scaling-fits.csv").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ EXPECTED_TO_FAIL = {
         "check_classifiers_classes": "its classes are -1 and 1, and -1 marks a row without a label",
     },
 }
+LONG = re.compile(
+    "check_classifiers_train|readonly_memmap|classifier_data_not_an_array|dtype_object"
+)
 ALL = [MKLClassifier(), MKLRegressor(), OneClassMKL(), SemiSupervisedMKLClassifier()]
 
 
@@ -39,8 +43,25 @@ def reasons(estimator: Any) -> dict[str, str]:
     return EXPECTED_TO_FAIL.get(type(estimator).__name__, {})
 
 
+def checks() -> pytest.MarkDecorator:
+    """Return scikit-learn's checks, those that take long with the slow ones but for the first.
+
+    Estimators share the code that these checks try.
+    """
+    found = parametrize_with_checks(ALL, expected_failed_checks=reasons)
+    names, cases = found.args
+    return pytest.mark.parametrize(names, list(map(_later, cases)), **found.kwargs)
+
+
+def _later(case: Any) -> Any:
+    estimator, check = values = getattr(case, "values", case)
+    if isinstance(estimator, MKLClassifier) or not LONG.search(repr(check)):
+        return case
+    return pytest.param(*values, marks=[*getattr(case, "marks", ()), pytest.mark.slow])
+
+
 @pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API is not set.*")
-@parametrize_with_checks(ALL, expected_failed_checks=reasons)
+@checks()
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -266,6 +266,7 @@ def test_scikit_learn_agrees_on_sparse_rows(estimator, y):
     assert unscaled.__sklearn_tags__().input_tags.sparse
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_searched_in_a_pipeline():
     pipeline = make_pipeline(MaxAbsScaler(), MKLClassifier(scale=None, tol=0.1))
     search = GridSearchCV(pipeline, {"mklclassifier__C": [0.1, 10.0]}, cv=2, error_score="raise")

@@ -84,6 +84,7 @@ def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     assert identity in content
 
 
+@pytest.mark.slow
 def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, drawn):
     outcome = run(pictured(figures="[]"), tmp_path / "out", scheduler)
     assert (outcome.computed, outcome.figures, drawn) == (3, (), [])

@@ -159,6 +159,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(RIGHT), st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=3)

@@ -143,7 +143,7 @@ def test_factors_are_multiplied_on_the_device(library):
     assert K.products is own.factors.products
 
 
-@pytest.mark.parametrize("backend", ["recompute", "factors"])
+@pytest.mark.parametrize("backend", quick(["factors", "recompute"]))
 @pytest.mark.parametrize("method", quick(["level", "spicymkl", "primalmkl", "alignf"]))
 def test_solutions_and_certificates_are_those_of_the_loops(library, backend, method):
     X = RNG.normal(size=(40, 3))
@@ -161,6 +161,7 @@ def test_solutions_and_certificates_are_those_of_the_loops(library, backend, met
     np.testing.assert_allclose(found.kernel_weights, plain.kernel_weights, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_level_goes_on_by_the_kernels_of_a_device(library, monkeypatch):
     monkeypatch.setattr(on_factors, "MANY", 40)
     asked, products = [], DeviceProducts.products

@@ -22,6 +22,7 @@ from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.optim.pivoted_cholesky import PivotedFactor
 from mkldist.spec.banks import BankSpec
 from tests.gram.bank_suite import BankSuite
+from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(60, 3))
@@ -118,7 +119,7 @@ class TestFactorsInAFile(TestFactorBank):
         assert bank.shelf.n_written > 0
 
 
-@pytest.mark.parametrize("cosine", [True, False])
+@pytest.mark.parametrize("cosine", quick([True, False]))
 def test_factors_of_every_source_are_those_of_its_kernels(cosine):
     few = POINTS.copy()
     few[:7, 0] = np.nan

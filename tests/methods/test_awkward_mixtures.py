@@ -12,6 +12,7 @@ import pytest
 from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
 from tests.methods import plain_bank
+from tests.variants import quick
 
 TOL = 1e-7
 ROUNDING = 1e-4
@@ -59,7 +60,7 @@ def mixture(seed: int) -> tuple[np.ndarray, np.ndarray, float, float]:
 
 
 @pytest.mark.parametrize(
-    "seed", [17, 73, 133, 134, 136, 144, 196, 285, 292, 318, 501, 886, *range(6)]
+    "seed", quick([0, 1, 133, 134, 144, 196, 285, 318, 17, 73, 136, 292, 501, 886, *range(2, 6)], 8)
 )
 def test_bounds_meet_and_methods_agree(seed):
     grams, y, C, sigma = mixture(seed)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from mkldist.optim import thin_system
 from mkldist.optim.thin_system import ThinSystem
+from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -86,8 +87,9 @@ def test_constant_kernels_change_nothing_whatever_their_weight(constant, share):
     assert_allclose(found, expected, atol=10 * share * np.abs(expected).max())
 
 
-def test_a_gradient_that_is_rounding_of_a_constant_leaves_rounding():
-    for seed in range(200):
+@pytest.mark.parametrize("first", quick(range(0, 200, 40)))
+def test_a_gradient_that_is_rounding_of_a_constant_leaves_rounding(first):
+    for seed in range(first, first + 40):
         rng = np.random.default_rng(seed)
         factors = [np.ones((5, 1)), rng.normal(size=(5, 3))]
         diagonal = np.full(5, 10.0 ** rng.uniform(-12, 6))

@@ -24,6 +24,7 @@ from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from tests.analysis.studies import study
 from tests.report.studies import facts_of
+from tests.variants import quick
 
 COLUMN = 3.5  # inches, of a paper in two columns
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -134,8 +135,18 @@ def test_the_page_rounds_coordinates_to_a_hundredth_of_a_point_and_names_fonts_o
     assert len(within) < 0.8 * len(drawn)
 
 
-def test_marks_of_the_page_have_the_places_and_styles_that_were_drawn(finished, monkeypatch):
-    for chart in made_page(finished).charts:
+def all_charts(facts):
+    return made_page(facts).charts
+
+
+some_charts_and_all = pytest.mark.parametrize("charts_of", quick([path_charts, all_charts]))
+
+
+@some_charts_and_all
+def test_marks_of_the_page_have_the_places_and_styles_that_were_drawn(
+    finished, charts_of, monkeypatch
+):
+    for chart in charts_of(finished):
         within = chart.svg()
         with monkeypatch.context() as patch:
             patch.setattr(charts, "_compact", lambda svg: svg)
@@ -155,16 +166,18 @@ def marks_of(svg: str) -> list[tuple[str, list[float], str]]:
     ]  # fmt: skip
 
 
-def test_ids_of_a_figure_are_those_that_it_refers_to(finished):
-    for chart in made_page(finished).charts:
+@some_charts_and_all
+def test_ids_of_a_figure_are_those_that_it_refers_to(finished, charts_of):
+    for chart in charts_of(finished):
         svg = chart.svg()
         ids = re.findall(r' id="([^"]+)"', svg)
         assert set(ids) == set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg))
         assert all(one.startswith(f"{chart.name}-") for one in ids)
 
 
-def test_letters_are_legible_in_print(finished):
-    for chart in made_page(finished).charts:
+@some_charts_and_all
+def test_letters_are_legible_in_print(finished, charts_of):
+    for chart in charts_of(finished):
         svg = chart.svg()
         (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', svg)
         assert float(width) <= 72 * COLUMN

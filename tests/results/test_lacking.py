@@ -9,6 +9,7 @@ from mkldist.results.lacking import lacking_runs
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
+from tests.variants import quick
 
 PLAIN = sweep_text({"uniform": [1.0, 10.0]}).replace("predictions = true", "")
 
@@ -19,7 +20,7 @@ def asking(*words: str) -> str:
 
 @pytest.mark.parametrize(
     ("words", "variable"),
-    [("predictions = true", "decision_values"), ("coefficients = true", "coefficients")],
+    quick([("predictions = true", "decision_values"), ("coefficients = true", "coefficients")]),
 )
 def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
     output, asked = tmp_path / "r", asking(words)

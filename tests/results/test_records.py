@@ -28,6 +28,7 @@ from mkldist.sealed import sealed, unsealed
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason
 from tests.results.sweeps import made_up_plan, made_up_record
+from tests.variants import quick
 
 RUNS = made_up_plan().runs
 
@@ -306,7 +307,7 @@ for i, run in enumerate(runs):
 """
 
 
-@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("delay", quick([0.1, 0.02, 0.3]))
 def test_a_writer_killed_at_any_moment_leaves_whole_records(store, delay):
     root = Path(__file__).parents[2]
     writer = subprocess.Popen(

@@ -20,6 +20,7 @@ from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds, path_of, where
+from tests.variants import quick
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def store(tmp_path: Path) -> RecordStore:
     return RecordStore(tmp_path / "records")
 
 
-@pytest.mark.parametrize("banks", [("xu2008",), ("one", "two")])
+@pytest.mark.parametrize("banks", quick([["xu2008"], ["one", "two"]]))
 def test_values_stand_at_their_places(tmp_path, store, banks):
     plan = made_up_plan(datasets=["heart", "wdbc"], banks=banks, predictions=True, n_splits=2)
     records = [made_up_record(run) for run in plan.runs]
@@ -140,6 +141,7 @@ def test_a_write_touches_the_chunks_of_its_split_only(tmp_path, store):
     assert Path("heart/simplemkl/kernel_weights/c/2/0/0/0") in touched
 
 
+@pytest.mark.slow
 def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)

@@ -108,6 +108,7 @@ def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
     assert together.passes < sum(alone) / 5
 
 
+@pytest.mark.slow
 def test_isolated_execution_does_the_same(tmp_path):
     one = do(iris(LEVEL), tmp_path)
     other = do('execution = "isolated"\n' + iris(LEVEL), tmp_path)

@@ -16,6 +16,7 @@ from mkldist.errors import SpecError
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from tests.run.sweeps import record_times, records, run_here
+from tests.variants import quick
 
 WIDTHS = (0.5, 2.0)
 EPSILON = 0.1
@@ -73,7 +74,7 @@ def hand_made_kernel(x, split, fit, normalisation):
 
 @pytest.mark.parametrize(
     ("fit", "target", "normalisation"),
-    [("train", "zscore", "trace"), ("all", "none", "none"), ("all", "zscore", "centre")],
+    quick([("train", "zscore", "trace"), ("all", "none", "none"), ("all", "zscore", "centre")]),
 )
 def test_uniform_weights_give_the_support_vector_regression_of_scikit_learn(
     tmp_path, scheduler, fit, target, normalisation

@@ -13,6 +13,7 @@ import pytest
 
 from mkldist.errors import OutputError
 from mkldist.run.scratch import mark_sockets, remove_abandoned, scratch_of_workers
+from tests.variants import quick
 
 HELD = """
 import sys
@@ -75,7 +76,11 @@ def test_sockets_are_marked_in_the_folder_of_multiprocessing():
     assert set(Path(get_temp_dir()).iterdir()) == before
 
 
-@pytest.mark.parametrize("option", [(), ("--workers", "1")], ids=["in a thread", "in processes"])
+@pytest.mark.parametrize(
+    "option",
+    quick([[], ["--workers", "1"]]),
+    ids=["in a thread", "in processes"],
+)
 def test_without_a_folder_for_temporary_files_the_command_says_so(tmp_path, option):
     """As root may write everywhere, the list of folders that Python tries is made empty."""
     program = (

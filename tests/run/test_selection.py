@@ -129,6 +129,7 @@ def test_labels_of_test_and_unlabelled_points_select_nothing(tmp_path):
         assert turned["unlabelled_error"] == pytest.approx(1 - record.scores["unlabelled_error"])
 
 
+@pytest.mark.slow
 def test_folds_share_the_passes_of_their_bank(tmp_path):
     method = '[[methods]]\nname = "level"\nC = 10.0\ntol = 1e-4\nacceleration = "none"\n'
     (tmp_path / "without").mkdir()

@@ -73,6 +73,7 @@ def test_every_size_has_its_node_with_the_names_of_the_sweep_file(study):
         assert int(node.n_kernels) == 8
 
 
+@pytest.mark.slow
 def test_sizes_lie_side_by_side_in_either_order(study):
     with open_results(study) as tree:
         joined = mkldist.concat(mkldist.concat(tree, "n_kernels"), "n_train")

@@ -19,6 +19,7 @@ from mkldist.results.tree import open_results
 from mkldist.results.work_note import NOTE
 from tests.run import damage
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
+from tests.variants import quick
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)
 
@@ -44,12 +45,15 @@ def hand_made_kernels(x, split, fit):
 
 @pytest.mark.parametrize(
     ("fit", "backend", "execution"),
-    [
-        ("train", "memory", "shared"),
-        ("all", "mmap", "isolated"),
-        ("all", "stream", "shared"),
-        ("train", "recompute", "shared"),
-    ],
+    quick(
+        [
+            ("train", "memory", "shared"),
+            ("all", "mmap", "isolated"),
+            ("all", "stream", "shared"),
+            ("train", "recompute", "shared"),
+        ],
+        2,
+    ),
 )
 def test_results_are_those_of_other_software(tmp_path, scheduler, fit, backend, execution):
     output = tmp_path / "out" / "small"
@@ -167,7 +171,7 @@ def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
     assert found["plain"] != pytest.approx(found["bank"], rel=0.01)
 
 
-@pytest.mark.parametrize("normalisation", ["trace", "cosine"])
+@pytest.mark.parametrize("normalisation", quick(["trace", "cosine"]))
 def test_precomputed_matrices_go_the_same_way(tmp_path, scheduler, normalisation):
     rng = np.random.default_rng(5)
     x = rng.normal(size=(40, 3))

@@ -16,6 +16,7 @@ from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances
+from tests.variants import quick
 
 GRID = tuple(np.geomspace(1.0, 1000.0, 8))
 
@@ -41,7 +42,7 @@ def grid_jobs(bank, y, name="level", tol=1e-6):
     return [make_job(view, y, bank.n_kernels, name, key=f"C={C:g}", C=C, tol=tol) for C in GRID]
 
 
-@pytest.mark.parametrize("name", ["level", "simplemkl"])
+@pytest.mark.parametrize("name", quick(["level", "simplemkl"]))
 def test_eight_values_in_lockstep_use_less_than_a_third_of_the_passes(name):
     instance = instances.more_kernels_than_points()
     together = MemoryBank.from_grams(instance.grams)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from mkldist.worker.lost_threads import EXIT_CODE
+from tests.variants import quick
 
 WATCHED = """
 import threading, time
@@ -60,7 +61,7 @@ def test_a_process_that_waits_for_a_lost_thread_ends(does):
             process.kill()
 
 
-@pytest.mark.parametrize("does", [WAITS, STARTS_MANY])
+@pytest.mark.parametrize("does", quick([WAITS, STARTS_MANY]))
 def test_a_process_that_waits_or_starts_many_threads_goes_on(does):
     with watched(does) as process:
         said, _ = process.communicate(timeout=60)

@@ -22,6 +22,7 @@ from tests.run.sweeps import (
     sweep_text,
     wait_until,
 )
+from tests.variants import quick
 from tests.worker.test_tasks import task_of
 
 TEXT = """
@@ -72,7 +73,7 @@ def records(wanted: BatchTask) -> dict[str, RunRecord]:
     return {f"{run.method} {run.params['C']:g}": store.read(run.id) for run in wanted.runs}
 
 
-@pytest.mark.parametrize("fit", ["train", "all"])
+@pytest.mark.parametrize("fit", quick(["train", "all"]))
 def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
     on_factors = records(task(tmp_path / "factors", fit=fit))
     exact = records(task(tmp_path / "memory", "memory", fit=fit))
@@ -90,6 +91,7 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert "exact_gap" not in exact[name].extra
 
 
+@pytest.mark.slow
 def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
     single = task(tmp_path / "single", dtype="float32")
     found, exact = records(single), records(task(tmp_path / "memory", "memory"))
@@ -150,7 +152,7 @@ def test_inner_folds_are_solved_on_factors_and_scored_on_the_bank(tmp_path):
         assert record.scores["validation_error"] == pytest.approx(error, abs=0.05)
 
 
-@pytest.mark.parametrize("method", ["best_single", "svm"])
+@pytest.mark.parametrize("method", quick(["best_single", "svm"]))
 def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_path, method):
     more = "[selection]\nfolds = 3\n"
     wanted = task(tmp_path, more=more, chosen=f'[[methods]]\nname = "{method}"\n')
@@ -163,6 +165,7 @@ def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_p
         assert record.scores["validation_error"] < 0.3
 
 
+@pytest.mark.slow
 def test_each_class_is_certified_and_all_together(tmp_path):
     found = records(task(tmp_path, data='name = "wine"'))
     for record in found.values():

@@ -271,7 +271,7 @@ def least_linear_loss(A, y, C):
     return found.fun
 
 
-@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+@pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
 @pytest.mark.parametrize("C", quick([1e-2, 1e-8, 1e-4, 1e-6], 2))
 @pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
 def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(C, acceleration):

@@ -19,7 +19,11 @@ from tests.methods.references.simplex_svm import simplex_optimum
 from tests.methods.test_shared_weights import shared_optimum, three_classes
 from tests.variants import quick
 
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
+LONG = (instances.more_kernels_than_points, instances.unbalanced)
+SHORT = [make for make in instances.INSTANCES if make not in LONG]
+every_instance = pytest.mark.parametrize(
+    "make", quick([*SHORT, *LONG], len(SHORT)), ids=lambda f: f.__name__
+)
 
 
 def solve(name, grams, y, watch=None, **params):
@@ -74,6 +78,7 @@ def test_it_does_not_choose_a_kernel_twice_as_the_largest_weights_of_the_relaxat
     assert solution.objective < 0.9 * conic_optimum(instance, largest)
 
 
+@pytest.mark.slow
 def test_more_kernels_cost_less_until_the_limit_does_not_bind():
     make, tol = instances.more_kernels_than_points, 1e-6
     instance = make()

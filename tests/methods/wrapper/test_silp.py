@@ -105,6 +105,7 @@ def family_of_many_features():
     return np.array([K / np.trace(K) for K in grams]), y
 
 
+@pytest.mark.slow
 def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
     """Each programme once began anew then, gave up, and left the next one no basis either.
 

@@ -8,6 +8,7 @@ import pytest
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from tests.methods import instances
+from tests.variants import quick
 
 STEP = 1e-5
 
@@ -21,7 +22,7 @@ def quadratics(instance, svm):
     return np.einsum("i,mij,j->m", svm.signed, instance.grams, svm.signed)
 
 
-@pytest.mark.parametrize("make", [instances.balanced, instances.unbalanced])
+@pytest.mark.parametrize("make", quick([instances.balanced, instances.unbalanced]))
 @pytest.mark.parametrize("C", [5.0, 20.0, 1e6])
 def test_derivatives_are_those_of_finite_differences(make, C):
     instance = make()
