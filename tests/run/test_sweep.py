@@ -245,6 +245,7 @@ def test_kernels_on_the_same_features_are_a_group_of_group_mkl(tmp_path, schedul
     assert node["active_groups"].item() == (weights[:, 0] > 0).sum()
 
 
+@pytest.mark.slow
 def test_parameters_on_one_data_set_are_those_of_its_own_sweep(tmp_path):
     text = sweep_text({"uniform": [10.0], "level": [100.0]})
     moons = "[[datasets]]\nname = "
