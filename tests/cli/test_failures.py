@@ -84,8 +84,9 @@ def test_an_interrupt_is_one_though_its_line_cannot_be_shown(capsys, broken):
 
 
 IN_A_TERMINAL = """
-import os, time
+import os, signal, time
 import mkldist.cli
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session from now on
 
 
