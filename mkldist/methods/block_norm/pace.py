@@ -11,7 +11,7 @@ Newton steps of the last iterations,
 
 Newton's method on a polyhedral loss takes the more steps, the more the penalty and the entropy
 change at once, and the less exact the last minimisation was.  There each minimisation is more exact
-from the start, and the penalty grows by less.
+from the start, and the penalty grows by less, but where nothing was gained or the gap is near 1.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
 EASY, HARD = 20, 40  # Newton steps of a minimisation
 HURRY = 2.0  # power of the penalty's growth after an easy minimisation that gained little
 POLYHEDRAL_SHARE, POLYHEDRAL_HURRY = 0.03, 1.2  # the same two for a polyhedral loss
+DISTANT = 0.9  # gap above which only a far larger penalty helps, whatever the loss
 STANDSTILL = 0.99  # ratio to the least gap above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
@@ -102,13 +103,14 @@ class Pace:
         self._gap = gap = relative_gap(upper, lower)
         slow = gap > SLOW * self._last_gap
         steps = newton_steps - self._last_steps
-        self._power = 0.0 if steps > HARD else self._hurry if slow and steps <= EASY else 1.0
         # Gains count from the best so far: rounding alone makes a gap rise and fall for ever.
         self._idle += 1
         if gap <= STANDSTILL * self._least_gap:
             self._least_gap, self._idle = gap, 0
         if lower - self._highest_lower > (1.0 - STANDSTILL) * abs(lower):
             self._highest_lower, self._idle = lower, 0
+        hurry = HURRY if self._idle or gap > DISTANT else self._hurry
+        self._power = 0.0 if steps > HARD else hurry if slow and steps <= EASY else 1.0
         if self._anew:
             self._least_gap, self._highest_lower = math.inf, 0.0
             self._idle, self._anew = 0, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.methods.block_norm import pace
-from mkldist.methods.block_norm.pace import Pace
+from mkldist.methods.block_norm.pace import HURRY, POLYHEDRAL_HURRY, Pace
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,21 @@ def test_a_polyhedral_loss_is_minimised_more_exactly_with_a_penalty_that_grows_l
         rules.judge(2.0, 1.0, 1)
         rules.judge(1.9, 1.0, 2)
     assert 3.0 * 2.0 < polyhedral.grown(3.0, 2.0, 1e-9) < smooth.grown(3.0, 2.0, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "power"),
+    [
+        ([(2.0, 1.0), (1.9, 1.0)], POLYHEDRAL_HURRY),  # a little was gained
+        ([(2.0, 1.0), (2.0, 1.0)], HURRY),  # nothing
+        ([(2.0, 0.05), (1.9, 0.05)], HURRY),  # little, far off
+    ],
+)
+def test_the_penalty_of_a_polyhedral_loss_hurries_where_it_is_far_too_small(bounds, power):
+    rules = Pace(1e-6, 1.0, polyhedral=True)
+    for steps, (upper, lower) in enumerate(bounds):
+        rules.judge(upper, lower, steps)
+    assert rules.grown(3.0, 2.0, 1e-9) == pytest.approx(3.0 * 2.0**power)
 
 
 def test_the_penalty_stays_below_what_rounding_allows():

@@ -38,6 +38,19 @@ def test_hinge_and_block1_is_the_problem_of_level(make):
     np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
 
 
+@pytest.mark.parametrize("make", [instances.duplicated_kernels, instances.zero_kernel])
+def test_a_tiny_C_is_solved_though_nothing_is_gained_until_the_penalty_is_large(make):
+    instance, C = make(), 1e-9
+    grams, y = instance.grams, instance.y
+    solution = mkldist.solve("spicymkl", grams, y, C=C, loss="hinge")
+    assert solution.converged
+    a, d = solution.coefficients, solution.kernel_weights
+    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    margins = y * solution.decision_function(grams)
+    value = np.maximum(0.0, 1.0 - margins).sum() + C * norms.sum()
+    assert value == pytest.approx(solution.objective, rel=1e-6)
+
+
 def hinge_newton_steps() -> int:
     """Return the Newton steps that the hinge loss takes on 100 kernels at three values of C."""
     rng = np.random.default_rng(0)
