@@ -14,7 +14,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST
-from mkldist.solvers.weight_course import WeightCourse
+from mkldist.solvers.weight_course import Indices, WeightCourse, largest
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -40,7 +40,7 @@ class Trace:
     ) -> None:
         self._enabled, self._clock, self._spread = enabled, clock, spread
         self._rows: list[tuple[float, ...]] = []
-        self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
+        self._largest: list[tuple[Indices, Floats]] = []
         self._course: WeightCourse | None = None
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
@@ -65,8 +65,7 @@ class Trace:
         clock = self._clock
         self._rows.append((clock.elapsed, clock.passes, objective, dual_objective, *own, active))
         count = min(N_LARGEST, len(weights))
-        top = np.argpartition(-weights, count - 1)[:count]
-        top = top[np.argsort(-weights[top], kind="stable")]
+        top = largest(weights, count)
         self._largest.append((top, weights[top]))
         if self._course is None:
             self._course = WeightCourse(trace_bytes(len(weights)), N_LARGEST)

@@ -11,6 +11,19 @@ from mkldist.memory import TRACED_WEIGHT_BYTES
 Indices = npt.NDArray[np.integer]
 
 
+def largest(weights: Floats, count: int) -> Indices:
+    """Return the places of the largest weights (M,), largest first, of equal ones the first.
+
+    Examples
+    --------
+    >>> largest(np.array([0.1, 0.4, 0.1, 0.4]), 3)
+    array([1, 3, 0])
+    """
+    least = np.partition(weights, -count)[-count]
+    places: Indices = np.flatnonzero(weights >= least)
+    return places[np.argsort(-weights[places], kind="stable")][:count]
+
+
 class WeightCourse:
     """Weights other than 0 of all iterations, within a number of bytes.
 
@@ -67,7 +80,7 @@ class WeightCourse:
 
 
 def _of_largest(places: Indices, weights: Floats, count: int) -> Indices:
-    """Return those places (s,) whose weights (s,) are the largest, in ascending order."""
+    """Return those ascending places (s,) whose weights (s,) are the largest, as they lie."""
     if len(places) <= count:
         return places
-    return np.sort(places[np.argpartition(-weights, count - 1)[:count]])
+    return np.sort(places[largest(weights, count)])

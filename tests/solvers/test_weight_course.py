@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.memory import TRACED_WEIGHT_BYTES, trace_bytes
-from mkldist.solvers.weight_course import WeightCourse
+from mkldist.solvers.weight_course import WeightCourse, largest
 
 
 def some_weights(n_iterations: int, n_kernels: int, share: float = 0.5) -> np.ndarray:
@@ -30,6 +30,13 @@ def test_weights_of_all_iterations_are_kept_where_there_is_room():
     course = course_of(weights, np.count_nonzero(weights))
     np.testing.assert_array_equal(course.of(np.arange(11)), weights)
     np.testing.assert_array_equal(course.of(np.array([10, 3])), weights[:, [10, 3]])
+
+
+def test_of_equal_weights_the_first_stay_so_that_the_largest_of_a_row_are_known():
+    course = course_of(np.full((9, 40), 0.025), 60)
+    found = course.of(largest(np.full(40, 0.025), 2))
+    assert not np.isnan(found).any()
+    assert np.isnan(course.of(np.arange(40))).any()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
