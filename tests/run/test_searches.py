@@ -259,13 +259,13 @@ def test_labels_of_the_test_part_decide_nothing(tmp_path, scheduler):
 
 def test_trials_share_the_passes_over_a_bank(tmp_path, scheduler, monkeypatch):
     passes = []
-    plain = SweepLoop._note_streaming
+    plain = SweepLoop._note_cache
 
     def counted(self, receipt):
         passes.append(receipt.passes)
         plain(self, receipt)
 
-    monkeypatch.setattr(SweepLoop, "_note_streaming", counted)
+    monkeypatch.setattr(SweepLoop, "_note_cache", counted)
     found = {}
     for trials in (1, 8):
         C = '{ low = 1.0, high = 10.0, scale = "log" }\ntol = 1e-4\nacceleration = "none"'
