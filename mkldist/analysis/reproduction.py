@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mkldist.analysis.conclusion import Conclusion
 from mkldist.analysis.explanations import Explanation, explanation_of
@@ -82,31 +83,56 @@ def within(cells: Iterable[Cell], *, published: bool) -> tuple[int, int]:
     return sum(is_within(cell) for cell in own), len(own)
 
 
-def by_data(
-    cells: Iterable[Cell], other_data: Sequence[Explanation]
-) -> tuple[list[Cell], dict[str, list[Cell]]]:
-    """Divide numbers into those of the papers' data and those of other data.
+class DataFacts(NamedTuple):
+    """Numbers whose data may not be those of the paper, each with the fact that shows it.
+
+    Parameters
+    ----------
+    other : sequence of Explanation
+        Numbers whose data are others.
+    unstated : sequence of Explanation
+        Numbers of which the paper does not say by which points of a data set they are.
+    """
+
+    other: Sequence[Explanation] = ()
+    unstated: Sequence[Explanation] = ()
+
+
+class CellsByData(NamedTuple):
+    """Numbers by what is known of their data.
+
+    Parameters
+    ----------
+    own : list of Cell
+        Those of the papers' data.
+    unstated, other : dict of str to list of Cell
+        Those whose points no paper states, and those of other data, by fact.
+    """
+
+    own: list[Cell]
+    unstated: dict[str, list[Cell]]
+    other: dict[str, list[Cell]]
+
+
+def by_data(cells: Iterable[Cell], facts: DataFacts) -> CellsByData:
+    """Divide numbers by what is known of their data: none is counted twice.
 
     Parameters
     ----------
     cells : iterable of Cell
         Published numbers with ours.
-    other_data : sequence of Explanation
-        Numbers whose data are not those of the paper, with the fact that shows it.
-
-    Returns
-    -------
-    own : list of Cell
-        Those of the papers' data.
-    other : dict of str to list of Cell
-        The others, by fact.
+    facts : DataFacts
+        Numbers whose data may not be those of the paper.
     """
-    own: list[Cell] = []
-    other: dict[str, list[Cell]] = {}
+    found = CellsByData([], {}, {})
     for cell in cells:
-        fact = explanation_of(cell.published, other_data)
-        (other.setdefault(fact, []) if fact else own).append(cell)
-    return own, other
+        if fact := explanation_of(cell.published, facts.other):
+            found.other.setdefault(fact, []).append(cell)
+        elif fact := explanation_of(cell.published, facts.unstated):
+            found.unstated.setdefault(fact, []).append(cell)
+        else:
+            found.own.append(cell)
+    return found
 
 
 def experiments(

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 CONCLUSIONS = "conclusions.toml"
 EXPLANATIONS = "explanations.csv"
 OTHER_DATA = "other_data.csv"
+UNSTATED_DATA = "unstated_data.csv"
 OUTCOMES = "outcomes"
-WORDS = (EXPLANATIONS, OTHER_DATA)
+WORDS = (EXPLANATIONS, OTHER_DATA, UNSTATED_DATA)
 ENDING = ".md"
 
 
@@ -32,9 +33,9 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
         Words of the command: results, at most one of each sweep.  Outcomes that earlier calls
         kept stand for sweeps without results.
     folder : Path
-        A folder of published numbers, CSV files, ``conclusions.toml``, ``explanations.csv`` and
-        ``other_data.csv``, which may be absent, and ``outcomes``, to which those of the results
-        are written.
+        A folder of published numbers, CSV files, ``conclusions.toml``, ``explanations.csv``,
+        ``other_data.csv`` and ``unstated_data.csv``, which may be absent, and ``outcomes``, to
+        which those of the results are written.
     page : Path
         The file to write, in Markdown; a page that this command wrote before is replaced.
 
@@ -50,6 +51,7 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     from mkldist.analysis.explanations import read_explanations
     from mkldist.analysis.outcomes import outcome_of, read_outcomes, write_outcome
     from mkldist.analysis.published import read_published
+    from mkldist.analysis.reproduction import DataFacts
     from mkldist.counted import counted
     from mkldist.durable import write_file, writing
     from mkldist.errors import InputError
@@ -60,7 +62,9 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     published = [one for file in numbers for one in read_published(file)]
     conclusions = read_conclusions(folder / CONCLUSIONS)
     explanations = read_explanations(folder / EXPLANATIONS, published)
-    other_data = read_explanations(folder / OTHER_DATA, published)
+    facts = DataFacts(
+        *(read_explanations(folder / name, published) for name in (OTHER_DATA, UNSTATED_DATA))
+    )
     results = _results(words)
     outcomes = read_outcomes(folder / OUTCOMES)
     files = _files({*results, *outcomes})
@@ -70,7 +74,7 @@ def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
     for name, one in results.items():
         datasets = [own.name for own in files[name].datasets] if name in files else ()
         outcomes[name] = outcome_of(one, published, conclusions, datasets)
-    text = reproduced(outcomes, published, conclusions, files, explanations, other_data)
+    text = reproduced(outcomes, published, conclusions, files, explanations, facts)
     with writing(folder):
         for name in results:
             write_outcome(folder / OUTCOMES, outcomes[name])

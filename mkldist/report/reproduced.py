@@ -13,6 +13,7 @@ from mkldist.analysis.outcomes import Outcome, judged_by
 from mkldist.analysis.published import Cell
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.reproduction import (
+    DataFacts,
     Experiment,
     by_data,
     experiments,
@@ -27,6 +28,7 @@ from mkldist.spec.model import SweepSpec
 
 HEADING = "# What is reproduced of the papers"
 NOT_RUN = "not run"
+NO_FACTS = DataFacts()
 NOT_EXPLAINED = "Not explained:"
 RULES = """\
 Means over the splits with complete runs of both are compared on each data set, without a test, as
@@ -50,6 +52,8 @@ NO_VERDICT = """\
 One split has no deviation of its own, and none is published for these numbers, so that nothing says
 how far they may lie apart.\
 """
+UNSTATED = "The paper does not state which points it takes:"
+OTHER = "Data are others where the paper's own words do not fit, or name others:"
 MOST_TIES = 4  # splits whose ties are listed one by one
 MOST_NAMES = 4  # data sets of an experiment that are named
 
@@ -60,7 +64,7 @@ def reproduced(
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
     explanations: Sequence[Explanation] = (),
-    other_data: Sequence[Explanation] = (),
+    facts: DataFacts = NO_FACTS,
 ) -> str:
     """Return the page: experiments, shares, conclusions, and the numbers that lie outside of ±.
 
@@ -72,8 +76,8 @@ def reproduced(
         As for :func:`mkldist.analysis.reproduction.experiments`.
     explanations : sequence of Explanation
         Why numbers lie outside.
-    other_data : sequence of Explanation
-        Numbers whose data are not those of the paper, with the fact that shows it.
+    facts : DataFacts
+        Numbers whose data may not be those of the paper.
     """
     found = experiments(outcomes, published, conclusions, files)
     judged = [judged_by(one, outcomes) for one in conclusions]
@@ -87,7 +91,7 @@ def reproduced(
         *_experiment_rows(found), "",
         *_parts(found),
         "## Shares", "",
-        *_shares(found, other_data), "",
+        *_shares(found, facts), "",
         "## Conclusions", "",
         RULES, "",
         *_conclusion_lines(judged),
@@ -143,30 +147,32 @@ def _parts(found: Sequence[Experiment]) -> Iterator[str]:
         yield ""
 
 
-def _shares(found: Sequence[Experiment], other_data: Sequence[Explanation]) -> Iterator[str]:
+def _shares(found: Sequence[Experiment], facts: DataFacts) -> Iterator[str]:
     """Yield how many of all numbers lie within ±, and of those of the papers' data alone."""
     cells = [cell for one in found for cell in one.compared]
-    own, other = by_data(cells, other_data)
-    others = [cell for some in other.values() for cell in some]
-    (with_other, _), (without, _) = map(_both_shares, (cells, own))
-    yield f"Of the numbers with a published ±, {without} lie within it where the data are the"
-    yield from (f"papers', and {with_other} with those of other data.", "")
-    rows = [
-        [words, *_both_shares(some)]
-        for words, some in (
-            ("all", cells), ("of the papers' data", own), ("of other data", others)
-        )
-    ]  # fmt: skip
+    own, unstated, other = by_data(cells, facts)
+    unknown, others = ([cell for some in kind.values() for cell in some]
+                       for kind in (unstated, other))  # fmt: skip
+    first, second, third = (_both_shares(some)[0] for some in (own, own + unknown, cells))
+    yield f"Of the numbers with a published ±, {first} lie within it where the data are the"
+    yield f"papers', {second} with those of data whose points the paper does not state,"
+    yield from (f"and {third} with those of other data, too.", "")
+    kinds = (
+        ("all", cells), ("of the papers' data", own),
+        ("of data whose points are not stated", unknown), ("of other data", others),
+    )  # fmt: skip
     heading = ("numbers with ours", "within the published ±", "none published: within ours")
-    yield from _table(heading, rows)
-    if other:
-        yield from (
-            "",
-            "Data are others where the paper's own words do not fit, or name others:",
-            "",
-        )
-        for fact, some in other.items():
-            yield f"- {_places(some)}: {counted(len(some), 'number')}. {fact}"
+    yield from _table(heading, [[words, *_both_shares(some)] for words, some in kinds])
+    yield from _facts(UNSTATED, unstated)
+    yield from _facts(OTHER, other)
+
+
+def _facts(words: str, cells: Mapping[str, Sequence[Cell]]) -> Iterator[str]:
+    """Yield the facts that numbers stand for, if there are any, below some words."""
+    if cells:
+        yield from ("", words, "")
+    for fact, some in cells.items():
+        yield f"- {_places(some)}: {counted(len(some), 'number')}. {fact}"
 
 
 def _places(cells: Sequence[Cell]) -> str:

@@ -9,7 +9,7 @@ from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.outcomes import outcome_of
 from mkldist.analysis.published import against_published
 from mkldist.analysis.published_number import Published
-from mkldist.analysis.reproduction import by_data, experiments, has_verdict, within
+from mkldist.analysis.reproduction import DataFacts, by_data, experiments, has_verdict, within
 from tests.analysis.two_sweeps import made
 
 NUMBER = Published("made-up", "heart", "level", "", "test_error", 0.25, 0.1, "Table 1")
@@ -56,5 +56,7 @@ def test_numbers_of_other_data_are_told_apart_by_the_first_fact(tmp_path):
         Explanation("made-up", "heart", "*", "test_error", "Of errors.", "line 3"),
         Explanation("*", "*", "*", "*", "Of all.", "line 4"),
     ]
-    assert by_data(cells, facts) == ([], {"Of errors.": cells})
-    assert by_data(cells, facts[:1]) == (cells, {})
+    assert by_data(cells, DataFacts(other=facts)) == ([], {}, {"Of errors.": cells})
+    assert by_data(cells, DataFacts(other=facts[:1])) == (cells, {}, {})
+    assert by_data(cells, DataFacts(facts[:1], facts[1:])) == ([], {"Of errors.": cells}, {})
+    assert by_data(cells, DataFacts(facts[2:], facts)) == ([], {}, {"Of all.": cells})

@@ -92,8 +92,9 @@ def test_explanations_stand_above_the_numbers_outside(folder):
     assert row.startswith("| heart | level | test_error | 90 ± 10 | 15 ± 7.1 |")
 
 
-def test_numbers_of_other_data_are_counted_apart(folder):
-    (folder / "published/other_data.csv").write_text(
+@pytest.mark.parametrize("name", ["other_data.csv", "unstated_data.csv"])
+def test_numbers_of_other_data_are_counted_apart(folder, name):
+    (folder / "published" / name).write_text(
         "experiment,data set,method,metric,explanation\n"
         "made-up,heart,*,*,The paper counts 303 points.\n"
     )

@@ -13,8 +13,9 @@ from mkldist.analysis.conclusion import Conclusion
 from mkldist.analysis.explanations import Explanation
 from mkldist.analysis.outcomes import outcome_of
 from mkldist.analysis.published_number import Published
+from mkldist.analysis.reproduction import DataFacts
 from mkldist.report import reproduced as page_of
-from mkldist.report.reproduced import NOT_EXPLAINED
+from mkldist.report.reproduced import NOT_EXPLAINED, OTHER, UNSTATED
 from mkldist.spec.load import load_sweep
 from tests.analysis.two_sweeps import made
 
@@ -34,6 +35,7 @@ CONCLUSIONS = [
     ),
     Conclusion(paper="Paper 2", words="It shines.", untestable="nobody measures light"),
 ]  # fmt: skip
+NONE = f"| {NOTHING} | {NOTHING} |"  # shares of no number
 UNCHOSEN = f"{NOTHING} | {NOTHING} |"  # of results without validation errors
 EXPLANATIONS = [
     Explanation("made-up", "heart", "silp", "*", "Not of these.", "line 2"),
@@ -78,22 +80,33 @@ def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
     assert page.count("| heart | level |") == 2
 
 
-def test_shares_are_counted_with_and_without_numbers_of_other_data(results):
+@pytest.mark.parametrize(
+    ("kind", "second", "rows"),
+    [
+        ("other", "1 of 1 (100%)", [NONE, "| 1 of 2 (50%) | 1 of 1 (100%) |"]),
+        ("unstated", "2 of 3 (67%)", ["| 1 of 2 (50%) | 1 of 1 (100%) |", NONE]),
+    ],
+)
+def test_shares_are_counted_with_and_without_numbers_of_other_data(results, kind, second, rows):
     fact = "The paper counts 303 points."
-    other = [Explanation("made-up", "h*", "level", "*", fact, "line 2")]
+    facts = DataFacts(**{kind: [Explanation("made-up", "h*", "level", "*", fact, "line 2")]})
     numbers = [*PUBLISHED[:3], replace(LEVEL, method="uniform", mean=0.3)]
-    page = reproduced(results, numbers, CONCLUSIONS, {}, (), other).splitlines()
+    page = reproduced(results, numbers, CONCLUSIONS, {}, (), facts).splitlines()
     start = page.index("## Shares")
-    assert page[start + 2 : start + 4] == [
+    assert page[start + 2 : start + 5] == [
         "Of the numbers with a published ±, 1 of 1 (100%) lie within it where the data are the",
-        "papers', and 2 of 3 (67%) with those of other data.",
+        f"papers', {second} with those of data whose points the paper does not state,",
+        "and 2 of 3 (67%) with those of other data, too.",
     ]
-    assert page[start + 7 : start + 10] == [
+    assert page[start + 8 : start + 12] == [
         "| all | 2 of 3 (67%) | 1 of 1 (100%) |",
         f"| of the papers' data | 1 of 1 (100%) | {NOTHING} |",
-        "| of other data | 1 of 2 (50%) | 1 of 1 (100%) |",
+        f"| of data whose points are not stated {rows[0]}",
+        f"| of other data {rows[1]}",
     ]
-    assert f"- made-up heart: 3 numbers. {fact}" in page
+    heading, without = (OTHER, UNSTATED) if kind == "other" else (UNSTATED, OTHER)
+    assert page[page.index(heading) + 2] == f"- made-up heart: 3 numbers. {fact}"
+    assert without not in page
     assert not any(fact in line for line in reproduced(results, numbers, (), {}).splitlines())
 
 
