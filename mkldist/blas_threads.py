@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+
+MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
 
 
 @contextmanager
@@ -22,6 +24,11 @@ def single_threaded() -> Iterator[None]:
         yield
     finally:
         _LIMIT.leave()
+
+
+def threads_for(n_points: int) -> AbstractContextManager[None]:
+    """Return a context with one thread of linear algebra where several are slower."""
+    return single_threaded() if n_points < MANY_POINTS else nullcontext()
 
 
 def limit_new_libraries() -> None:

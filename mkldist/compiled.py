@@ -19,8 +19,8 @@ import functools
 import gc
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast, overload
 
@@ -118,10 +118,11 @@ class CompiledFunction:
             return choose(self, arguments)
         preparation.begin()  # to look for machine code imports the compiler
         try:
-            few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
-            if few and self._may_wait():
-                return self._called_in_python
-            self.compile_for(types_of(arguments))
+            with _no_garbage_sought():
+                few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
+                if few and self._may_wait():
+                    return self._called_in_python
+                self.compile_for(types_of(arguments))
         finally:
             preparation.end()
         return self
@@ -150,18 +151,9 @@ class CompiledFunction:
         return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
 
     def compile_for(self, types: tuple[Any, ...]) -> None:
-        """Compile the function for numba's types of its arguments, or load it from disk.
-
-        Meanwhile nobody looks for garbage: a compiler makes many objects, and a sixth of its time
-        would go into looking.
-        """
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
+        """Compile the function for numba's types of its arguments, or load it from disk."""
+        with _no_garbage_sought():
             self.dispatcher.compile(types)
-        finally:
-            if was_enabled:
-                gc.enable()
         if not self._inner:
             self._form = self.dispatcher
 
@@ -190,6 +182,22 @@ class CompiledFunction:
         if name.startswith("__"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+@contextmanager
+def _no_garbage_sought() -> Iterator[None]:
+    """Let nobody look for garbage meanwhile.
+
+    A compiler makes many objects, when it is imported too, and a sixth of its time would go into
+    looking.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Preparation(threading.local):

@@ -161,6 +161,25 @@ assert "numba" in sys.modules
     assert done.returncode == 0, done.stderr
 
 
+def test_nobody_looks_for_garbage_while_the_compiler_is_imported(file):
+    script = """
+import gc, sys, doubling, mkldist.compiled
+mkldist.compiled.SECONDS_IN_PYTHON = 0.0
+class Watch:
+    def find_spec(self, name, *_):
+        if name == "numba":
+            seen.append(gc.isenabled())
+seen = []
+sys.meta_path.insert(0, Watch())
+assert doubling.four_times(21) == 84
+assert seen == [False] and gc.isenabled()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=file.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_compiled_functions_call_each_other_as_machine_code(file):
     module = loaded(file)
     assert module.four_times(21) == 84

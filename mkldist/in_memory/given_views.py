@@ -17,9 +17,10 @@ from mkldist.gram.predictor import RawPredictor
 from mkldist.gram.sources import BankSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.expansion import Expansion
+from mkldist.in_memory.feature_origin import FeatureOrigin, function_table
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack
-from mkldist.in_memory.origins import function_table, no_points
+from mkldist.in_memory.origins import no_points
 from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.precomputed import Precomputed
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mkldist.in_memory.given_features import Features
-    from mkldist.in_memory.origins import FeatureOrigin
 
 
 def given_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:

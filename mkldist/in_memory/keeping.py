@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.errors import SpecError
+
 if TYPE_CHECKING:
     from mkldist.spec.banks import BankSpec
 
@@ -52,9 +54,39 @@ class Keeping:
         return cls.of(bank_spec("precomputed", **settings))
 
     @property
+    def cosine(self) -> bool:
+        """True for kernels divided by the roots of k(x, x), as their source does."""
+        return "cosine" in self.normalisations
+
+    @property
+    def of_views(self) -> list[str]:
+        """The normalisations that views make: all but the cosine."""
+        return [name for name in self.normalisations if name != "cosine"]
+
+    @property
     def stored_type(self) -> np.dtype[np.floating]:
         """Type in which the bank is stored."""
         return np.dtype("float64" if self.dtype == "auto" else self.dtype)
+
+    def check_one_process(self) -> None:
+        """Refuse a bank that only the workers of a sweep divide."""
+        if self.backend == "sharded":
+            raise SpecError(
+                "backend",
+                '"sharded" for a bank of one process',
+                "another backend",
+                "The workers of a sweep divide such a bank",
+            )
+
+    def check_given(self) -> None:
+        """Refuse cosines of given matrices, whose new points would lack k(x, x)."""
+        if self.cosine:
+            raise SpecError(
+                "normalisation",
+                "'cosine' for given Gram matrices",
+                "'trace', 'centre', 'variance' or 'none'",
+                "Divide k(x, z) by the root of k(x, x) k(z, z) before",
+            )
 
     def __str__(self) -> str:
         """Return the normalisations as the user reads them."""

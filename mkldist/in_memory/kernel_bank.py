@@ -13,26 +13,21 @@ import numpy.typing as npt
 from mkldist.arrays import Ints
 from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
-from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
-from mkldist.gram.factor_bank import FactorBank
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
 from mkldist.gram.predictor import raw_predictors
-from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
 from mkldist.gram.view import BankView
+from mkldist.in_memory.bank_content import BankContent
+from mkldist.in_memory.bank_of_grams import bank_of_grams
 from mkldist.in_memory.keeping import Keeping
-from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
-from mkldist.in_memory.opened_bank import recomputed
-from mkldist.in_memory.origins import FeatureOrigin
 from mkldist.memory import kept_arrays_bytes
 from mkldist.solvers.kept_arrays import KeptArrays
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mkldist.gram.factored_kernels import FactoredKernels
     from mkldist.in_memory.expansion import Expansion
     from mkldist.kernels.words import Kernel
     from mkldist.solvers.base import Solution
@@ -146,6 +141,7 @@ class KernelBank:
         tolerance: float | None = None,
         device: str = "cpu",
     ) -> None:
+        from mkldist.in_memory.bank_of_features import bank_of_features
         from mkldist.in_memory.given_features import Features
         from mkldist.in_memory.given_kernels import bank_spec, check_seed
         from mkldist.in_memory.given_texts import text_names
@@ -218,8 +214,8 @@ class KernelBank:
         """Return the sizes and settings in one line."""
         content, bank = self._content, self.view.bank
         size = "computed in every pass"
-        if not isinstance(bank, RecomputedBank):
-            dtype = bank.kept_type if isinstance(bank, FactorBank) else bank.dtype
+        if content.backend != "recompute":
+            dtype = bank.dtype if self.factored is None else self.factored.factors.kept_type
             size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {content.backend}"
         return (
             f"<KernelBank: {counted(len(self), 'kernel')} on {counted(self.n_points, 'point')}, "
@@ -239,27 +235,10 @@ class KernelBank:
         IndexError
             For kernels that the bank has not, and for none.
         """
-        index = _indices(kernels, len(self))
-        content, bank = self._content, self.view.bank
-        origin = content.origin.select(index)
-        factored = None if content.factored is None else content.factored.select(index)
-        if factored is not None:
-            part: Bank = factored.factors
-        elif isinstance(bank, RecomputedBank) and isinstance(origin, FeatureOrigin):
-            part = recomputed(origin.source)
-        else:
-            part = PartBank(bank, index)
+        from mkldist.in_memory.some_kernels import some_kernels
+
         made = KernelBank.__new__(KernelBank)
-        made._content = BankContent(
-            BankView(part, None, self.view.scale[index], self.view.centred),
-            origin,
-            content.backend,
-            content.normalisation,
-            content.temporary,
-            content.inspection,
-            content.passed[index] if content.inspection else content.passed,
-            factored,
-        )
+        made._content = some_kernels(self._content, _indices(kernels, len(self)))
         return made
 
     def __array__(self, *_: object, **__: object) -> npt.NDArray[Any]:

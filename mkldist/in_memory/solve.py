@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.in_memory.given_arrays import (
@@ -23,14 +24,12 @@ from mkldist.in_memory.given_arrays import (
 )
 from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
-from mkldist.in_memory.making import threads_for
 from mkldist.in_memory.verbose import SolverLines, verbosity
 from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.most_points import most_points
-from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.validation import check_effect, validate
@@ -276,6 +275,8 @@ class _Instance:
         lines = SolverLines(self.method.name, self.verbose, problem.clock)
         with threads_for(view.n_points):
             if self.bank.factored is not None:
+                from mkldist.solvers.on_factors import solve_on_factors
+
                 found = solve_on_factors(self.bank.factored, self.method, problem, settings)
                 solution, limit = found.solution, found.limit
             else:

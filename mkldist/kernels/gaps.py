@@ -8,13 +8,16 @@ semi-definite if K is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernels.kernel_list import KernelList
+
+if TYPE_CHECKING:
+    from mkldist.kernels.kernel_list import KernelList
 
 PRODUCT_ENTRIES = 2**22  # of subsets by points, counted at once
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Ints
+from mkldist.blas_threads import threads_for
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import (
     TargetScale,
@@ -24,10 +25,10 @@ from mkldist.errors import InputError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.view import BankView, make_views
+from mkldist.in_memory.bank_size import BankSize
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.factoring import factored
-from mkldist.in_memory.making import threads_for
-from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
+from mkldist.in_memory.opened_bank import loaded, recomputed
 from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import threads_for
 from mkldist.errors import DataError, StoreError
 from mkldist.gram.cross_values import GROUP_BYTES
 from mkldist.gram.predictor import RawPredictor, raw_predictor
 from mkldist.gram.view import make_views
-from mkldist.in_memory.making import threads_for
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.methods.registry import METHODS
 from mkldist.refit.all_rows import inputs_of

@@ -1,4 +1,7 @@
-"""Banks in Python, and their `making`: the kernels of scikit-learn, made once, and frugal."""
+"""Banks in Python: `bank_content`, `bank_of_features`, `bank_of_grams` and `some_kernels`.
+
+They hold the kernels of scikit-learn, are made once, and are frugal.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from mkldist.data import gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram import cross_values
 from mkldist.gram.bank import MemoryBank
-from mkldist.in_memory import opened_bank
+from mkldist.in_memory import bank_size, opened_bank
 from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
 
@@ -319,7 +322,7 @@ def test_many_kernels_are_one_call_without_their_memory():
 
 
 def test_a_bank_that_does_not_fit_is_computed_in_passes(monkeypatch):
-    monkeypatch.setattr(opened_bank, "physical_memory", lambda: 2**16)
+    monkeypatch.setattr(bank_size, "physical_memory", lambda: 2**16)
     assert "computed in every pass" in repr(KernelBank(X, ENTRIES))
     assert "stream" in repr(KernelBank.from_grams(np.zeros((15, 60, 60))))
 

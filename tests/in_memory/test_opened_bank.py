@@ -1,4 +1,4 @@
-"""Banks by their backend, against the matrices of their source."""
+"""Banks by their `bank_size` and backend, against the matrices of their source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from mkldist.errors import DataError, GramError
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine
 from mkldist.gram.sources import ArraySource
-from mkldist.in_memory import opened_bank, side_by_side
-from mkldist.in_memory.opened_bank import BankSize, backend_for, loaded, recomputed, stored
+from mkldist.in_memory import bank_size, opened_bank, side_by_side
+from mkldist.in_memory.bank_size import BankSize, backend_for
+from mkldist.in_memory.opened_bank import loaded, recomputed, stored
 from tests.gram.bank_suite import random_grams
 
 GRAMS = random_grams(30, 25)
@@ -76,7 +77,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_computed(tmp_path, mo
 
 
 def test_sizes_are_known_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(opened_bank, "physical_memory", lambda: 2 * SIZE.n_bytes)
+    monkeypatch.setattr(bank_size, "physical_memory", lambda: 2 * SIZE.n_bytes)
     larger = BankSize(31, 25, np.dtype("float64"))
     assert (SIZE.fits, larger.fits) == (True, False)
     assert backend_for("auto", SIZE, "recompute") == "memory"

@@ -1,4 +1,4 @@
-"""Descriptions of kernels, and their values at new points, against numpy."""
+"""Origins, `feature_origin` too: names of kernels, and their values at new points, by numpy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 from mkldist.errors import GramError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.view import BankView
+from mkldist.in_memory.feature_origin import FeatureOrigin
 from mkldist.in_memory.given_features import Features
 from mkldist.in_memory.given_kernels import bank_spec, kernels_on
-from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, given_names
+from mkldist.in_memory.origins import GramOrigin, given_names
 
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["age", "bmi"])
 ENTRIES = [

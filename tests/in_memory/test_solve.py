@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
 import mkldist.in_memory.solve as solve_module
+from mkldist import blas_threads
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
-from mkldist.in_memory import making
 from mkldist.methods.registry import METHODS
 from tests.methods import instances
 from tests.methods.references.recorded import optimum_of
@@ -257,7 +257,7 @@ def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
     x = np.random.default_rng(0).normal(size=(20, 3))
     with threadpool_limits(limits=2):
         before = threads()
-        monkeypatch.setattr(making, "MANY_POINTS", limit)
+        monkeypatch.setattr(blas_threads, "MANY_POINTS", limit)
         monkeypatch.setattr(solve_module, "solve_alone", watched)
         mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
         assert threads() == before
@@ -267,6 +267,9 @@ def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
 NOT_FOR_ARRAYS = {
     "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "pandas", "xarray",
     "zarr", "dask", "distributed", "fsspec", "filelock", "matplotlib", "rich",
+    "concurrent.futures.thread", "mkldist.durable", "mkldist.gram.factored_kernels",
+    "mkldist.gram.recomputed", "mkldist.gram.sources", "mkldist.kernel_functions.registry",
+    "mkldist.kernels.kernel_list", "mkldist.solvers.on_factors",
 }  # fmt: skip
 
 
