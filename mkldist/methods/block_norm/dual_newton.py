@@ -19,6 +19,7 @@ from mkldist.methods.block_norm.inner_objective import (
     InnerObjective,
     InnerPoint,
     Iterate,
+    Line,
     ThinHessian,
 )
 from mkldist.methods.block_norm.newton_model import DenseModel, Model, ThinModel
@@ -54,8 +55,8 @@ class DualNewton:
 
     def minimise(
         self, phi: InnerObjective, start: Iterate, accuracy: float
-    ) -> Generator[Request, Any, Iterate]:
-        """Minimise phi; return the iterate at the minimiser.
+    ) -> Generator[Request, Any, tuple[Iterate, InnerPoint]]:
+        """Minimise phi; return the iterate at the minimiser, and the parts of phi there.
 
         Parameters
         ----------
@@ -77,7 +78,8 @@ class DualNewton:
         stale = end.steps_followed >= STALE or end.largest > SHRUNKEN * end.size
         if stale and len(end.kernels):
             end = end.given((yield Matvec(end.kernels, end.rho)))
-        return end
+            point = phi.at(end.rho, end.products, point.curve)
+        return end, point
 
     def _descend(
         self, phi: InnerObjective, start: Iterate, accuracy: float
@@ -98,10 +100,10 @@ class DualNewton:
             if 0.5 * decrement <= accuracy:
                 return _Descent(point, steps, largest)
             changes = yield Matvec(start.kernels, direction)
-            step = _line_search(phi, point, direction, changes)
+            step, moved = _line_search(Line(phi, point, direction, changes), -decrement)
             if step == 0.0:
                 return _Descent(point, steps, largest)
-            point = phi.at(point.rho + step * direction, point.products + step * changes)
+            point = moved
             if step == 1.0 and rounding < model.left_to_gain(point.gradient) <= accuracy:
                 return _Descent(point, steps + 1, largest)
         return _Descent(point, STEP_LIMIT, largest)
@@ -129,17 +131,14 @@ def _polished(
     return moved if moved.value <= point.value + 10.0 * rounding else point
 
 
-def _line_search(
-    phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
-) -> float:
-    """Return a step at which the slope of the convex phi is almost zero.
+def _line_search(line: Line, slope: float) -> tuple[float, InnerPoint]:
+    """Return a step at which the slope of phi is almost zero, given the first, and the end of it.
 
     The full Newton step is taken where phi still falls at its end: slopes show this even where
     rounding hides differences of values.
     """
-    slope = float(point.gradient @ direction)
-    slope_at = phi.slope_along(point, direction, changes)
-    end = slope_at(1.0)
+    end = line.slope_at(1.0)
     if end <= SLOPE_SHARE * -slope:
-        return 1.0
-    return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
+        return 1.0, line.at(1.0)
+    step = root_of_slope(line.slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
+    return step, line.at(step)

@@ -21,7 +21,7 @@ costs no kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -203,15 +203,26 @@ class InnerObjective:
     smoothing: Smoothing
     damping: float
 
-    def at(self, rho: Floats, products: Floats) -> InnerPoint:
-        """Evaluate phi and its gradient, Eq. (26), at `rho` (n,) with ``K_m rho`` (S, n)."""
+    def at(self, rho: Floats, products: Floats, curve: Curve | None = None) -> InnerPoint:
+        """Evaluate phi and its gradient, Eq. (26).
+
+        Parameters
+        ----------
+        rho : (n,) float64
+            The point.
+        products : (S, n) float64
+            ``K_m rho``.
+        curve : Curve, optional
+            The smoothed h there, where it is known.
+        """
         squared = products @ rho
         if self.damping > 0.0:
             alpha_squared = self.damping * self.anchor.norms**2
             squared += self.damping * (2.0 * (self.anchor.images @ rho) + alpha_squared)
         radii = roots(squared)
         response = self.regularizer.response(radii, self.damping)
-        curve = self.loss.smoothed(rho, self.anchor.multipliers, self.smoothing)
+        if curve is None:
+            curve = self.curve_at(rho)
         gradient = curve.gradient + response.ratio @ products
         if self.damping > 0.0:
             gradient += (self.damping * response.ratio) @ self.anchor.images
@@ -256,35 +267,11 @@ class InnerObjective:
             images = images + self.damping * self.anchor.images[bent]
         return np.maximum(slope[bent] - ratio[bent], 0.0), images / point.radii[bent, None]
 
-    def slope_along(
-        self, point: InnerPoint, direction: Floats, changes: Floats
-    ) -> Callable[[float], float]:
-        """Return the function that gives phi's slope at a step from a point.
+    def curve_at(self, rho: Floats) -> Curve:
+        """Return the smoothed h at a point."""
+        return self.loss.smoothed(rho, self.anchor.multipliers, self.smoothing)
 
-        Parameters
-        ----------
-        point : InnerPoint
-            Where the line begins.
-        direction : (n,) float64
-            Its direction d.
-        changes : (S, n) float64
-            ``K_m d``.
-        """
-        linear = changes @ point.rho
-        if self.damping > 0.0:
-            linear += self.damping * (self.anchor.images @ direction)
-        squared = changes @ direction
-
-        def slope_at(step: float) -> float:
-            radii = roots(point.radii**2 + step * (2.0 * linear + step * squared))
-            ratio = self.regularizer.response(radii, self.damping).ratio
-            rho = point.rho + step * direction
-            curve = self.loss.smoothed(rho, self.anchor.multipliers, self.smoothing)
-            return float(curve.gradient @ direction) + float(ratio @ (linear + step * squared))
-
-        return slope_at
-
-    def proximal_step(self, iterate: Iterate) -> Iterate:
+    def proximal_step(self, iterate: Iterate, point: InnerPoint) -> Iterate:
         """Move the components and the multipliers to where the minimiser of phi puts them.
 
         The new ``alpha_m`` is ``prox(alpha_m + gamma rho)``, for block1 the soft threshold,
@@ -294,15 +281,62 @@ class InnerObjective:
         ----------
         iterate : Iterate
             The minimiser rho of phi with its products.
+        point : InnerPoint
+            The parts of phi there.
         """
-        point = self.at(iterate.rho, iterate.products)
         ratio = point.response.ratio
-        multipliers = self.loss.next_multipliers(
-            iterate.rho, self.anchor.multipliers, self.smoothing
-        )
         return replace(
             iterate,
-            multipliers=multipliers,
+            multipliers=point.curve.multipliers,
             images=ratio[:, None] * (self.damping * self.anchor.images + iterate.products),
             norms=ratio * point.radii,
         )
+
+
+class Line:
+    """phi along a line, which costs no kernel.
+
+    The last trial is kept: a search ends at it, so that h is computed there once.
+
+    Parameters
+    ----------
+    phi : InnerObjective
+        phi.
+    point : InnerPoint
+        Where the line begins.
+    direction : (n,) float64
+        Its direction d.
+    changes : (S, n) float64
+        ``K_m d``.
+    """
+
+    def __init__(
+        self, phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
+    ) -> None:
+        self._phi, self._point = phi, point
+        self._direction, self._changes = direction, changes
+        self._linear = changes @ point.rho
+        if phi.damping > 0.0:
+            self._linear += phi.damping * (phi.anchor.images @ direction)
+        self._squared, self._start_squared = changes @ direction, point.radii**2
+        self._trial: tuple[float, Floats, Curve] | None = None
+
+    def slope_at(self, step: float) -> float:
+        """Return phi's slope at a step."""
+        linear, bent = self._linear, step * self._squared
+        radii = roots(self._start_squared + step * (2.0 * linear + bent))
+        ratio = self._phi.regularizer.response(radii, self._phi.damping).ratio
+        _, curve = self._tried(step)
+        return float(curve.gradient @ self._direction) + float(ratio @ (linear + bent))
+
+    def at(self, step: float) -> InnerPoint:
+        """Return phi, its gradient and its parts at a step."""
+        rho, curve = self._tried(step)
+        return self._phi.at(rho, self._point.products + step * self._changes, curve)
+
+    def _tried(self, step: float) -> tuple[Floats, Curve]:
+        """Return rho and the smoothed h at a step, and keep them."""
+        if self._trial is None or self._trial[0] != step:
+            rho = self._point.rho + step * self._direction
+            self._trial = (step, rho, self._phi.curve_at(rho))
+        return self._trial[1:]

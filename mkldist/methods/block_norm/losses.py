@@ -48,11 +48,22 @@ _BIAS_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A separable function at a point: its value, gradient and the diagonal of its Hessian."""
+    """The smoothed h at a point.
+
+    Parameters
+    ----------
+    value : float
+        Its value.
+    gradient, hessian : (n,) float64
+        Its gradient, and the diagonal of its Hessian.
+    multipliers : (n,) float64
+        Where a minimisation that ends at the point moves the multipliers, Eq. (40).
+    """
 
     value: float
     gradient: Floats
     hessian: Floats
+    multipliers: Floats
 
 
 @dataclass(frozen=True)
@@ -127,10 +138,6 @@ class Loss(ABC):
         """Return the largest slope of a point's loss at predictions `f`, or an upper bound."""
         return 1.0
 
-    def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
-        """Return the multipliers after a minimisation that ended in `rho`."""
-        return multipliers
-
     def entropy(self, rho: Floats) -> float:
         """Return the most by which a temperature of one lowers h at `rho`; 0 for smooth h."""
         return 0.0
@@ -193,7 +200,7 @@ class Squared(_Shifted):
         return float((self.y - f).mean())
 
     def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
-        return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho))
+        return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho), multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,11 +240,8 @@ class _Enveloped(Loss):
         nearest = self._nearest(point, smoothing)
         away = nearest.away
         value = nearest.value + 0.5 * gamma * float(away @ away) - float(linear @ rho)
-        return Curve(value, gamma * away - linear, gamma * (1.0 - nearest.moving))
-
-    def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
-        point = rho + multipliers / smoothing.gamma
-        return smoothing.gamma * self._nearest(point, smoothing).away
+        pull = gamma * away
+        return Curve(value, pull - linear, gamma * (1.0 - nearest.moving), pull)
 
 
 class _OfMargins(_Enveloped):

@@ -152,9 +152,9 @@ def outer_iterations(
         damping = scale / gamma if proximal else 0.0
         phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping)
         accuracy = pace.accuracy(bounds.gap, bounds.upper)
-        iterate = yield from newton.minimise(phi, iterate, accuracy)
+        iterate, least = yield from newton.minimise(phi, iterate, accuracy)
         # Eq. (11): alpha_m <- ST(alpha_m + gamma rho); multipliers of h by Eqs. (39) and (40).
-        iterate = phi.proximal_step(iterate)
+        iterate = phi.proximal_step(iterate, least)
         # Section 5: primal value with the best bias, dual value of rho made feasible.
         bounds.take_primal(iterate)
         rho = loss.feasible(iterate.rho)

@@ -104,7 +104,7 @@ def solve_on_working_set(
         damping = scale / gamma if proximal else 0.0
         phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping)
         accuracy = pace.accuracy(bounds.gap, bounds.upper)
-        iterate = phi.proximal_step((yield from newton.minimise(phi, iterate, accuracy)))
+        iterate = phi.proximal_step(*(yield from newton.minimise(phi, iterate, accuracy)))
         bounds.take_primal(iterate)
         if resumed and not counters.outer_iterations:
             yield from bank.screen()  # by inherited norms, now that an upper bound is known

@@ -20,7 +20,8 @@ def minimised(loss, regularizer, grams, damping, counters):
     start = Iterate.without_kernels(loss.start())
     start = plain_bank.run(enlarged(start, np.arange(len(grams))), grams)
     phi = InnerObjective(loss, regularizer, start, Smoothing(10.0), damping)
-    return phi, plain_bank.run(DualNewton(counters).minimise(phi, start, 1e-14), grams)
+    found, _ = plain_bank.run(DualNewton(counters).minimise(phi, start, 1e-14), grams)
+    return phi, found
 
 
 def test_a_quadratic_objective_takes_one_step_to_the_solution_of_a_linear_system():

@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, reduced
+from mkldist.methods.block_norm.inner_objective import (
+    InnerObjective,
+    Iterate,
+    Line,
+    enlarged,
+    reduced,
+)
 from mkldist.methods.block_norm.losses import Logistic, Smoothing
 from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
 from tests.methods import instances, plain_bank
@@ -51,18 +57,34 @@ def test_gradient_hessian_and_slopes_by_finite_differences(regularizer):
         assert point.gradient @ direction == pytest.approx(slope, rel=1e-5, abs=1e-9)
         bend = (up.gradient - down.gradient) / (2 * step)
         np.testing.assert_allclose(H @ direction, bend, rtol=1e-4, atol=1e-6 * abs(bend).max())
-        slope_at = phi.slope_along(point, direction, grams @ direction)
+        line = Line(phi, point, direction, grams @ direction)
         for length in (0.0, 0.3, 1.0):
             rho = point.rho + length * direction
             expected = phi.at(rho, grams @ rho).gradient @ direction
-            assert slope_at(length) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert line.slope_at(length) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_point_of_a_line_is_the_same_whatever_steps_were_tried():
+    grams, _, phi = example(block1(0.05))
+    point = phi.at(phi.anchor.rho, phi.anchor.products)
+    direction = np.random.default_rng(2).normal(size=len(point.rho)) * 1e-2
+    changes = grams @ direction
+    for tried in ((), (0.3,), (1.0,), (0.3, 1.0)):
+        line = Line(phi, point, direction, changes)
+        for step in tried:
+            line.slope_at(step)
+        found = line.at(0.3)
+        plain = phi.at(point.rho + 0.3 * direction, point.products + 0.3 * changes)
+        assert found.value == plain.value
+        np.testing.assert_array_equal(found.gradient, plain.gradient)
+        np.testing.assert_array_equal(found.curve.multipliers, plain.curve.multipliers)
 
 
 @pytest.mark.parametrize("mix", [0.0, 0.4])
 def test_the_proximal_step_is_the_soft_threshold_of_the_coefficients(mix):
     C = 0.8 / (1.0 - mix)  # between the dual norms
     grams, alphas, phi = example(ElasticNet(C, mix))
-    moved = phi.proximal_step(phi.anchor)
+    moved = phi.proximal_step(phi.anchor, phi.at(phi.anchor.rho, phi.anchor.products))
     assert (moved.norms == 0.0).any()
     assert (moved.norms > 0.0).any()
     for m, (K, alpha) in enumerate(zip(grams, alphas, strict=True)):
