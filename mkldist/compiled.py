@@ -10,7 +10,8 @@ taken a tenth of a second.
 Compiled functions are written in loops over scalars, and write to arrays that they are given.  Each
 array expression, sort, matrix product, allocation or message inside one costs 0.1 to 4 seconds of
 compiling, a loop about a tenth of a second; numpy does the rest before or after the call.  A power
-costs 0.2 seconds, a product nothing.
+costs 0.2 seconds, a product nothing.  Machine code counts no references to arrays, which would take
+a tenth of compiling: numba refuses functions that make arrays, and none may return one.
 """
 
 from __future__ import annotations
@@ -164,8 +165,10 @@ class CompiledFunction:
             if self._dispatcher is None:
                 import numba
 
-                # Nothing calls these functions by a pointer to a C function.
-                options: dict[str, Any] = {"fastmath": self._fastmath, "no_cfunc_wrapper": True}
+                # Nothing calls these functions by a pointer to a C function, and they make no
+                # arrays: whoever calls them holds those that they are given.
+                options: dict[str, Any] = {"fastmath": self._fastmath}
+                options |= {"no_cfunc_wrapper": True, "_nrt": False}
                 if self._inner:
                     options |= {"no_cpython_wrapper": True}
                     options |= {} if self._fastmath else {"inline": "always"}
@@ -251,21 +254,24 @@ def _load_lightly(dispatcher: Any) -> Any:
     """Return one of numba's dispatchers, which loads machine code without numba's compiler.
 
     Before numba loads a function from its cache, it imports and registers all of Python and numpy
-    that it can compile, for a quarter of a second.  Machine code needs numba's runtime alone, and
-    numba does the rest before it compiles.  A numba whose cache is another is left as it is.
+    that it can compile, for a quarter of a second, and compiles how references are counted.
+    Machine code that counts none needs neither, and numba does both before it compiles.  The key
+    of such code says so: former versions kept code that counts.  A numba whose cache is another is
+    left as it is.
     """
     from numba.core.caching import FunctionCache
-    from numba.core.runtime.nrt import rtsys
 
     numbas_own: Any = FunctionCache  # numba ships no types
 
     class LightCache(numbas_own):  # type: ignore[misc]
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
 
-    used = ("_guard_against_spurious_io_errors", "_load_overload")
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            return (*super()._index_key(sig, codegen), "counts no references")
+
+    used = ("_guard_against_spurious_io_errors", "_load_overload", "_index_key")
     known = all(hasattr(numbas_own, name) for name in used)
     if known and type(getattr(dispatcher, "_cache", None)) is numbas_own:
         dispatcher._cache = LightCache(dispatcher.py_func)

@@ -225,6 +225,24 @@ def test_machine_code_is_kept_on_disk(file, tmp_path):
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
 
 
+def test_a_function_that_makes_an_array_is_refused(file):
+    with pytest.raises(numba.core.errors.TypingError, match="returning of array"):
+        loaded(file).twice(np.ones(3))
+
+
+def test_machine_code_that_counts_references_is_not_loaded(file):
+    """Former versions kept such code, which needs a part of numba that is not made ready."""
+    module = loaded(file)
+    cache = type(module.twice.dispatcher._cache).__mro__[1](module.twice.in_python)
+    counting = numba.njit(nogil=True)(module.twice.in_python)
+    assert counting(21) == 42
+    [result] = counting.overloads.values()
+    cache.save_overload(result.signature, result)
+    assert cache.load_overload(result.signature, result.target_context) is not None
+    assert module.twice(21) == 42
+    assert not module.twice.stats.cache_hits
+
+
 def test_a_small_system_is_solved_in_python_for_a_while(file, monkeypatch):
     monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
     module = loaded(file)
@@ -243,11 +261,11 @@ def test_a_small_system_is_solved_in_python_for_a_while(file, monkeypatch):
 def test_a_large_system_or_one_with_machine_code_is_not_solved_in_python(file, monkeypatch):
     monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
     module = loaded(file)
-    assert len(module.halved(np.ones(mkldist.compiled.FEW_ENTRIES + 1))) > 1000
-    assert len(module.halved.signatures) == 1
+    assert module.summed(np.ones(mkldist.compiled.FEW_ENTRIES + 1)) == (2.0, True)
+    assert len(module.summed.signatures) == 1
     module = loaded(file)
-    assert module.halved(np.ones(3)).sum() == 1.5
-    assert len(module.halved.signatures) == 1
+    assert module.summed(np.ones(3)) == (2.0, True)
+    assert len(module.summed.signatures) == 1
 
 
 def test_python_returns_what_machine_code_does_and_warns_of_no_overflow(file, monkeypatch):
