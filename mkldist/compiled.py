@@ -164,16 +164,18 @@ class CompiledFunction:
         with _MAKING:
             if self._dispatcher is None:
                 import numba
+                from numba.core.cpu import CPUTargetOptions
 
                 # Nothing calls these functions by a pointer to a C function, and they make no
                 # arrays: whoever calls them holds those that they are given.
-                options: dict[str, Any] = {"fastmath": self._fastmath}
-                options |= {"no_cfunc_wrapper": True, "_nrt": False}
+                options: dict[str, Any] = {"fastmath": self._fastmath, "no_cfunc_wrapper": True}
+                counts_none = hasattr(CPUTargetOptions, "_nrt")  # an option that is not documented
+                options |= {"_nrt": False} if counts_none else {}
                 if self._inner:
                     options |= {"no_cpython_wrapper": True}
                     options |= {} if self._fastmath else {"inline": "always"}
-                decorator = numba.njit(cache=True, nogil=True, **options)
-                self._dispatcher = _load_lightly(decorator(self.in_python))
+                made = numba.njit(cache=True, nogil=True, **options)(self.in_python)
+                self._dispatcher = _load_lightly(made) if counts_none else made
             return self._dispatcher
 
     @property

@@ -243,6 +243,15 @@ def test_machine_code_that_counts_references_is_not_loaded(file):
     assert not module.twice.stats.cache_hits
 
 
+def test_a_numba_that_always_counts_references_compiles_too(file, monkeypatch):
+    options = numba.core.cpu.CPUTargetOptions
+    owner = next(one for one in options.__mro__ if "_nrt" in vars(one))
+    monkeypatch.delattr(owner, "_nrt")
+    twice = loaded(file).twice
+    assert twice(21) == 42
+    assert "_nrt" not in twice.dispatcher.targetoptions
+
+
 def test_a_small_system_is_solved_in_python_for_a_while(file, monkeypatch):
     monkeypatch.setattr(mkldist.compiled, "SECONDS_IN_PYTHON", 60.0)
     module = loaded(file)
