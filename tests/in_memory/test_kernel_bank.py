@@ -1,7 +1,4 @@
-"""Banks in Python: `bank_content`, `bank_of_features`, `bank_of_grams` and `some_kernels`.
-
-They hold the kernels of scikit-learn, are made once, and are frugal.
-"""
+"""Banks in Python: `bank_content`, `bank_of_features`, `bank_of_grams` and `some_kernels`."""
 
 from __future__ import annotations
 
