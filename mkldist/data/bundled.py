@@ -3,10 +3,13 @@
 Scikit-learn takes more than a second to import, and every command on a sweep reads its data.  The
 first command that needs one of these data sets therefore keeps a copy in the user's cache folder,
 for the installed version of scikit-learn alone.  A copy that is missing or damaged is made again.
+The breast cancer data, those of the quickstart, are read from scikit-learn's file instead, as long
+as that is where it was and as it was.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 import zipfile
@@ -33,6 +36,11 @@ DESCRIPTIONS = {
 LOADERS = {"wdbc": "breast_cancer"}
 # By default scikit-learn scales these features by statistics of all rows, test rows included.
 OPTIONS: dict[str, dict[str, Any]] = {"diabetes": {"scaled": False}}
+CANCER_HEAD = "569,30,malignant,benign"
+CANCER_NUCLEI = (
+    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
+    "concave points", "symmetry", "fractal dimension",
+)  # fmt: skip
 
 
 def load_bundled(name: str) -> RawData:
@@ -42,7 +50,8 @@ def load_bundled(name: str) -> RawData:
     copy = _folder() / f"{origin.replace(', ', ' ').replace(' ', '-')}.npz"
     arrays = _read(copy)
     if arrays is None:
-        arrays = _loaded(loader, OPTIONS.get(name, {}))
+        arrays = _cancer_file() if loader == "load_breast_cancer" else None
+        arrays = arrays or _loaded(loader, OPTIONS.get(name, {}))
         _keep(copy, arrays)
     return RawData(
         labels=arrays["labels"],
@@ -51,6 +60,25 @@ def load_bundled(name: str) -> RawData:
         origin=origin,
         task="classification" if arrays["labels"].dtype.kind == "U" else "regression",
     )
+
+
+def _cancer_file() -> dict[str, Array] | None:
+    """Return the breast cancer data of scikit-learn's file; None if it is not as expected."""
+    package = importlib.util.find_spec("sklearn")
+    folders = (package.submodule_search_locations if package else None) or []
+    for folder in folders:
+        with suppress(OSError, ValueError):  # UnicodeDecodeError is a ValueError
+            text = (Path(folder) / "datasets/data/breast_cancer.csv").read_text()
+            head, *lines = text.splitlines()
+            values = np.array([line.split(",") for line in lines], dtype=np.float64)
+            if head == CANCER_HEAD and values.shape == (569, 31):
+                names = [[f"mean {one}", f"{one} error", f"worst {one}"] for one in CANCER_NUCLEI]
+                return {
+                    "labels": np.where(values[:, -1] == 1.0, "benign", "malignant"),
+                    "x": values[:, :-1].copy(),
+                    "feature_names": np.array(names).T.reshape(-1),
+                }
+    return None
 
 
 def _loaded(loader: str, options: dict[str, Any]) -> dict[str, Array]:

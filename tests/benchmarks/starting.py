@@ -78,14 +78,22 @@ def sweep(folder: Path, file: str | Path, output: str) -> Spent:
 
 
 def cold_start(data_dir: Path | None) -> Iterator[Measured]:
-    """Run the quickstart and one call from Python before and after code is compiled."""
+    """Run the quickstart and one call from Python before and after code is compiled.
+
+    The quickstart runs so twice, and the shorter times count.  A run that does not count goes
+    first, with a folder of its own: on a virtual machine, memory and files that nobody used for a
+    while cost the first program seconds, compiled or not.
+    """
+    cold, warm = [], []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        cold, warm = (sweep(folder, "quickstart", output) for output in ("cold", "warm"))
-        note = f"{cold.wall:.1f} s and {warm.wall:.1f} s"
-        ratio = cold.wall / warm.wall
-        yield Measured("quickstart, not compiled / compiled", ratio, "1.3", unit="", note=note)
-        yield Measured("quickstart, compiled", warm.wall, "20 s")
+        for folder in (Path(name) / str(turn) for turn in range(3)):
+            cold.append(sweep(folder, "quickstart", "cold").wall)
+            if len(cold) > 1:
+                warm.append(sweep(folder, "quickstart", "warm").wall)
+    first, again = min(cold[1:]), min(warm)
+    note = f"{first:.1f} s and {again:.1f} s"
+    yield Measured("quickstart, not compiled / compiled", first / again, "1.3", unit="", note=note)
+    yield Measured("quickstart, compiled", again, "20 s")
     with tempfile.TemporaryDirectory() as name:
         for state, reach in (("not compiled", "5 s"), ("compiled", "0.8 s")):
             took = spent(Path(name), "-c", SOLVE)

@@ -1,6 +1,7 @@
 """Data sets that come with scikit-learn: their descriptions, and their positive class."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that grows with every data set that scikit-learn loads."""
+    """Return a list that grows with every data set, as scikit-learn loads them all."""
     found: list[str] = []
     load = bundled._loaded
+    monkeypatch.setattr(bundled, "CANCER_HEAD", "of no file")
 
     def counted(loader: str, options: dict[str, Any]) -> dict[str, Any]:
         found.append(loader)
@@ -42,6 +44,34 @@ def test_a_copy_is_the_data_set(name: str, loads: list[str]) -> None:
     assert first.task == second.task
     for mine, other in ((first.x, second.x), (first.labels, second.labels)):
         np.testing.assert_array_equal(mine, other, strict=True)
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "wdbc"])
+def test_the_file_of_breast_cancer_is_what_scikit_learn_loads(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(bundled, "_loaded", None)
+        found = load_bundled(name)
+    for copy in folder.glob("*.npz"):
+        copy.unlink()
+    monkeypatch.setattr(bundled, "CANCER_HEAD", "of no file")
+    loaded = load_bundled(name)
+    np.testing.assert_array_equal(found.x, loaded.x, strict=True)
+    np.testing.assert_array_equal(found.labels, loaded.labels, strict=True)
+    assert (found.feature_names, found.origin) == (loaded.feature_names, loaded.origin)
+
+
+@pytest.mark.parametrize("file", [None, "", "569,30,malignant,benign\n1.0,2.0,0\n", "1,2,a,b\nx"])
+def test_another_file_of_breast_cancer_is_left_to_scikit_learn(
+    file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr(bundled.importlib.util, "find_spec", lambda name: elsewhere)
+    if file is not None:
+        (tmp_path / "datasets/data").mkdir(parents=True)
+        (tmp_path / "datasets/data/breast_cancer.csv").write_text(file)
+    assert bundled._cancer_file() is None
 
 
 def test_two_names_of_a_data_set_share_a_copy(loads: list[str]) -> None:
