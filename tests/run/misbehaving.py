@@ -36,7 +36,16 @@ def slow(problem, params):
     return (yield from uniform.solve(problem, params))
 
 
-for solve in (raising, killing, slow):
+def busy(problem, params):
+    """Compute until the thread has had its seconds of a processor, however long that takes."""
+    yield Quadratic(np.abs(problem.y))
+    end = time.thread_time() + SECONDS
+    while time.thread_time() < end:
+        np.exp(problem.y)
+    return (yield from uniform.solve(problem, params))
+
+
+for solve in (raising, killing, slow, busy):
     METHODS[solve.__name__] = Method(
         name=solve.__name__,
         solve=solve,
