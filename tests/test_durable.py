@@ -130,6 +130,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", durable_writers.WRITERS)
 def test_what_a_killed_writer_left_is_gone_after_the_next_opening(killed, name):
     assert temporaries(killed / name)

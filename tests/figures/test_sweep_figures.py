@@ -94,6 +94,7 @@ def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, 
     assert (outcome.computed, outcome.skipped, drawn) == (0, 3, NAMES)
 
 
+@pytest.mark.slow
 def test_failed_runs_have_no_picture(tmp_path, scheduler, drawn, monkeypatch):
     spec = pictured()
     outcome = run(spec, tmp_path / "out", scheduler)

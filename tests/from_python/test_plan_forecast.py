@@ -121,6 +121,7 @@ def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_only_runs_without_a_record_are_foretold(tmp_path):
     few = sweep_text({"uniform": [1.0]}, repeats=12)
     run_here(few, tmp_path / "r", None)

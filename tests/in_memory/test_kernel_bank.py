@@ -303,6 +303,7 @@ def test_new_points_are_evaluated_in_tiles_and_only_for_kernels_with_weight(monk
     assert taken < 8 * 60 * 4000  # bytes of the values of a single kernel
 
 
+@pytest.mark.slow
 def test_many_kernels_are_one_call_without_their_memory():
     entry = {"function": "gaussian", "widths": "chi2", "features": {"count": 20_000}}
     tracemalloc.start()

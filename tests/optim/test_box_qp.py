@@ -8,6 +8,7 @@ import pytest
 
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.free_system import MANY_ROWS, FreeSystem
+from tests.variants import quick
 
 
 def program(seed: int, n: int, rank: int) -> tuple[np.ndarray, ...]:
@@ -37,8 +38,8 @@ def test_pair_updates_and_newton_steps_reach_the_optimum(seed, rank):
     assert linear @ beta - 0.5 * beta @ K @ beta >= problem.value - 1e-7
 
 
-@pytest.mark.parametrize("rank", [5, 400])
-@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("rank", quick([5, 400]))
+@pytest.mark.parametrize("copies", quick([2, 1]))
 def test_steps_of_many_variables_reach_the_optimum(monkeypatch, rank, copies):
     factorised = []
     own = FreeSystem._factorised

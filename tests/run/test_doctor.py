@@ -89,6 +89,7 @@ def test_little_memory_slow_disks_and_uncompiled_code_are_met_with_advice(tmp_pa
     assert "outputs.banks" in found["disk speed"].advice
 
 
+@pytest.mark.slow
 def test_the_folder_of_compiled_code_is_numbas(tmp_path):
     """NUMBA_CACHE_DIR is read when numba is imported, so a process of its own looks."""
     script = """

@@ -38,6 +38,7 @@ from tests.run.sweeps import (
     sweep_text,
     wait_until,
 )
+from tests.variants import quick
 
 GRID = [float(c) for c in range(1, 9)]
 
@@ -169,7 +170,7 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path, si
     assert {name: after[name] for name in before} == before
 
 
-@pytest.mark.parametrize("sign", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("sign", quick(["SIGINT", "SIGTERM", "SIGHUP"]))
 def test_an_interrupt_before_the_first_run_says_what_is_kept(tmp_path, sign):
     output = tmp_path / "small"
     setup = (
@@ -233,7 +234,7 @@ def test_a_run_that_raises_in_a_thread_fails_alone(tmp_path):
     assert sorted(record.state for record in records(output).values()) == ["complete", "failed"]
 
 
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+@pytest.mark.parametrize("backend", quick(["memory", "mmap", "stream"]))
 def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
     tmp_path, scheduler, node_cache, backend
 ):

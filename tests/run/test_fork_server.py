@@ -9,6 +9,8 @@ import sys
 from multiprocessing import forkserver
 from pathlib import Path
 
+import pytest
+
 from mkldist.durable import is_alive
 from mkldist.run import fork_server
 from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions
@@ -36,6 +38,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_workers_have_one_parent_and_its_environment(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)

@@ -200,6 +200,7 @@ def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
     toml = iris(LEVEL + "trace = true\n" + SHARED + "trace = true\n")
     output = tmp_path / "out"

@@ -27,6 +27,7 @@ from mkldist.run.verify import verify
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.bank_inputs import laplacian
 from tests.run import damage, few_labels
+from tests.variants import quick
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def assert_equal(found: dict[str, xr.Dataset], expected: dict[str, xr.Dataset]) 
         xr.testing.assert_equal(found[path], data)
 
 
-@pytest.mark.parametrize("kind", ["manifest", "records", "results", "snapshots", "banks"])
+@pytest.mark.parametrize("kind", quick(["records", "banks", "manifest", "results", "snapshots"]))
 def test_a_flipped_bit_is_found_and_repaired(made, kind):
     rng = np.random.default_rng(len(kind))
     expected = damage.values_of(made)

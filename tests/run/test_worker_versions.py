@@ -30,6 +30,7 @@ sys.meta_path.insert(0, Refusing())
 """
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_version_is_named_before_any_task(tmp_path):
     older = tmp_path / "mkldist-0.0.1.dist-info"
     older.mkdir()

@@ -391,7 +391,7 @@ def test_the_value_by_points_is_that_of_the_expansion(many):
     assert np.array_equal(own, np.broadcast_to(v, (np.count_nonzero(d), N)))
 
 
-@pytest.mark.parametrize("params", [{"time_limit": 1e-9}, {"max_iter": 1}])
+@pytest.mark.parametrize("params", quick([{"time_limit": 1e-9}, {"max_iter": 1}]))
 def test_a_limit_before_or_among_products_leaves_true_bounds(many, params):
     kernels = from_points()
     optimum = conic_optimum(evaluate(kernels.source.kernels, X, X), Y, 3.0)

@@ -68,6 +68,7 @@ def test_a_process_that_waits_or_starts_many_threads_goes_on(does):
     assert (process.returncode, said) == (0, "went on\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no signal stops a process here")
 def test_a_process_that_was_suspended_is_given_its_time():
     with watched(STARTS_MANY) as process:

@@ -12,6 +12,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.baselines import choice, cv_scores
+from tests.variants import quick
 
 
 def solve(name, grams, y, **params):
@@ -44,7 +45,7 @@ def test_every_kernel_is_scored_at_every_C_as_scikit_learn_scores_it():
             assert score[0] == expected[m, C][0]
 
 
-@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
+@pytest.mark.parametrize("make", quick([instances.balanced, instances.more_kernels_than_points]))
 def test_svm_chooses_the_kernel_and_C_that_scikit_learn_chooses(make):
     instance = make()
     Cs = [1.0, 10.0, 100.0]
