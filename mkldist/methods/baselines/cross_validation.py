@@ -241,10 +241,9 @@ def cross_validate(
 def _split(K: Gram, kept: Mask, scored: Mask) -> tuple[Gram, Callable[[Floats], Floats]]:
     """Return K on the points kept, and the function from coefficients there to values at others."""
     if not isinstance(K, FactoredMatrix):
-        across = K[np.ix_(scored, kept)]
-        return np.ascontiguousarray(
-            K[np.ix_(kept, kept)]
-        ), lambda coefficients: across @ coefficients
+        columns = K[:, kept]  # then rows: both at once take more than twice as long
+        part, across = columns[kept], columns[scored]
+        return part, lambda coefficients: across @ coefficients
 
     def values(coefficients: Floats) -> Floats:
         padded = np.zeros(len(kept))
