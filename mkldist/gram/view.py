@@ -4,7 +4,8 @@ A view never changes the bank.  With ``S`` the selection of the view's n points,
 and a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H``.
 Requests for either are requests to the bank with other vectors or weights, so that the requests of
 different views share a pass (:func:`answer_views`).  If the view has much fewer points than the
-bank, requests for few kernels are answered from copies on the view's points.
+bank, requests for few kernels are answered from copies on the view's points.  A view that was
+normalised by traces keeps them for requests, since every solver asks for them once.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class BankView:
         True if the kernels are centred in feature space on these points.
     kernels : ViewKernels, optional
         Copies of single kernels on these points; by default single kernels are read from the bank.
+    traces : (M,) float64, optional
+        Traces of the bank's kernels on these points; by default the bank is asked for them.
     """
 
     bank: Bank
@@ -60,6 +63,7 @@ class BankView:
     scale: Floats
     centred: bool
     kernels: ViewKernels | None = None
+    traces: Floats | None = None
 
     @property
     def id(self) -> str:
@@ -95,11 +99,16 @@ class BankView:
                 return needs_pass(self.bank, request)
 
     def _own_answer(self, request: Request) -> Floats | None:
-        """Answer a request for few kernels from copies, or return None if the view has none."""
-        if self.kernels is None:
+        """Answer a request for known traces, or for few kernels from copies; else return None."""
+        if self.traces is None and self.kernels is None:
             return None
         check(self.n_points, self.n_kernels, request)
         match request:
+            case Diagonal(weights) if self.traces is not None:
+                of_all = weights.shape[1] == 1 and bool((weights == 1.0).all())
+                return (self.scale * self.traces)[:, None] if of_all else None
+            case _ if self.kernels is None:
+                return None
             case Combine() if not self.needs_pass(request):
                 return answer_few(self.kernels, self._scaled(request))
             case Matvec(np.ndarray() as kernels, _) | Quadratic(_, np.ndarray() as kernels) if (
@@ -266,8 +275,8 @@ def make_views(
         check_uncentred(normalisations, "normalisation")
     scales = _scales(bank, indices, normalisations, presence)
     return [
-        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, budget))
-        for index, scale in zip(indices, scales, strict=True)
+        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, budget), traces)
+        for index, (scale, traces) in zip(indices, scales, strict=True)
     ]
 
 
@@ -285,11 +294,14 @@ def _scales(
     indices: Sequence[Ints | None],
     normalisations: Sequence[str],
     presence: Presence | None,
-) -> list[Floats]:
-    """Return the factors of all kernels on each set of points, by one pass at most."""
+) -> list[tuple[Floats, Floats | None]]:
+    """Return the factors of all kernels on each set of points, by one pass at most, and traces.
+
+    There are no traces where no factor depends on them.
+    """
     parts = divisors(normalisations)
     if not indices or not parts:
-        return [np.ones(bank.n_kernels) for _ in indices]
+        return [(np.ones(bank.n_kernels), None) for _ in indices]
     membership = np.zeros((bank.n_points, len(indices)))
     for column, index in enumerate(indices):
         membership[slice(None) if index is None else index, column] = 1.0
@@ -299,10 +311,11 @@ def _scales(
         [traces] = answer(bank, [Diagonal(membership)])
         totals = np.zeros_like(traces)
     sizes = membership.sum(axis=0)
-    return [
-        _fitted(bank, trace, total, n, parts, n if presence is None else presence.counts(index))
-        for trace, total, n, index in zip(traces.T, totals.T, sizes, indices, strict=True)
-    ]
+    found = []
+    for trace, total, n, index in zip(traces.T.copy(), totals.T, sizes, indices, strict=True):
+        present = n if presence is None else presence.counts(index)
+        found.append((_fitted(bank, trace, total, n, parts, present), trace))
+    return found
 
 
 def _fitted(

@@ -31,8 +31,9 @@ def some_kernels(content: BankContent, index: Ints) -> BankContent:
         part = recomputed(origin.source)
     else:
         part = PartBank(whole.bank, index)
+    traces = None if whole.traces is None else whole.traces[index]
     return BankContent(
-        BankView(part, None, whole.scale[index], whole.centred),
+        BankView(part, None, whole.scale[index], whole.centred, traces=traces),
         origin,
         content.backend,
         content.normalisation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,6 +170,28 @@ def test_diagonals_are_those_of_the_matrices_before_centring(bank, grams, centre
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert not view.needs_pass(Diagonal(weights))
     assert bank.counter.passes == 0
+
+
+@pytest.mark.parametrize("index", [None, np.arange(1, N_POINTS, 2)], ids=["all", "some"])
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_traces_that_normalise_are_kept_and_those_of_the_bank(bank, grams, chain, index) -> None:
+    [view] = make_views(bank, [index], chain)
+    assert (view.traces is None) == (not set(chain) - {"centre"})
+    ones = Diagonal(np.ones((view.n_points, 1)))
+    read = bank.counter.diagonals
+    [found] = answer_views([(view, ones)])
+    assert bank.counter.diagonals == read + (view.traces is None)
+    [plain] = answer_views([(replace(view, traces=None), ones)])
+    assert_array_equal(found, plain, strict=True)
+    points = slice(None) if index is None else index
+    traces = np.einsum("mii->m", grams[:, points][:, :, points])
+    assert_allclose(found[:, 0], view.scale * traces, rtol=1e-12)
+    weights = np.random.default_rng(1).random((view.n_points, 1))
+    for others in (weights, np.column_stack([weights, weights])):
+        [found], [plain] = (
+            answer_views([(one, Diagonal(others))]) for one in (view, replace(view, traces=None))
+        )
+        assert_array_equal(found, plain, strict=True)
 
 
 def test_views_have_one_id_exactly_where_their_kernels_are_the_same(bank: MemoryBank) -> None:
