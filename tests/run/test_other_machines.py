@@ -23,13 +23,11 @@ from mkldist.run.shared_places import try_places
 from mkldist.run.work_items import BuildItem
 from mkldist.worker.shared_place import NOT_READ_BACK, NOTHING_THERE, SharedPlace
 from mkldist.worker.surroundings import Surroundings
-from tests.run.here import TEXT, Failing, spec_of, sweep
+from tests.run.here import FOUND, NEEDS, TEXT, Failing, spec_of, sweep
 from tests.run.sweeps import records, solutions
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 
 ELSEWHERE = ConnectOptions("tcp://elsewhere")
-NEEDS = Needs("/out", "/banks")
-FOUND = Surroundings("host", 1, 2**30, "/cache", 2**30, False, (), {})
 
 
 class Admitting:

@@ -17,11 +17,7 @@ from mkldist.run.roster import Needs, Roster, Sharing
 from mkldist.run.wall_time import WallTime
 from mkldist.run.worker_versions import Compared, Difference
 from mkldist.worker.shared_place import NOTHING_THERE
-from mkldist.worker.surroundings import Surroundings
-from tests.run.here import TEXT, spec_of
-
-NEEDS = Needs("/out", "/banks")
-FOUND = Surroundings("host", 1, 2**30, "/cache", 2**30, False, (), {})
+from tests.run.here import FOUND, NEEDS, TEXT, spec_of
 
 
 class Cluster:
