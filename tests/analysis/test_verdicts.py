@@ -13,6 +13,7 @@ from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
 from mkldist.analysis.verdicts import Case, _verdict, judge
 from tests.analysis.two_sweeps import made
+from tests.variants import quick
 
 # Means of level and uniform: heart 0.2 and 0.3, pima 0.3 and 0.1, sonar 0.1 and 0.15.
 ERRORS = {
@@ -156,7 +157,7 @@ T_TESTS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "relation", "p", "verdict"), T_TESTS)
+@pytest.mark.parametrize(("first", "second", "relation", "p", "verdict"), quick(T_TESTS, 4))
 def test_a_t_test_over_data_sets_decides_where_the_paper_makes_one(
     tmp_path, first, second, relation, p, verdict
 ):

@@ -21,6 +21,7 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.in_memory import bank_size, opened_bank
 from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
+from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -97,7 +98,7 @@ def test_a_bank_is_the_stack_of_its_kernels(backend, words):
 
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
-@pytest.mark.parametrize("words", [(), ("centre", "trace"), ("variance",)])
+@pytest.mark.parametrize("words", quick([["centre", "trace"], [], ["variance"]]))
 def test_a_bank_of_gram_matrices_is_their_stack(backend, words):
     given = by_scikit_learn(X[TRAIN], X[TRAIN]), by_scikit_learn(X[TEST], X[TRAIN])
     train, cross = normalised(words, *given)
@@ -130,7 +131,7 @@ def test_what_kernels_and_graphs_have_in_common_is_computed_once():
     assert of_two[0].objective == of_two[1].objective
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", quick(BACKENDS, 2))
 @pytest.mark.parametrize(
     "chosen", [[7, 0, 3], slice(2, 9, 3), np.arange(15) % 4 == 1, [-1]], ids=str
 )
@@ -140,10 +141,7 @@ def test_some_kernels_are_a_bank_of_their_own(backend, chosen):
         index = np.arange(15)[chosen]
         assert len(part) == len(index)
         assert part.kernels.features.tolist() == bank.kernels.features[index].tolist()
-        given = (
-            by_scikit_learn(X[TRAIN], X[TRAIN])[index],
-            by_scikit_learn(X[TEST], X[TRAIN])[index],
-        )
+        given = [by_scikit_learn(X[rows], X[TRAIN])[index] for rows in (TRAIN, TEST)]
         train, cross = normalised(("centre",), *given)
         expected = mkldist.solve("level", train, Y[TRAIN], **TIGHT)
         solution = mkldist.solve("level", part, Y[TRAIN], **TIGHT)

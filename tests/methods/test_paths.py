@@ -61,7 +61,7 @@ def test_a_path_takes_few_passes(name):
 
 
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+@pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
 @pytest.mark.parametrize("make", quick([instances.balanced, instances.more_kernels_than_points]))
 def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
     instance, values = make(), VALUES[name][[6, 0, 12, 3]]

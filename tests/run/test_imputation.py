@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mkldist.data.snapshot import load_snapshot
 from tests.run.sweeps import records, run_here
+from tests.variants import quick
 
 WIDTH = 1.5
 SWEEP = f"""
@@ -52,7 +53,7 @@ def write_gaps(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fit", ["train", "all"])
-@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
+@pytest.mark.parametrize("impute", quick(["median", "mean", "most_frequent"]))
 def test_decision_values_are_those_of_imputers_fitted_on_the_same_rows(
     fit, impute, tmp_path, scheduler
 ):

@@ -230,7 +230,7 @@ def test_a_damaged_build_time_is_found_and_unknown_after_a_repair(made):
     times[0].write_bytes(whole)
 
 
-@pytest.mark.parametrize("kind", ["manifest", "results", "snapshots", "banks"])
+@pytest.mark.parametrize("kind", quick(["banks", "manifest", "results", "snapshots"]))
 def test_the_sweep_mends_what_it_uses(made, kind):
     rng = np.random.default_rng(7)
     expected = damage.values_of(made)
