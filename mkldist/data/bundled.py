@@ -3,8 +3,8 @@
 Scikit-learn takes more than a second to import, and every command on a sweep reads its data.  The
 first command that needs one of these data sets therefore keeps a copy in the user's cache folder,
 for the installed version of scikit-learn alone.  A copy that is missing or damaged is made again.
-The breast cancer data, those of the quickstart, are read from scikit-learn's file instead, as long
-as that is where it was and as it was.
+The breast cancer data, those of the quickstart, are copied from scikit-learn's own file, which
+takes some milliseconds; if that file is not as expected, scikit-learn loads them like the others.
 """
 
 from __future__ import annotations
