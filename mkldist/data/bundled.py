@@ -9,7 +9,6 @@ takes some milliseconds; if that file is not as expected, scikit-learn loads the
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
 import zipfile
@@ -64,21 +63,21 @@ def load_bundled(name: str) -> RawData:
 
 def _cancer_file() -> dict[str, Array] | None:
     """Return the breast cancer data of scikit-learn's file; None if it is not as expected."""
-    package = importlib.util.find_spec("sklearn")
-    folders = (package.submodule_search_locations if package else None) or []
-    for folder in folders:
-        with suppress(OSError, ValueError):  # UnicodeDecodeError is a ValueError
-            text = (Path(folder) / "datasets/data/breast_cancer.csv").read_text()
-            head, *lines = text.splitlines()
-            values = np.array([line.split(",") for line in lines], dtype=np.float64)
-            if head == CANCER_HEAD and values.shape == (569, 31):
-                names = [[f"mean {one}", f"{one} error", f"worst {one}"] for one in CANCER_NUCLEI]
-                return {
-                    "labels": np.where(values[:, -1] == 1.0, "benign", "malignant"),
-                    "x": values[:, :-1].copy(),
-                    "feature_names": np.array(names).T.reshape(-1),
-                }
-    return None
+    package = metadata.distribution("scikit-learn")
+    file = Path(str(package.locate_file("sklearn/datasets/data/breast_cancer.csv")))
+    try:
+        head, *lines = file.read_text().splitlines()
+        values = np.array([line.split(",") for line in lines], dtype=np.float64)
+    except (OSError, ValueError):  # UnicodeDecodeError is a ValueError
+        return None
+    if head != CANCER_HEAD or values.shape != (569, 31):
+        return None
+    names = [[f"mean {one}", f"{one} error", f"worst {one}"] for one in CANCER_NUCLEI]
+    return {
+        "labels": np.where(values[:, -1] == 1.0, "benign", "malignant"),
+        "x": values[:, :-1].copy(),
+        "feature_names": np.array(names).T.reshape(-1),
+    }
 
 
 def _loaded(loader: str, options: dict[str, Any]) -> dict[str, Array]:

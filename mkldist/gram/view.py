@@ -5,7 +5,7 @@ and a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m
 Requests for either are requests to the bank with other vectors or weights, so that the requests of
 different views share a pass (:func:`answer_views`).  If the view has much fewer points than the
 bank, requests for few kernels are answered from copies on the view's points.  A view that was
-normalised by traces keeps them for requests, since every solver asks for them once.
+normalised by traces keeps them, since many solvers ask for them when they begin.
 """
 
 from __future__ import annotations
@@ -100,15 +100,13 @@ class BankView:
 
     def _own_answer(self, request: Request) -> Floats | None:
         """Answer a request for known traces, or for few kernels from copies; else return None."""
-        if self.traces is None and self.kernels is None:
+        if isinstance(request, Diagonal):
+            check(self.n_points, self.n_kernels, request)
+            return self._known_traces(request.weights)
+        if self.kernels is None:
             return None
         check(self.n_points, self.n_kernels, request)
         match request:
-            case Diagonal(weights) if self.traces is not None:
-                of_all = weights.shape[1] == 1 and bool((weights == 1.0).all())
-                return (self.scale * self.traces)[:, None] if of_all else None
-            case _ if self.kernels is None:
-                return None
             case Combine() if not self.needs_pass(request):
                 return answer_few(self.kernels, self._scaled(request))
             case Matvec(np.ndarray() as kernels, _) | Quadratic(_, np.ndarray() as kernels) if (
@@ -117,6 +115,12 @@ class BankView:
                 return (self.scale[kernels] * answer_few(self.kernels, request).T).T
             case _:
                 return None
+
+    def _known_traces(self, weights: Floats) -> Floats | None:
+        """Return the traces, (M, 1), if they are known and what these weights ask for."""
+        if self.traces is None or weights.shape[1] != 1 or (weights != 1.0).any():
+            return None
+        return (self.scale * self.traces)[:, None]
 
     def _scaled(self, request: Combine) -> Combine:
         """Return the same combination in terms of the bank's kernels."""
@@ -297,7 +301,7 @@ def _scales(
 ) -> list[tuple[Floats, Floats | None]]:
     """Return the factors of all kernels on each set of points, by one pass at most, and traces.
 
-    There are no traces where no factor depends on them.
+    The traces are None if no factor depends on them.
     """
     parts = divisors(normalisations)
     if not indices or not parts:

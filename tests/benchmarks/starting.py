@@ -80,20 +80,20 @@ def sweep(folder: Path, file: str | Path, output: str) -> Spent:
 def cold_start(data_dir: Path | None) -> Iterator[Measured]:
     """Run the quickstart and one call from Python before and after code is compiled.
 
-    The quickstart runs so twice, and the shorter times count.  A run that does not count goes
-    first, with a folder of its own: on a virtual machine, memory and files that nobody used for a
-    while cost the first program seconds, compiled or not.
+    The quickstart runs before and after in two folders, and the shorter times count.  A run that
+    does not count goes first: on a virtual machine, memory and files that nobody used for a while
+    cost the first program seconds, compiled or not.
     """
-    cold, warm = [], []
     with tempfile.TemporaryDirectory() as name:
-        for folder in (Path(name) / str(turn) for turn in range(3)):
-            cold.append(sweep(folder, "quickstart", "cold").wall)
-            if len(cold) > 1:
-                warm.append(sweep(folder, "quickstart", "warm").wall)
-    first, again = min(cold[1:]), min(warm)
-    note = f"{first:.1f} s and {again:.1f} s"
-    yield Measured("quickstart, not compiled / compiled", first / again, "1.3", unit="", note=note)
-    yield Measured("quickstart, compiled", again, "20 s")
+        sweep(Path(name) / "uncounted", "quickstart", "first")
+        pairs = [
+            [sweep(Path(name) / folder, "quickstart", output).wall for output in ("cold", "warm")]
+            for folder in ("one", "two")
+        ]
+    cold, warm = map(min, zip(*pairs, strict=True))
+    note = f"{cold:.1f} s and {warm:.1f} s"
+    yield Measured("quickstart, not compiled / compiled", cold / warm, "1.3", unit="", note=note)
+    yield Measured("quickstart, compiled", warm, "20 s")
     with tempfile.TemporaryDirectory() as name:
         for state, reach in (("not compiled", "5 s"), ("compiled", "0.8 s")):
             took = spent(Path(name), "-c", SOLVE)

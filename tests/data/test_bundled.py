@@ -66,11 +66,10 @@ def test_the_file_of_breast_cancer_is_what_scikit_learn_loads(
 def test_another_file_of_breast_cancer_is_left_to_scikit_learn(
     file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(bundled.importlib.util, "find_spec", lambda name: elsewhere)
+    elsewhere = SimpleNamespace(locate_file=lambda path: tmp_path / Path(path).name)
+    monkeypatch.setattr(bundled.metadata, "distribution", lambda name: elsewhere)
     if file is not None:
-        (tmp_path / "datasets/data").mkdir(parents=True)
-        (tmp_path / "datasets/data/breast_cancer.csv").write_text(file)
+        (tmp_path / "breast_cancer.csv").write_text(file)
     assert bundled._cancer_file() is None
 
 
