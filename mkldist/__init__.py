@@ -12,18 +12,20 @@ if TYPE_CHECKING:
 
     import mkldist.analysis as analysis
     import mkldist.kernels as kernels
-    from mkldist.estimators.classifier import MKLClassifier
-    from mkldist.estimators.one_class import OneClassMKL
-    from mkldist.estimators.regressor import MKLRegressor
-    from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
+    from mkldist.fit.api import solve, solve_path
+    from mkldist.fit.bank import KernelBank
+    from mkldist.fit.estimators import (
+        MKLClassifier,
+        MKLRegressor,
+        OneClassMKL,
+        SemiSupervisedMKLClassifier,
+    )
+    from mkldist.fit.explain import explain
+    from mkldist.fit.model import Model, load_model
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
     from mkldist.from_python.reruns import rerun
     from mkldist.from_python.sweeps import sweep
-    from mkldist.in_memory.kernel_bank import KernelBank
-    from mkldist.in_memory.solve import solve, solve_path
-    from mkldist.models.model import Model, load_model
-    from mkldist.refit.explain import explain
     from mkldist.results.concat import concat
     from mkldist.results.rows import to_frame
     from mkldist.results.selected import selected
@@ -32,25 +34,25 @@ if TYPE_CHECKING:
 
 _MODULES = {"analysis": "mkldist.analysis", "kernels": "mkldist.kernels"}
 _EXPORTS = {
-    "KernelBank": "mkldist.in_memory.kernel_bank",
-    "MKLClassifier": "mkldist.estimators.classifier",
-    "MKLRegressor": "mkldist.estimators.regressor",
-    "Model": "mkldist.models.model",
-    "OneClassMKL": "mkldist.estimators.one_class",
-    "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
+    "KernelBank": "mkldist.fit.bank",
+    "MKLClassifier": "mkldist.fit.estimators",
+    "MKLRegressor": "mkldist.fit.estimators",
+    "Model": "mkldist.fit.model",
+    "OneClassMKL": "mkldist.fit.estimators",
+    "SemiSupervisedMKLClassifier": "mkldist.fit.estimators",
     "Solution": "mkldist.solvers.base",
     "concat": "mkldist.results.concat",
-    "explain": "mkldist.refit.explain",
+    "explain": "mkldist.fit.explain",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
-    "load_model": "mkldist.models.model",
+    "load_model": "mkldist.fit.model",
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
     "rerun": "mkldist.from_python.reruns",
     "selected": "mkldist.results.selected",
-    "solve": "mkldist.in_memory.solve",
+    "solve": "mkldist.fit.api",
     "sweep": "mkldist.from_python.sweeps",
-    "solve_path": "mkldist.in_memory.solve",
+    "solve_path": "mkldist.fit.api",
     "to_frame": "mkldist.results.rows",
 }
 

@@ -28,7 +28,7 @@ LAYERS = (
     "methods.baselines methods.block_norm methods.primal methods.smooth_dual methods.wrapper",
     "methods.manifold",
     "methods.registry",
-    "in_memory planning",
+    "planning",
     "models",
     "estimators resolve results",
     "analysis search worker",

@@ -92,7 +92,7 @@ def test_a_plan_imports_nothing_heavy(finished):
 
 def test_a_finished_sweep_imports_nothing_heavy(finished):
     loaded = modules_of("sweep", "small.toml", cwd=finished)
-    assert not loaded & (HEAVY | {"rich", "mkldist.worker.batch", "mkldist.worker.warm_up"})
+    assert not loaded & (HEAVY | {"rich", "mkldist.fit.engine", "mkldist.worker.warm_up"})
 
 
 def test_a_finished_sweep_reads_the_states_of_its_runs_and_no_record(finished):

@@ -25,7 +25,7 @@ LARGEST = 10
 
 
 class Parts(Protocol):
-    """Parts of kernels in decision values, see :mod:`mkldist.refit.decision_parts`."""
+    """Parts of kernels in decision values, see :mod:`mkldist.fit.explain`."""
 
     @property
     def kernels(self) -> Ints:

@@ -12,8 +12,8 @@ import click
 from mkldist.cli.completion import complete_results
 
 if TYPE_CHECKING:
-    from mkldist.models.model import Model
-    from mkldist.refit.choice import Choice
+    from mkldist.fit.model import Model
+    from mkldist.fit.select import Choice
 
 
 SHOWN = 10
@@ -66,8 +66,8 @@ def command(
     where the sweep has [selection], else the mean error on the test parts.
     """
     from mkldist.durable import check_free
-    from mkldist.refit.all_rows import prepared_fit, refit
-    from mkldist.refit.choice import Wanted, choose
+    from mkldist.fit.refit import prepared_fit, refit
+    from mkldist.fit.select import Wanted, choose
     from mkldist.run.places import results_of
 
     wanted = Wanted(dataset, bank, method, dict(_setting(text) for text in settings))

@@ -67,9 +67,8 @@ def command(
     of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
     those of the model (grams, ids, points).
     """
-    from mkldist.models.model import load_model
-    from mkldist.models.predictions import write_predictions
-    from mkldist.models.rows import unseen_lines
+    from mkldist.fit.model import load_model, write_predictions
+    from mkldist.fit.new_rows import unseen_lines
 
     fitted = load_model(model, allow_code=allow_code)
     done = write_predictions(

@@ -13,7 +13,7 @@ from mkldist.data.bundled import DESCRIPTIONS, load_bundled
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.files import READERS, extension_of, read_file
-from mkldist.data.given_files import GivenData
+from mkldist.data.given import GivenData
 from mkldist.data.grams import read_grams
 from mkldist.data.opening import exists
 from mkldist.data.raw import RawData

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_files import read_csv
-from mkldist.data.given_files import SUFFIX, read_given
+from mkldist.data.given import SUFFIX, read_given
 from mkldist.data.npz_files import read_npz
 from mkldist.data.opening import exists
 from mkldist.data.parquet_files import read_parquet

@@ -10,14 +10,14 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import FeatureScale, feature_scale, filled
-from mkldist.gram.predictor import RawPredictor, raw_predictor
+from mkldist.fit.decision import RawPredictor, raw_predictor
+from mkldist.fit.problem import BankInputs, make_bank_inputs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.view import make_views
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.planning.model import BankPlan
 from mkldist.results.run_record import RunRecord
-from mkldist.worker.bank_inputs import BankInputs, make_bank_inputs
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mkldist.data.given import given_data
-from mkldist.data.given_files import SUFFIX, GivenData
+from mkldist.data.given import SUFFIX, GivenData, given_data
 from mkldist.errors import SpecError, nearest
-from mkldist.in_memory.given_kernels import plain
+from mkldist.fit.bank import plain
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.places import output_path, sweep_file_of

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from mkldist.data.given_files import GivenData
+    from mkldist.data.given import GivenData
 
 WIDTH = 100  # of the text of a plan
 BANK_HEADINGS = ("banks", "points", "kernels", "dtype", "backend", "disk", "runs")

@@ -13,7 +13,7 @@ from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
-from mkldist.data.given_files import GivenData
+from mkldist.data.given import GivenData
 from mkldist.data.missing import check_known_rows
 from mkldist.data.nested import nested_splits
 from mkldist.data.preprocessing import preprocessed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.data.given_files import SUFFIX, GivenData, is_sound
+from mkldist.data.given import SUFFIX, GivenData, is_sound
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
 from mkldist.run.sealed_words import sealed_words

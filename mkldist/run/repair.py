@@ -9,6 +9,7 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.durable import discard, move_away, writing
 from mkldist.errors import InputError, StoreError
+from mkldist.fit.problem import BankRef
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
@@ -27,7 +28,6 @@ from mkldist.run.verify import damaged_banks
 from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.laplacian_cache import remove_damaged_laplacians
 from mkldist.worker.telemetry import environment
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
 from mkldist.errors import MkldistError, UnreadableError
+from mkldist.fit.score import failed_record
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
 from mkldist.results.records import RecordStore
@@ -31,7 +32,6 @@ from mkldist.run.task_errors import error_line, is_final, unread_error
 from mkldist.run.work import Work
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
 from mkldist.run.work_queue import WorkQueue
-from mkldist.worker.scoring import failed_record
 from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
 if TYPE_CHECKING:

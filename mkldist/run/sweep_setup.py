@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.data.given_files import GivenData
+from mkldist.data.given import GivenData
 from mkldist.machine_memory import physical_memory
 from mkldist.planning.model import Plan
 from mkldist.resolve.code_check import check_code
@@ -22,7 +22,7 @@ from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
-    from mkldist.worker.batch import BatchSettings
+    from mkldist.fit.engine import BatchSettings
 
 TOPIC = "mkldist-runs"
 
@@ -98,7 +98,7 @@ def sweep_rounds(
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
     """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
-    from mkldist.worker.batch import BatchSettings
+    from mkldist.fit.engine import BatchSettings
 
     return BatchSettings(
         records=str(folder.records.absolute()),

@@ -12,10 +12,10 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
+from mkldist.fit.model_file import read_sealed
 from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
-from mkldist.models.file import read_sealed
 from mkldist.results.bank_note import NOTE, is_note_damaged, noted_banks
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.output import OutputFolder, no_folder
@@ -158,7 +158,7 @@ def _snapshots(folder: OutputFolder) -> Checked:
 
 
 def _data(folder: OutputFolder) -> Checked:
-    from mkldist.data.given_files import SUFFIX, is_sound
+    from mkldist.data.given import SUFFIX, is_sound
 
     files = sorted(folder.data.glob(f"*{SUFFIX}"))
     damaged = tuple(str(file) for file in files if not is_sound(file))

@@ -43,7 +43,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.gram.cross_values import NewPoints
+from mkldist.fit.decision import NewPoints
 from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap

@@ -16,6 +16,8 @@ from typing import NamedTuple, cast
 
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import UnreadableError
+from mkldist.fit.engine import BatchSettings, factors_of, solve_runs
+from mkldist.fit.problem import OWN_BANKS, BankRef, bank_inputs
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
@@ -32,11 +34,8 @@ from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer, build_key
-from mkldist.worker.bank_inputs import OWN_BANKS, BankRef, bank_inputs
-from mkldist.worker.batch import BatchSettings, solve_runs
 from mkldist.worker.kept_shards import SHARDS
 from mkldist.worker.machine_turn import machine_turn
-from mkldist.worker.on_factors import factors_of
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
 from mkldist.worker.warm_up import compiling, specimens, warm_up, warm_up_source

@@ -14,11 +14,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.blas_threads import single_threaded
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
-from mkldist.in_memory.expansion import Expansion
+from mkldist.fit.decision import Expansion
+from mkldist.fit.model import Model, write_predictions
+from mkldist.fit.model_file import Outcome
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.models.model import Model
-from mkldist.models.outcome import Outcome
-from mkldist.models.predictions import write_predictions
 from tests.benchmarks.measuring import Measured, named
 
 THREADS = 2

@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mkldist
-from mkldist.in_memory import side_by_side
+from mkldist.fit import grams as side_by_side
 from tests.benchmarks import problems
 from tests.benchmarks.measuring import Measured, named, timed
 from tests.benchmarks.straightforward_level import level as straightforward_level

@@ -10,8 +10,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_array
 
 from mkldist.data.columns import ColumnChoice
-from mkldist.data.given import given_data
-from mkldist.data.given_files import read_given
+from mkldist.data.given import given_data, read_given
 from mkldist.errors import DataError
 
 X = np.arange(12.0).reshape(6, 2)

@@ -8,8 +8,7 @@ import pytest
 
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.columns import ColumnChoice
-from mkldist.data.given import given_data
-from mkldist.data.given_files import SUFFIX, GivenData, is_sound, read_given
+from mkldist.data.given import SUFFIX, GivenData, given_data, is_sound, read_given
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec

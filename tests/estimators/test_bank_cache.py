@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.estimators.bank_cache import BankCache, BankRequest
-from mkldist.estimators.rows import Rows
+from mkldist.fit.bank import BankCache, BankRequest
+from mkldist.fit.inputs import Rows
 from mkldist.kernels import Custom, Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(50, 3))

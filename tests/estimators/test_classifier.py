@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist import MKLClassifier
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.estimators import bank_cache
+from mkldist.fit import bank as bank_cache
 from mkldist.kernels import Gaussian, Linear
 
 PLAIN = {"normalisation": "none", "impute": None, "scale": None}

@@ -24,7 +24,7 @@ import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
 from mkldist.data.dataset import View
 from mkldist.errors import DataError, SpecError
-from mkldist.estimators.column_views import check_lacking, column_views
+from mkldist.fit.inputs import check_lacking, column_views
 from mkldist.kernels import Gaussian, Laplacian, Linear, Polynomial
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep

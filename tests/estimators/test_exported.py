@@ -12,8 +12,7 @@ from sklearn.preprocessing import RobustScaler
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.estimators.exported import exported_preparation
-from mkldist.estimators.preparation import preparation
+from mkldist.fit.preprocess import exported_preparation, preparation
 from mkldist.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 
 from mkldist import MKLClassifier, MKLRegressor, SemiSupervisedMKLClassifier
 from mkldist.errors import DataError
-from mkldist.estimators.given_labels import check_given
+from mkldist.fit.inputs import check_given
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 CLASS = (X[:, 0] > 0).astype(int)

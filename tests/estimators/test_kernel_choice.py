@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist import KernelBank
-from mkldist.estimators.kernel_choice import default_kernels
+from mkldist.fit.estimators import default_kernels
 
 
 @pytest.mark.parametrize(("d", "expected"), [(1, 6), (3, 8), (100, 105), (101, 5)])

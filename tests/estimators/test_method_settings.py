@@ -7,7 +7,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.estimators.method_settings import method_settings, regularised, with_penalty
+from mkldist.fit.estimators import method_settings, regularised, with_penalty
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import losses_by_target
 from mkldist.target import Target

@@ -11,7 +11,7 @@ from sklearn.preprocessing import RobustScaler
 import mkldist
 from mkldist.data.preprocessing import scaled
 from mkldist.errors import DataError, SpecError
-from mkldist.estimators.preparation import preparation
+from mkldist.fit.preprocess import preparation
 from mkldist.spec.datasets import PreprocessingSpec
 
 X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 0.1, 0] + [0, 3, 5, 7]

@@ -18,8 +18,8 @@ import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
 from mkldist.data.dataset import View
 from mkldist.data.texts import TextColumns, TextView
-from mkldist.estimators.bank_cache import BANKS, BankRequest
-from mkldist.estimators.rows import Rows, divided_views
+from mkldist.fit.bank import BANKS, BankRequest
+from mkldist.fit.inputs import Rows, divided_views
 from mkldist.kernels import Gaussian, Spectrum
 
 N, N_TRAIN = 60, 40

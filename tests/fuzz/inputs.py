@@ -21,8 +21,8 @@ import zarr
 import mkldist
 from mkldist.data.first_look import read_columns
 from mkldist.data.snapshot import load_snapshot
+from mkldist.fit.model import write_predictions
 from mkldist.gram.stored_banks import open_store
-from mkldist.models.predictions import write_predictions
 from mkldist.results.manifest import read_manifest
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows

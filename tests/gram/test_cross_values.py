@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mkldist.errors import GramError
-from mkldist.gram import cross_values
+from mkldist.fit import decision as cross_values
+from mkldist.fit.decision import NewPoints, RawPredictor, combined, sum_of_expansions
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.cross_values import NewPoints, combined, sum_of_expansions
-from mkldist.gram.predictor import RawPredictor
 from mkldist.gram.view import make_views
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mkldist.fit.decision import raw_predictor
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.predictor import raw_predictor
 from mkldist.gram.view import make_views
 from tests.gram.bank_suite import random_grams
 from tests.gram.test_view import CHAINS, N_KERNELS, N_POINTS

@@ -8,7 +8,7 @@ import pytest
 import mkldist
 from mkldist import KernelBank
 from mkldist.errors import GramError
-from mkldist.in_memory import expansion as expansion_module
+from mkldist.fit import decision as expansion_module
 from mkldist.kernels import Gaussian, Polynomial
 
 RNG = np.random.default_rng(0)

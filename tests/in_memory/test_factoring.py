@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mkldist
 from mkldist import KernelBank
 from mkldist.errors import DataError, GramError, SpecError
+from mkldist.fit import bank as factoring
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.factored_kernels import FactorLimits, least_bytes
-from mkldist.in_memory import factoring
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 import mkldist
 from mkldist.errors import GramError, SpecError
-from mkldist.in_memory.given_arrays import check_method, checked_laplacian, label_array
+from mkldist.fit.inputs import check_method, checked_laplacian, label_array
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.methods.registry import METHODS
 from mkldist.target import Target

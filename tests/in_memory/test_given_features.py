@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mkldist.errors import DataError
-from mkldist.in_memory.given_features import Features
+from mkldist.fit.inputs import Features
 
 FRAME = pd.DataFrame({"age": [1, 2, 3], "bmi": [0.5, 1.5, 2.5], "old": [True, False, True]})
 

@@ -9,8 +9,8 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, SpecError
-from mkldist.in_memory.given_features import Features
-from mkldist.in_memory.given_kernels import bank_spec, kernels_on
+from mkldist.fit.bank import bank_spec, kernels_on
+from mkldist.fit.inputs import Features
 from mkldist.spec.banks import BankSpec
 
 GAUSSIAN = {"function": "gaussian", "widths": [0.5, 1.0]}

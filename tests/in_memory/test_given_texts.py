@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.in_memory.given_texts import divided
+from mkldist.fit.inputs import divided
 from mkldist.kernels import Custom, Gaussian, Precomputed, Spectrum
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum

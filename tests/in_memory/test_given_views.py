@@ -12,8 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.in_memory.given_views import given_views
-from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.fit.bank import KernelBank, given_views
 from mkldist.kernels.precomputed import Precomputed
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum
@@ -185,7 +184,7 @@ def test_groups_of_columns_may_be_views():
 
 
 def test_matrices_that_all_points_have_stay_as_they_are():
-    from mkldist.in_memory.given_features import Features
+    from mkldist.fit.inputs import Features
 
     features = Features.of(CLINICAL[:3])
     [one] = given_views([Precomputed(2 * np.eye(3), name="k")], features).values()

@@ -7,9 +7,10 @@ import pytest
 
 from mkldist.data import gram_checks
 from mkldist.errors import GramError, SpecError
-from mkldist.in_memory import gram_stack as gram_stack_module
-from mkldist.in_memory import side_by_side, sound_grams
-from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
+from mkldist.fit import grams as gram_stack_module
+from mkldist.fit import grams as side_by_side
+from mkldist.fit import grams as sound_grams
+from mkldist.fit.grams import Inspection, gram_stack, inspected_stack, packed_bank
 
 RNG = np.random.default_rng(0)
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.in_memory.given_kernels import bank_spec
-from mkldist.in_memory.keeping import Keeping
+from mkldist.fit.bank import Keeping, bank_spec
 
 
 @pytest.mark.parametrize("normalisation", ["none", ["none"], "trace", ("centre", "trace")])

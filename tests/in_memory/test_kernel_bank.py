@@ -16,9 +16,10 @@ import mkldist
 from mkldist import KernelBank
 from mkldist.data import gram_checks
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.gram import cross_values
+from mkldist.fit import bank as bank_size
+from mkldist.fit import bank as opened_bank
+from mkldist.fit import decision as cross_values
 from mkldist.gram.bank import MemoryBank
-from mkldist.in_memory import bank_size, opened_bank
 from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
 from tests.variants import quick

@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import GramError
-from mkldist.in_memory.label_hints import label_hint
+from mkldist.fit.inputs import label_hint
 from mkldist.methods.registry import METHODS
 from mkldist.target import Target
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from mkldist.errors import DataError, GramError
+from mkldist.fit import bank as bank_size
+from mkldist.fit import bank as opened_bank
+from mkldist.fit import grams as side_by_side
+from mkldist.fit.bank import BankSize, backend_for, loaded, recomputed, stored
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine
 from mkldist.gram.sources import ArraySource
-from mkldist.in_memory import bank_size, opened_bank, side_by_side
-from mkldist.in_memory.bank_size import BankSize, backend_for
-from mkldist.in_memory.opened_bank import loaded, recomputed, stored
 from tests.gram.bank_suite import random_grams
 
 GRAMS = random_grams(30, 25)

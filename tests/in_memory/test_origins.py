@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 
 from mkldist.errors import GramError
+from mkldist.fit.bank import FeatureOrigin, GramOrigin, bank_spec, given_names, kernels_on
+from mkldist.fit.inputs import Features
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.view import BankView
-from mkldist.in_memory.feature_origin import FeatureOrigin
-from mkldist.in_memory.given_features import Features
-from mkldist.in_memory.given_kernels import bank_spec, kernels_on
-from mkldist.in_memory.origins import GramOrigin, given_names
 
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["age", "bmi"])
 ENTRIES = [

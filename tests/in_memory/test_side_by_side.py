@@ -8,8 +8,8 @@ import numpy as np  # noqa: F401  # loads the library whose threads are counted
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mkldist.in_memory import side_by_side as module
-from mkldist.in_memory.side_by_side import side_by_side
+from mkldist.fit import grams as module
+from mkldist.fit.grams import side_by_side
 
 
 @pytest.mark.parametrize(("n_kernels", "entries"), [(1, 10), (500, 10_000), (7, 2**20)])

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
-import mkldist.in_memory.solve as solve_module
+import mkldist.fit.api as solve_module
 from mkldist import blas_threads
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.methods.registry import METHODS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.fit import grams as sound_grams
+from mkldist.fit.grams import can_be_read, pack_sound
 from mkldist.gram.layout import TileLayout
-from mkldist.in_memory import sound_grams
-from mkldist.in_memory.sound_grams import can_be_read, pack_sound
 from mkldist.lapack import has_cholesky_factor
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]

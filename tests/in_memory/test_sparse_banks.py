@@ -11,8 +11,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
 
 import mkldist
 from mkldist.errors import DataError, SpecError
-from mkldist.in_memory.given_features import Features
-from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.fit.bank import KernelBank
+from mkldist.fit.inputs import Features
 from tests.variants import quick
 
 POINTS = csr_array(random_array((70, 30), density=0.2, rng=np.random.default_rng(1)))

@@ -7,10 +7,9 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-import mkldist.in_memory.text_support as text_support
-from mkldist.in_memory.expansion import Expansion
-from mkldist.in_memory.text_support import TextSupport
-from mkldist.models.kernel_descriptions import kernel_list
+from mkldist.fit import decision as text_support
+from mkldist.fit.decision import Expansion, TextSupport
+from mkldist.fit.model_file import kernel_list
 
 KERNELS = kernel_list(
     [

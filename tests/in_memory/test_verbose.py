@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.in_memory import verbose
+from mkldist.fit import api as verbose
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.sign(X[:, 0] * X[:, 1])

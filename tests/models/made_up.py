@@ -12,13 +12,11 @@ import mkldist
 from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
+from mkldist.fit.decision import Expansion
+from mkldist.fit.model import Model
+from mkldist.fit.model_file import GivenRows, GivenView, Outcome, kernel_list
 from mkldist.gram.bank_kernels import GivenKernel
-from mkldist.in_memory.expansion import Expansion
 from mkldist.kernels import Gaussian, Polynomial
-from mkldist.models.given_rows import GivenRows, GivenView
-from mkldist.models.kernel_descriptions import kernel_list
-from mkldist.models.model import Model
-from mkldist.models.outcome import Outcome
 
 COLUMNS = SourceColumns(
     numbers=("a", "constant", "b"),

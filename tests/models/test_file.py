@@ -13,11 +13,19 @@ from scipy.sparse import csr_array
 
 import mkldist
 from mkldist.errors import OutputError, StoreError
+from mkldist.fit.model import Model
+from mkldist.fit.model_file import (
+    FORMAT,
+    ONE_TABLE,
+    decoded,
+    described,
+    encoded,
+    kernel_list,
+    packed_points,
+    points_at,
+    unpacked_points,
+)
 from mkldist.kernels import Linear
-from mkldist.models.file import FORMAT, ONE_TABLE, decoded, encoded
-from mkldist.models.kernel_descriptions import described, kernel_list
-from mkldist.models.model import Model
-from mkldist.models.support import packed_points, points_at, unpacked_points
 from mkldist.sealed import sealed, unsealed
 from tests.models.made_up import expansions, made_up_model, made_up_table
 

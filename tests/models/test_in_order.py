@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mkldist.models.in_order import in_order
+from mkldist.fit.model import in_order
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

@@ -9,9 +9,8 @@ import pytest
 import mkldist
 from mkldist.data.dataset import Dataset
 from mkldist.errors import DataError, UnknownCategoryWarning
-from mkldist.models import model as model_module
-from mkldist.models.content import ModelContent
-from mkldist.models.outcome import Outcome
+from mkldist.fit import model as model_module
+from mkldist.fit.model_file import ModelContent, Outcome
 from tests.models.made_up import FEATURES, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()

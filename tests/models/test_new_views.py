@@ -12,11 +12,9 @@ import pytest
 from mkldist.data.dataset import View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
-from mkldist.models.file import decoded, encoded
-from mkldist.models.given_rows import read_kernel_values
-from mkldist.models.model import Model
-from mkldist.models.new_views import NewView
-from mkldist.models.view_files import view_files
+from mkldist.fit.model import Model
+from mkldist.fit.model_file import decoded, encoded, read_kernel_values
+from mkldist.fit.new_rows import NewView, view_files
 from tests.models.made_up import GIVEN, made_up_views
 
 NAN = np.nan

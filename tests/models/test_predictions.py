@@ -15,9 +15,9 @@ import zarr
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, OutputError
-from mkldist.models import model as model_module
-from mkldist.models.blocks import NewTable, opened_rows
-from mkldist.models.predictions import write_predictions
+from mkldist.fit import model as model_module
+from mkldist.fit.model import write_predictions
+from mkldist.fit.new_rows import NewTable, opened_rows
 from tests.models.made_up import COLUMNS, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
@@ -277,7 +277,7 @@ def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-import mkldist.models.predictions as predictions
+import mkldist.fit.model as predictions
 from tests.models.made_up import made_up_model
 lines, calls = predictions._lines, []
 def killed(*given):
@@ -286,7 +286,7 @@ def killed(*given):
         os.kill(os.getpid(), 9)
     return lines(*given)
 predictions._lines = killed
-import mkldist.models.model as model
+import mkldist.fit.model as model
 model.MOST_ROWS = 64
 predictions.write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[2]))
 """

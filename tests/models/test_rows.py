@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
-from mkldist.models.rows import NewRows, array_rows, check_rows, frame_rows, unseen_lines
+from mkldist.fit.new_rows import NewRows, array_rows, check_rows, frame_rows, unseen_lines
 from mkldist.row_places import FROM_ONE
 from tests.models.made_up import COLUMNS
 

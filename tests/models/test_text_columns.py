@@ -10,8 +10,8 @@ import pytest
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
-from mkldist.models.blocks import NewTable, opened_rows
-from mkldist.models.text_columns import ModelTexts, texts_of
+from mkldist.fit.model_file import ModelTexts, texts_of
+from mkldist.fit.new_rows import NewTable, opened_rows
 from mkldist.row_places import FROM_ZERO
 
 TEXTS = ModelTexts(("dna", "v.rna"), (False, True))

@@ -10,9 +10,9 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError
-from mkldist.models.predictions import write_predictions
-from mkldist.refit.all_rows import refit
-from mkldist.refit.choice import Wanted, choose
+from mkldist.fit.model import write_predictions
+from mkldist.fit.refit import refit
+from mkldist.fit.select import Wanted, choose
 from mkldist.results.state import RunState
 from mkldist.sealed import unsealed
 from tests.refit.sweeps import recorded

@@ -12,9 +12,8 @@ import pytest
 import mkldist
 from mkldist.checked_json import checked_json
 from mkldist.errors import DataError, InputError, SpecError, StoreError
-from mkldist.refit.all_rows import refit
-from mkldist.refit.choice import Choice, Wanted, choose
-from mkldist.refit.source import source_of
+from mkldist.fit.refit import refit, source_of
+from mkldist.fit.select import Choice, Wanted, choose
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.sweep import run_sweep

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import InputError, StoreError
+from mkldist.fit.select import Wanted, choose
 from mkldist.planning.model import Plan
-from mkldist.refit.choice import Wanted, choose
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record

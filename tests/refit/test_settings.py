@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import InputError
-from mkldist.refit.all_rows import refit
-from mkldist.refit.choice import Wanted, choose
-from mkldist.refit.settings import SettingsRun
+from mkldist.fit.refit import refit
+from mkldist.fit.select import SettingsRun, Wanted, choose
 from mkldist.results.node_arrays import NodeArrays, nodes_in, nodes_of
 from mkldist.results.tree import current, open_results
 from mkldist.results.tree_index import TreeIndex

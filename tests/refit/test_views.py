@@ -13,9 +13,9 @@ from sklearn.datasets import dump_svmlight_file
 import mkldist
 from mkldist.checked_json import checked_json
 from mkldist.errors import DataError, InputError, StoreError, UnknownCategoryWarning
-from mkldist.models.predictions import write_predictions
-from mkldist.refit.all_rows import refit
-from mkldist.refit.choice import Choice, Wanted, choose
+from mkldist.fit.model import write_predictions
+from mkldist.fit.refit import refit
+from mkldist.fit.select import Choice, Wanted, choose
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.sweep import run_sweep

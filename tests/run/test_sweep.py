@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mkldist.data.snapshot import load_snapshot
-from mkldist.in_memory.solve import solve
+from mkldist.fit.api import solve
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.results.work_note import NOTE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.counted import counted
-from mkldist.data.given_files import GivenData, is_sound
+from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
 from mkldist.kernels.graph import GraphSpec
 from mkldist.results.bank_note import note_banks

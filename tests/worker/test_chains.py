@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from mkldist.fit.problem import Subproblem, TrainingView, chains_of
 from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Path
 from mkldist.spec.selection import SelectionSpec
-from mkldist.worker.bank_inputs import TrainingView
-from mkldist.worker.chains import chains_of
-from mkldist.worker.subproblems import Subproblem
 
 WHOLE = TrainingView(0)
 FOLD = TrainingView(0, selection=SelectionSpec(folds=2), fold=1)

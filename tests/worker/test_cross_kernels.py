@@ -7,13 +7,13 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.gram import cross_values
+from mkldist.fit import decision as cross_values
+from mkldist.fit import score as cross_kernels
+from mkldist.fit.decision import RawPredictor
+from mkldist.fit.problem import BankInputs, TrainingView
+from mkldist.fit.score import CrossKernels
 from mkldist.gram.bank_kernels import BankKernels
-from mkldist.gram.predictor import RawPredictor
 from mkldist.spec.banks import BankSpec
-from mkldist.worker import cross_kernels
-from mkldist.worker.bank_inputs import BankInputs, TrainingView
-from mkldist.worker.cross_kernels import CrossKernels
 
 WIDTHS = (0.5, 1.0, 2.0, 4.0)
 SPLIT = Split(train=np.array([5, 1, 7, 2]), test=np.array([0, 9, 4]))

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.fit import engine as on_factors
 from mkldist.gram import factored_kernels
 from mkldist.gram.node_folders import NodeFolders
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
-from mkldist.worker import on_factors, tasks
+from mkldist.worker import tasks
 from mkldist.worker.tasks import BatchTask, solve_batch
 from tests.run.sweeps import (
     end,

@@ -10,6 +10,7 @@ import pytest
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import ClusterError, StoreError
+from mkldist.fit.score import failed_record
 from mkldist.gram.remote_blobs import RemoteBlobs
 from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import encode
@@ -17,7 +18,6 @@ from mkldist.results.records import RecordStore
 from mkldist.run.post_box import PostBox
 from mkldist.worker.post import Post
 from mkldist.worker.record_sinks import record_sink
-from mkldist.worker.scoring import failed_record
 from mkldist.worker.snapshot_places import fetched_snapshot
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import OutputError, UnreadableError
+from mkldist.fit import engine as batch
+from mkldist.fit.engine import BatchSettings
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
@@ -27,8 +29,7 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.run.work_items import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
-from mkldist.worker import batch, tasks
-from mkldist.worker.batch import BatchSettings
+from mkldist.worker import tasks
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage
 from tests.run.sweeps import sweep_text

@@ -1,0 +1,416 @@
+"""One method on Gram matrices or a bank of kernels: :func:`solve` and :func:`solve_path`."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import threads_for
+from mkldist.counted import counted
+from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
+from mkldist.fit.bank import KernelBank
+from mkldist.fit.grams import gram_stack
+from mkldist.fit.inputs import (
+    check_method,
+    checked_laplacian,
+    group_array,
+    label_array,
+    real_array,
+    weight_array,
+)
+from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
+from mkldist.methods.registry import METHODS
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Method, Problem, Solution
+from mkldist.solvers.clock import Clock
+from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.most_points import most_points
+from mkldist.solvers.outcome import SAMPLED, StopReason
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.validation import check_effect, validate
+
+SECONDS_BETWEEN = 1.0  # lines about iterations, unless every one is asked for
+
+
+def verbosity(verbose: Any) -> int:
+    """Return how much is to be printed: 0 nothing, 1 some iterations, 2 and more all of them.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything but True, False and whole numbers from 0.
+    """
+    if isinstance(verbose, bool | int | np.bool_ | np.integer) and verbose >= 0:
+        return int(verbose)
+    raise SpecError("verbose", f"{verbose!r:.60}", "False, True, or 2 for every iteration")
+
+
+def say(name: str, words: str) -> None:
+    """Print a line about something of a name, at once."""
+    sys.stdout.write(f"[{name}] {words}\n")
+    sys.stdout.flush()
+
+
+class SolverLines:
+    """Lines about one solver: its iterations, and how it ended.
+
+    Parameters
+    ----------
+    method : str
+        The method, with which each line begins.
+    verbose : int
+        As :func:`verbosity` returns it.
+    clock : Clock
+        The solver's, from which iterations are heard.
+    """
+
+    def __init__(self, method: str, verbose: int, clock: Clock) -> None:
+        self._method, self._verbose, self._clock = method, verbose, clock
+        self._start = self._printed = time.perf_counter()
+        self._iterations, self._lower = 0, -math.inf
+        if verbose:
+            clock.on_iteration = self._iteration
+
+    def ended(self, solution: Solution) -> None:
+        """Tell how the solver ended."""
+        if self._verbose:
+            words = repr(solution).removeprefix("<Solution: ").removesuffix(">")
+            counters = solution.counters
+            n = counted(counters.outer_iterations, "iteration")
+            self._print(f"{words}; {n}", counters.passes)
+
+    def _iteration(self, objective: float, dual_objective: float) -> None:
+        """Tell of an iteration, unless one was told of just before."""
+        self._iterations += 1
+        if dual_objective < self._lower:  # as on longer factors of the kernels
+            self._print("a further round, whose bounds start anew", self._clock.passes)
+            self._printed = -math.inf
+        self._lower = dual_objective
+        if self._verbose == 1 and time.perf_counter() < self._printed + SECONDS_BETWEEN:
+            return
+        gap = relative_gap(objective, dual_objective)
+        self._print(
+            f"iteration {self._iterations}: objective {objective:.6g}, lower bound "
+            f"{dual_objective:.6g}, gap {gap:.2g}",
+            self._clock.passes,
+        )
+
+    def _print(self, words: str, n_passes: int) -> None:
+        self._printed = time.perf_counter()
+        seconds, passes = self._printed - self._start, counted(n_passes, "pass", "passes")
+        say(self._method, f"{words}; {passes}, {seconds:.1f} s")
+
+
+def solve(
+    method: str,
+    grams: npt.ArrayLike | KernelBank,
+    y: npt.ArrayLike,
+    *,
+    laplacian: Any = None,
+    weights: npt.ArrayLike | None = None,
+    groups: Sequence[object] | None = None,
+    check: Literal["full", "active", "none"] | None = None,
+    verbose: bool | int = False,
+    **params: Any,
+) -> Solution:
+    """Run one method, as a sweep does, on Gram matrices or a bank of kernels.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method, see ``mkldist list methods``.
+    grams : (M, n, n) array-like or KernelBank
+        Symmetric positive semi-definite matrices, not normalised; or a bank, made for many calls.
+    y : (n,) or (n, k) array-like
+        Labels in {-1, +1}, or real values; 0 for points without a label.  One-class methods leave
+        out points of -1, known outliers.  k columns, one a class, share kernel weights.
+    laplacian : (n, n) array-like or sparse array, optional
+        Graph Laplacian of the points, symmetric, for semi-supervised methods, such as
+        ``graph_laplacian(X, graph_spec({"neighbours": 10}))`` of ``mkldist.kernels.graph``.
+    weights : (n,) array-like, optional
+        Positive weights of the points, by which C is multiplied; bounds are of that objective.
+    groups : (M,) sequence, optional
+        For ``group_mkl``, the group of each kernel by name or number, e.g. its view; None for a
+        kernel of its own group.  By default kernels of a bank on the same features form a group,
+        and each Gram matrix is one of its own.
+    check : {"full", "active", "none"}, optional
+        Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
+    verbose : bool or int
+        True prints the bounds about once a second, and the outcome; 2 those of every iteration.
+    **params
+        The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
+
+    Returns
+    -------
+    Solution
+        Weights, bias, dual variables, and bounds that certify the objective.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For unknown methods, parameters and checks, and for what the method does not take.
+    mkldist.errors.GramError
+        For Gram matrices, labels, weights or a Laplacian that cannot be used.
+
+    Warns
+    -----
+    mkldist.errors.ConvergenceWarning
+        If the solver stops before it reaches the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np, mkldist
+    >>> x = np.linspace(-2, 2, 20)
+    >>> y, grams = np.sign(1.0 - np.abs(x)), np.array([np.outer(x, x), np.outer(x, x) ** 2])
+    >>> bool(mkldist.solve("level", grams, y, C=10.0).gap <= 0.01)
+    True
+    """
+    chosen = known_method(method)
+    settings = validate(chosen.params, method, params)
+    check_effect(method, params, [settings])
+    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
+    return _Instance.of(chosen, settings, given).solve(settings)
+
+
+def solve_path(
+    method: str,
+    grams: npt.ArrayLike | KernelBank,
+    y: npt.ArrayLike,
+    *,
+    laplacian: Any = None,
+    weights: npt.ArrayLike | None = None,
+    groups: Sequence[object] | None = None,
+    check: Literal["full", "active", "none"] | None = None,
+    verbose: bool | int = False,
+    **params: Any,
+) -> list[Solution]:
+    """Run one method at several strengths of regularisation, each from the last solution.
+
+    The solvers run in the order of decreasing regularisation.  A solver hands on its kernel
+    weights, its dual points, the kernels of its working set, and bounds for the others.  These
+    save the next solver most of its passes.  Each solution still has bounds of its own.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method with a path: level, silp, group_mkl, spicymkl, elastmkl, primalmkl.
+    grams, y, laplacian, weights, groups, check, verbose
+        As for :func:`mkldist.solve`.
+    **params
+        The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
+        others as for :func:`mkldist.solve`.
+
+    Returns
+    -------
+    list of Solution
+        In the order of the list given.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a method without a path, and for a regularisation that is not a list of numbers.
+        Other errors and warnings are those of :func:`mkldist.solve`.
+
+    Examples
+    --------
+    >>> import numpy as np, mkldist
+    >>> x = np.linspace(-2, 2, 20)
+    >>> grams = np.array([np.outer(x, x), np.outer(x, x) ** 2])
+    >>> path = mkldist.solve_path("level", grams, np.sign(np.abs(x) - 1), C=[100.0, 1.0, 10.0])
+    >>> path[1].objective < path[2].objective < path[0].objective
+    True
+    """
+    chosen = known_method(method)
+    parameter, values = _path_of(chosen, params)
+    points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
+    check_effect(method, {**params, parameter: values}, points)
+    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
+    instance = _Instance.of(chosen, points[0], given)
+    solutions: dict[float, Solution] = {}
+    state = None
+    for settings in chosen.along_path(points):
+        solution = instance.solve(settings, state)
+        state = solution.state
+        solutions[getattr(settings, parameter)] = replace(solution, state=None)
+    return [solutions[float(value)] for value in values]
+
+
+def known_method(name: str) -> Method:
+    """Return a method of the registry.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For another name.
+    """
+    if not isinstance(name, str) or name not in METHODS:
+        known = ", ".join(METHODS)
+        raise SpecError("method", f"{name!r:.60}", f"one of {known}", nearest(str(name), METHODS))
+    return METHODS[name]
+
+
+def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
+    """Return the parameter that varies along a path, and its values."""
+    if method.path is None:
+        able = ", ".join(name for name, other in METHODS.items() if other.path is not None)
+        hint = "Or call mkldist.solve for each value"
+        raise SpecError("method", method.name, f"a method with a path: {able}", hint)
+    name = method.path.parameter
+    where, expected = f"{method.name}.{name}", "a list of numbers, one for each solution"
+    values = real_array(params.get(name, ()), where, expected)
+    if values.ndim != 1 or not len(values):
+        found = f"{params[name]!r:.60}" if name in params else "none"
+        raise SpecError(where, found, expected)
+    return name, values
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Kernels, labels, graph, weights, groups and wishes as a user gives them."""
+
+    grams: Any
+    y: Any
+    laplacian: Any
+    weights: Any
+    groups: Any
+    check: Literal["full", "active", "none"] | None
+    verbose: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """Method with the kernels and labels of a user, checked."""
+
+    method: Method
+    bank: KernelBank
+    labels: Floats
+    laplacian: Any
+    weights: Floats | None
+    groups: Ints | None
+    verbose: int
+
+    @classmethod
+    def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
+        """Convert and check what a user gives: the labels before the kernels, which take longer."""
+        grams, check = given.grams, given.check
+        if isinstance(grams, KernelBank):
+            if check is not None:
+                found = f"{check!r} for a bank, which was checked when it was made"
+                raise SpecError("check", found, "no check")
+            n_points = grams.n_points
+        else:
+            grams = gram_stack(grams)
+            n_points = grams.shape[1]
+        labels = label_array(given.y, (n_points,))
+        check_method(
+            method,
+            settings.target,
+            labels,
+            has_laplacian=given.laplacian is not None,
+            weighted=given.weights is not None,
+            folds=settings.chosen_folds,
+            grouped=given.groups is not None,
+            in_memory=_fitting(method, settings, grams) if isinstance(grams, KernelBank) else None,
+            rounded=isinstance(grams, KernelBank) and grams.has_rounded_factors,
+        )
+        if len(labels) != n_points:
+            raise GramError(
+                "y",
+                f"{counted(len(labels), 'label')} for {counted(n_points, 'point')}",
+                "one label a point",
+            )
+        laplacian = checked_laplacian(given.laplacian, n_points)
+        weights = weight_array(given.weights, n_points)
+        if not isinstance(grams, KernelBank):
+            grams = KernelBank.from_grams(grams, check=check or "full")
+        groups = group_array(given.groups, len(grams)) if given.groups is not None else grams.groups
+        return cls(method, grams, labels, laplacian, weights, groups, given.verbose)
+
+    def solve(self, settings: SolverParams, start: Any = None) -> Solution:
+        """Run the method, from the state of another solution where one is given."""
+        view = self.bank.view
+        problem = Problem(
+            self.labels,
+            view.n_kernels,
+            laplacian=self.laplacian,
+            start=start,
+            weights=self.weights,
+            groups=self.groups if self.method.takes_groups else None,
+            kept=self.bank.graph_arrays.on(view.id) if self.method.needs_laplacian else None,
+        )
+        lines = SolverLines(self.method.name, self.verbose, problem.clock)
+        with threads_for(view.n_points):
+            if self.bank.factored is not None:
+                from mkldist.solvers.on_factors import solve_on_factors
+
+                found = solve_on_factors(self.bank.factored, self.method, problem, settings)
+                solution, limit = found.solution, found.limit
+            else:
+                solution, limit = self._on_matrices(problem, settings), ""
+        lines.ended(solution)
+        if limit:
+            _warn_of_exact_gap(self.method.name, solution, settings, limit)
+        else:
+            _warn_if_early(self.method.name, solution, settings)
+        return solution
+
+    def _on_matrices(self, problem: Problem, settings: SolverParams) -> Solution:
+        """Run the method on a bank of matrices, and check those of positive weight."""
+        view, steps = self.bank.view, self.method.solve(problem, settings)
+        solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
+        self.bank.check_active(solution.kernel_weights)
+        return solution
+
+
+def _fitting(method: Method, settings: SolverParams, bank: KernelBank) -> int | None:
+    """Return the points up to which half of the memory holds matrices in place of factors."""
+    if bank.factored is None:
+        return None
+    return most_points(method, settings, len(bank), int(SHARE_OF_MEMORY * physical_memory()))
+
+
+def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:
+    """Warn that factors could not grow until the solution held for the kernels."""
+    rank, sampled = int(solution.extra["largest_rank"]), SAMPLED in solution.extra
+    bounds = "" if sampled else "; objective and exact_dual_objective still bound the optimum"
+    reason, advice = {
+        "rank": (f"all that it needs have the {counted(rank, 'column')} of rank", "Raise rank"),
+        "memory": ("half of this machine's memory holds no longer ones", "Use fewer kernels"),
+        "time_limit": ("the time limit is past", "Raise time_limit"),
+        "rounding": ("rounding allows no longer ones", "Scale the kernels"),
+    }[limit]
+    warnings.warn(
+        f"{method} on factors: relative exact gap {solution.exact_gap:.2g}"
+        f"{' by a sample' * sampled}, tol {settings.tol:g}, and the factors cannot grow: {reason}. "
+        f"{advice}, or raise tol{bounds}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:
+    """Warn of a tolerance that was not reached, unless the user asked for an early stop."""
+    if solution.converged or solution.extra.get("early_stopped"):
+        return
+    advice = {
+        StopReason.MAX_ITER: "Raise max_iter or tol",
+        StopReason.TIME_LIMIT: "Raise time_limit or tol",
+        StopReason.STALLED: settings.after_a_stall,
+    }[solution.stop_reason]
+    relative = "relative " if math.isnan(solution.stationarity) else ""
+    warnings.warn(
+        f"{method} stopped before its tolerance ({solution.stop_reason}) after "
+        f"{solution.counters.outer_iterations} iterations: {relative}{solution.proximity}, "
+        f"tol {settings.tol:g}. {advice}; objective and dual_objective still bound the optimum",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

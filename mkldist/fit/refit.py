@@ -1,0 +1,530 @@
+"""The fit of a setting on all rows of a data set, or on the training part of one split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Ints
+from mkldist.blas_threads import threads_for
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.preprocessing import (
+    TargetScale,
+    filled,
+    fitted_preprocessing,
+    preprocessed,
+    target_scale,
+)
+from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
+from mkldist.data.source_columns import SourceColumns
+from mkldist.errors import DataError, InputError, StoreError
+from mkldist.fit.bank import BankSize, factored, loaded, recomputed
+from mkldist.fit.decision import Expansion, TextSupport
+from mkldist.fit.engine import solved_in_turn
+from mkldist.fit.model import Model, UsedTexts
+from mkldist.fit.model_file import GivenRows, GivenView, Outcome, kernel_list
+from mkldist.fit.problem import (
+    BankInputs,
+    Subproblem,
+    TrainingView,
+    labels_of,
+    raw_predictors,
+    subproblems_of,
+)
+from mkldist.fit.select import Choice
+from mkldist.gram.bank_kernels import BankKernels
+from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.view import BankView, make_views
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import RunPlan
+from mkldist.resolve.code_check import check_code
+from mkldist.resolve.search_check import n_asked
+from mkldist.results.manifest import restored_manifest
+from mkldist.results.output import OutputFolder
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.schema import ON_FACTORS
+from mkldist.results.tree import current
+from mkldist.results.zarr_documents import read_root
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.proximity import exact_proximity_of, proximity_of
+from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.validation import validate
+from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
+from mkldist.spec.model import MethodSpec, SweepSpec
+from mkldist.spec.source import FROM, GIVEN, is_from_method
+from mkldist.worker.telemetry import environment
+
+
+@dataclass(frozen=True)
+class FittedFrom:
+    """Data and settings of a chosen run, from the output folder of its sweep.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    entry : DatasetSpec
+        Its entry of the data set.
+    dataset : Dataset
+        The data set as the runs saw it.
+    splits : tuple of Split
+        Its splits, without those that repeat them with fewer training rows for a search.
+    record : RunRecord
+        A run of the setting.
+    """
+
+    spec: SweepSpec
+    entry: DatasetSpec
+    dataset: Dataset
+    splits: tuple[Split, ...]
+    record: RunRecord
+
+    @property
+    def preprocessing(self) -> PreprocessingSpec:
+        """Preprocessing of the data set."""
+        return self.spec.preprocessing_of(self.entry)
+
+    @property
+    def bank(self) -> BankSpec:
+        """Bank of the setting."""
+        found = next(bank for bank in self.spec.sized_banks if bank.label == self.record.bank)
+        thin = any(one.name in self.record.extra for one in ON_FACTORS)
+        return found.on_factors if thin else found
+
+
+def source_of(results: Path, choice: Choice) -> FittedFrom:
+    """Read the sweep, a run of the setting, and the data that the run was made on.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the folder lacks the record or the data.
+    mkldist.errors.DataError
+        For a data set of Gram matrices alone, which knows nothing of new rows.
+    """
+    folder = OutputFolder(results)
+    spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
+    record = RecordStore(folder.records).read(choice.run_ids[0])
+    if record is None:
+        raise StoreError(
+            str(folder.records),
+            f"no record of run {choice.run_ids[0]}",
+            "the records of the sweep",
+            "Repeat the sweep's command, which runs what is missing",
+        )
+    entry = next(entry for entry in spec.sized_datasets if entry.name == choice.dataset)
+    dataset, splits = _snapshot(folder.snapshots, record)
+    if dataset.grams is not None:
+        raise DataError(
+            f"data set {dataset.name!r}",
+            "precomputed Gram matrices",
+            "features, of which kernels between new rows and support vectors are computed",
+            "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
+            "(M, n_new, n): solution.decision_function(bank.on(cross))",
+        )
+    return FittedFrom(spec, entry, dataset, splits[: n_asked(len(splits), spec.search)], record)
+
+
+def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:
+    """Return the data set and the splits that a run was made on."""
+    wanted = record.provenance.get("data_fingerprint")
+    damaged = None
+    for path in sorted(folder.glob(f"*/{HEADER}")):
+        try:
+            header = snapshot_header(path.parent)
+        except StoreError as error:
+            damaged = error  # another one may be that of the run
+            continue
+        if header.get("name") != record.dataset:
+            continue
+        if (header.get("views") or header.get("given")) and "view_columns" not in header:
+            raise StoreError(
+                str(path.parent),
+                "a copy of the data without the columns of its views, of an earlier version",
+                "a copy with them",
+                "Repeat the sweep in another folder",
+            )
+        dataset, splits = load_snapshot(path.parent)
+        own = splits[record.split].fingerprint if record.split < len(splits) else ""
+        if dataset.fingerprint == wanted and own == record.provenance.get("split_fingerprint"):
+            return dataset, splits
+    raise damaged or StoreError(
+        str(folder),
+        f"no copy of the data of {record.dataset!r}",
+        "the snapshot that the sweep wrote",
+        "Run 'mkldist verify RESULTS --repair', or repeat the sweep in another folder",
+    )
+
+
+def with_anchors(
+    dataset: Dataset, fitted: Ints, functions: Sequence[Expansion]
+) -> tuple[GivenRows | None, tuple[Expansion, ...]]:
+    """Return the rows that kernel values are needed with, and functions whose rows are these.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set.
+    fitted : (n,) intp
+        Its rows that the functions are expansions over.
+    functions : sequence of Expansion
+        The functions, whose `rows` are places among these.
+
+    Returns
+    -------
+    GivenRows or None, and tuple of Expansion
+        None for a data set without views of Gram matrices.
+    """
+    if not dataset.given:
+        return None, tuple(functions)
+    used = [function.rows for function in functions if function.rows is not None]
+    anchors = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *used]))
+    names = fitted if dataset.ids is None else dataset.ids[fitted]
+    views = {
+        name: GivenView(len(one.grams), one.present[fitted[anchors]], one.missing)
+        for name, one in dataset.given.items()
+    }
+    given = GivenRows(tuple(str(name) for name in names.tolist()), anchors, views)
+    return given, tuple(
+        function
+        if function.rows is None
+        else replace(function, rows=np.searchsorted(anchors, function.rows))
+        for function in functions
+    )
+
+
+Prepared = tuple[FittedFrom, RunPlan]
+"""The data and the run of a fit."""
+
+
+def refit(
+    results: Path, choice: Choice, split: int | None = None, prepared: Prepared | None = None
+) -> Model:
+    """Fit a chosen setting on all rows of its data set.
+
+    The data are those that the sweep kept in its output folder, so that a model is of the same data
+    as the results.  All labels count, those that the splits of a sweep of few labels hid among
+    them.
+
+    Parameters
+    ----------
+    results : Path
+        Output folder of the sweep.
+    choice : Choice
+        The setting.
+    split : int, optional
+        Fit on the training part of this split instead, and on its unlabelled part if the method
+        learns from that: the model then predicts as the sweep did.
+    prepared : tuple of FittedFrom and RunPlan, optional
+        The answer of :func:`prepared_fit`, where it has been called.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For parameters that the method does not take, and for cosines of Gram matrices of a view.
+    mkldist.errors.DataError
+        For a data set of Gram matrices alone.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source, run = prepared or prepared_fit(results, choice)
+    inputs = inputs_of(source, _divided(source, split))
+    _check_cosines(inputs, source.bank.label)
+    with threads_for(len(inputs.splits[0].known)):
+        solved = _Solved.of(source, inputs, run)
+    return _model(source, solved, choice, run, split)
+
+
+def _check_cosines(inputs: BankInputs, bank: str) -> None:
+    """Refuse cosines of Gram matrices of a view."""
+    if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
+        raise InputError(
+            f"bank {bank!r}",
+            'normalisation "cosine" of Gram matrices of a view',
+            "another one: k(x, x) of new rows is not known",
+            'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
+        )
+
+
+def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
+    """Return the data and the run of a fit, with its parameters checked.
+
+    Parameters
+    ----------
+    results, choice
+        As for :func:`refit`.
+    allow_code : bool
+        True to import kernel functions that are not mkldist's; the folder of the sweep file is
+        searched first.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For parameters that the method does not take.
+    mkldist.errors.SpecError
+        For such functions without `allow_code`.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source = source_of(results, choice)
+    file = restored_manifest(results).file
+    used = source.spec.model_copy(update={"banks": (source.bank,)})
+    check_code(used, results if file is None else file.parent, allowed=allow_code)
+    _check_one_C(source, choice)
+    method = METHODS[source.record.method]
+    params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
+    return source, _run(source, plain_settings(params))
+
+
+def _check_one_C(source: FittedFrom, choice: Choice) -> None:
+    """Refuse a C that another method gave on each split, unless the user gives one."""
+    entry = _entry(source)
+    given = entry.settings_on(source.entry.series).get(GIVEN)
+    if is_from_method(given) and GIVEN not in choice.changed:
+        raise InputError(
+            f"--method {choice.method}",
+            f"a method whose C comes from {given[FROM]} on each split",
+            "one value of C",
+            f"Give it: --method {choice.method} --set C=... ; or fit {given[FROM]}",
+        )
+
+
+def _entry(source: FittedFrom) -> MethodSpec:
+    """Return the method's entry in the sweep file."""
+    return next(method for method in source.spec.methods if method.key == source.record.key)
+
+
+def _divided(source: FittedFrom, split: int | None) -> Split:
+    """Return the rows to fit on as the training part of a split."""
+    if split is None:
+        return Split(np.arange(source.dataset.n_points), np.zeros(0, dtype=np.intp))
+    if not 0 <= split < len(source.splits):
+        last = len(source.splits) - 1
+        raise InputError(f"--split {split}", "no such split", f"a number from 0 to {last}")
+    return source.splits[split]
+
+
+def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
+    """Return the run that fits the setting, apart from the plan of the sweep."""
+    spec, record = source.spec, source.record
+    entry = _entry(source)
+    graph = spec.graph_of(source.entry) if METHODS[record.method].needs_laplacian else None
+    shared = entry.kernel_weights == "shared" and bool(source.dataset.multiclass)
+    return RunPlan(
+        "", record.dataset, "", record.bank, 0, record.method, record.key, params,
+        graph=graph, shared_weights=shared,
+    )  # fmt: skip
+
+
+def inputs_of(source: FittedFrom, divided: Split) -> BankInputs:
+    """Return points and kernels as the sweep has them for a split.
+
+    Where preprocessing is fitted on all rows, the bank is of all rows too: otherwise sums would be
+    rounded in another way, and a solver would stop at another point within its tolerance.
+    """
+    dataset, bank = source.dataset, source.bank
+    kernels = BankKernels.of(bank, dataset, source.spec.seed)
+    fitted_on = None if source.preprocessing.fit == "all" else divided
+    points = None
+    if dataset.x is not None or dataset.sparse is not None:
+        points = preprocessed(source.preprocessing, dataset, fitted_on)
+    return BankInputs(
+        dataset,
+        (divided,),
+        None if fitted_on is None else divided.known,
+        points,
+        kernels,
+        "cosine" in bank.normalisations,
+        source.spec.seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Solutions of a run, one for each subproblem, and their decision functions.
+
+    Parameters
+    ----------
+    rows : Split
+        Rows that were fitted on.
+    fitted_rows : (n,) intp
+        The same in the order of the functions' points.
+    solutions : tuple of Solution
+        In the units of the solvers.
+    functions : tuple of Expansion
+        In the units of the labels.
+    """
+
+    rows: Split
+    fitted_rows: Ints
+    solutions: tuple[Solution, ...]
+    functions: tuple[Expansion, ...]
+
+    @classmethod
+    def of(cls, source: FittedFrom, inputs: BankInputs, run: RunPlan) -> _Solved:
+        """Solve all subproblems of a run, on a bank in memory, in passes, or of factors."""
+        subproblems = list(subproblems_of(inputs, run))
+        training_view = subproblems[0].training_view
+        kernels = inputs.source()
+        steps = [name for name in source.bank.normalisations if name != "cosine"]
+        index = inputs.view_index(training_view)
+        scale = _units(source, inputs, training_view)
+        laplacian = None if run.graph is None else _laplacian(source, inputs, run)
+        factors: FactoredKernels | None = None
+        with ExitStack() as stack:
+            if source.bank.backend == FACTORS:
+                factors = factored(kernels, source.bank, source.spec.seed)
+                [view] = factors.views([index], steps)
+            else:
+                size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
+                bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
+                stack.callback(bank.close)
+                [view] = make_views(bank, [index], steps, presence=kernels.presence)
+            solutions = _solutions(inputs, subproblems, view, scale, laplacian, factors)
+            functions = [
+                _expansion(inputs, view, training_view, solution).in_units(
+                    scale.centre, scale.spread
+                )
+                for solution in solutions
+            ]
+        rows = inputs.training_rows(training_view)
+        return cls(inputs.splits[0], rows, tuple(solutions), tuple(functions))
+
+
+def _units(source: FittedFrom, inputs: BankInputs, training_view: TrainingView) -> TargetScale:
+    labelled = Split(inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
+    return target_scale(source.preprocessing, inputs.dataset, labelled)
+
+
+def _laplacian(source: FittedFrom, inputs: BankInputs, run: RunPlan) -> Any:
+    """Return the graph Laplacian of the rows that are fitted on."""
+    if run.graph is None or inputs.points is None:
+        raise ValueError("a Laplacian needs a graph and points")
+    points, divided = inputs.points, inputs.splits[0]
+    if run.graph.of_raw_features:
+        points = filled(source.preprocessing, inputs.dataset, divided)
+    return graph_laplacian(points[divided.known], run.graph.graph)
+
+
+def _solutions(
+    inputs: BankInputs,
+    subproblems: Sequence[Subproblem],
+    view: BankView,
+    scale: TargetScale,
+    laplacian: Any,
+    factors: FactoredKernels | None,
+) -> list[Solution]:
+    """Return the solutions of subproblems in their order; raise what a solver raises."""
+    outcomes: dict[str, Solution | Exception] = {}
+
+    def job(subproblem: Subproblem) -> Job:
+        method = METHODS[subproblem.run.method]
+        labels = labels_of(inputs, subproblem, scale)
+        groups = inputs.groups if method.takes_groups else None
+        problem = Problem(labels, view.n_kernels, laplacian=laplacian, groups=groups)
+        steps = method.solve(problem, method.params(**subproblem.run.params))
+        return Job(subproblem.key, view, problem, steps)
+
+    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
+        outcomes[key] = outcome
+
+    if factors is not None:
+        return [solved_in_turn(factors.copy(), one.run, job(one))[0] for one in subproblems]
+    drive(view.bank, [job(subproblem) for subproblem in subproblems], on_done)
+    solutions = []
+    for subproblem in subproblems:
+        outcome = outcomes[subproblem.key]
+        if not isinstance(outcome, Solution):
+            raise outcome
+        solutions.append(replace(outcome, state=None))
+    return solutions
+
+
+def _expansion(
+    inputs: BankInputs, view: BankView, training_view: TrainingView, solution: Solution
+) -> Expansion:
+    """Return the decision functions of a solution apart from its bank."""
+    if inputs.kernels is None:
+        raise ValueError("an expansion needs kernels of features or of views")
+    rows, kernels = inputs.training_rows(training_view), inputs.kernels
+    points = np.zeros((len(rows), 0)) if inputs.points is None else inputs.points[rows]
+    of_features = kernel_list([]) if kernels.of_features is None else kernels.of_features
+    predictors = raw_predictors(view, solution)
+    texts = None
+    if kernels.of_texts is not None and inputs.dataset.texts is not None:
+        texts = TextSupport(kernels.of_texts, inputs.dataset.texts.values[rows])
+    return Expansion.of(of_features, inputs.cosine, points, predictors, kernels.given, texts)
+
+
+def _model(
+    source: FittedFrom, solved: _Solved, choice: Choice, run: RunPlan, split: int | None
+) -> Model:
+    """Return the model of solutions, with the facts of its origin."""
+    dataset = source.dataset
+    fitted = fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, solved.rows)
+    numbers = np.zeros(0, dtype=np.intp)
+    if dataset.classes is not None:
+        numbers = dataset.class_numbers[solved.rows.train]
+    weights = tuple(
+        solution.kernel_weights[function.index]
+        for solution, function in zip(solved.solutions, solved.functions, strict=True)
+    )
+    given, functions = with_anchors(dataset, solved.fitted_rows, solved.functions)
+    columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
+    used = UsedTexts.of(dataset.texts, functions, columns, dataset.view_columns)
+    return Model(
+        used.columns,
+        dataset.feature_names,
+        fitted,
+        used.functions,
+        weights,
+        Outcome.of_dataset(dataset, numbers),
+        _facts(source, solved.solutions, choice, run, split) | {"rows": len(solved.rows.known)},
+        dataset.views,
+        used.view_columns,
+        given,
+        used.texts,
+    )
+
+
+def _facts(
+    source: FittedFrom,
+    solutions: Sequence[Solution],
+    choice: Choice,
+    run: RunPlan,
+    split: int | None,
+) -> dict[str, Any]:
+    """Return the origin of a model, JSON-serialisable."""
+    objective = float(sum(solution.objective for solution in solutions))
+    bound = float(sum(solution.dual_objective for solution in solutions))
+    reasons = [str(solution.stop_reason) for solution in solutions]
+    early = [reason for reason in reasons if reason != StopReason.CONVERGED]
+    machine = environment()
+    return {
+        "sweep": source.spec.name,
+        "dataset": source.dataset.name,
+        "origin": source.dataset.origin,
+        "data_fingerprint": source.dataset.fingerprint,
+        "split": split,
+        "bank": run.bank_label,
+        "normalisation": list(source.bank.normalisations),
+        "method": choice.method,
+        "params": run.params,
+        "chosen": choice.said,
+        "objective": objective,
+        "dual_objective": bound,
+        **proximity_of(solutions),
+        **exact_proximity_of(solutions),
+        "stop_reason": (early or reasons)[0],
+        "versions": machine["versions"],
+        "python": machine["python"],
+    }

@@ -1,0 +1,465 @@
+"""From the solved subproblems of a run to its record: units of the labels, scores, times."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.data.dataset import Split
+from mkldist.data.preprocessing import TargetScale, target_scale
+from mkldist.fit.decision import RawPredictor, combined, sum_of_expansions
+from mkldist.fit.problem import (
+    BankInputs,
+    BankRef,
+    SolvedSubproblem,
+    Subproblem,
+    TrainingView,
+    raw_predictors,
+)
+from mkldist.gram.bank_kernels import part_of_gram
+from mkldist.gram.build_time import BuildTime
+from mkldist.gram.view import BankView
+from mkldist.identity import array_id
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import RunPlan
+from mkldist.results.run_record import RunRecord
+from mkldist.scores import (
+    log_loss,
+    multiclass_scores,
+    part_scores,
+    predicted_classes,
+    regression_scores,
+    two_class_scores,
+)
+from mkldist.solvers.base import Solution
+from mkldist.solvers.lockstep import JobTimes
+from mkldist.spec.kinds import Task
+from mkldist.worker.telemetry import environment, provenance
+
+LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
+BLOCK_BYTES = 2**25  # of the values of a kernel, where no combination is made
+
+
+@dataclass(eq=False)
+class CrossKernels:
+    """Kernels between the test points of a split and the training rows of a view of it.
+
+    The last combination of kernels is kept: runs of equal kernel weights, such as those of a
+    baseline along a grid of C, compute it once.  One that is too large is never made.
+
+    Parameters
+    ----------
+    inputs : BankInputs
+        Points and kernels of the bank.
+    training_view : TrainingView
+        The split, and the rows that decision functions are expansions over.
+    """
+
+    inputs: BankInputs
+    training_view: TrainingView
+    _key: str = field(init=False, default="")
+    _combined: Floats | None = field(init=False, default=None)
+
+    @property
+    def test_rows(self) -> Ints:
+        """Rows of the data set that are test points, (t,)."""
+        return self.inputs.splits[self.training_view.split].test
+
+    @property
+    def training_rows(self) -> Ints:
+        """Rows of the data set that are training points, (n,)."""
+        return self.inputs.training_rows(self.training_view)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Numbers of test points and of training rows."""
+        return len(self.test_rows), len(self.training_rows)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the combination that is kept for the next run."""
+        return 0 if self._combined is None else self._combined.nbytes
+
+    def decision_values(self, predictor: RawPredictor) -> Floats:
+        """Evaluate a decision function at the test points.
+
+        Parameters
+        ----------
+        predictor : RawPredictor
+            The function, in terms of the bank's kernels as stored.
+
+        Returns
+        -------
+        (t,) float64
+        """
+        if not len(predictor.kernels) or not len(self.test_rows):
+            return np.full(len(self.test_rows), predictor.bias)
+        if predictor.coefficients.ndim == 2 or 8 * math.prod(self._shape) > LARGEST_BYTES:
+            return self._sum_in_blocks(predictor)
+        # Weights that are multiples of each other share one combination.
+        largest = float(np.abs(predictor.weights).max())
+        weights = predictor.weights / largest
+        key = array_id(predictor.kernels, weights)
+        if self._combined is None or key != self._key:
+            values = partial(self._values, self.test_rows)
+            self._combined = combined(values, predictor.kernels, weights, self._shape)
+            self._key = key
+        values_there: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
+        return values_there
+
+    def _sum_in_blocks(self, predictor: RawPredictor) -> Floats:
+        """Evaluate a decision function at some test points at a time."""
+        coefficients = predictor.coefficients
+        if coefficients.ndim == 1:
+            coefficients = np.broadcast_to(coefficients, (len(predictor.kernels), self._shape[1]))
+        of_each = replace(predictor, coefficients=coefficients)
+        n_used = max(1, int(coefficients.any(axis=0).sum()))
+        found = np.empty(len(self.test_rows))
+        step = max(1, BLOCK_BYTES // (8 * n_used))
+        for start in range(0, len(found), step):
+            rows = self.test_rows[start : start + step]
+            shape = len(rows), self._shape[1]
+            values = partial(self._values, rows)
+            found[start : start + step] = sum_of_expansions(values, of_each, shape)
+        return found
+
+    def _values(self, test_rows: Ints, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
+        """Yield the (t, s) values of each kernel between test points and some training rows."""
+        inputs, training_rows = self.inputs, self.training_rows[support]
+        if inputs.kernels is not None:
+            yield from inputs.kernels.cross_values(
+                inputs.dataset,
+                inputs.points,
+                kernels,
+                test_rows,
+                training_rows,
+                cosine=inputs.cosine,
+            )
+            return
+        grams = inputs.dataset.grams
+        if grams is None:
+            return
+        for kernel in kernels:
+            yield part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)
+
+
+KEPT_BYTES = 2**28  # of combined kernels between test and training points
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Decision values and scores of a run on the scored parts of its split.
+
+    Parameters
+    ----------
+    rows : (t,) intp
+        Test rows of the data set, then unlabelled ones.
+    values : (t,) or (k, t) float64
+        Decision values at these rows, in the units of the labels; of each of k > 2 classes.
+    scores : dict of str to float
+        Scores of each part.
+    of_classes : dict of str to array
+        Scores of each class.
+    """
+
+    rows: Ints
+    values: Floats
+    scores: dict[str, float]
+    of_classes: dict[str, Floats]
+
+
+@dataclass(eq=False)
+class Scorer:
+    """Scores the runs of a batch.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    inputs : BankInputs
+        Its data, splits and kernels.
+    views : mapping of TrainingView to BankView
+        The bank as solvers see it.
+    seed : int
+        Seed of the sweep, for provenance.
+    predictions, coefficients : bool
+        True if records hold decision values, or the rows of coefficients and those of each kernel.
+    build_time : callable
+        Returns the time that took the bank to build, None if it is unknown.
+    """
+
+    ref: BankRef
+    inputs: BankInputs
+    views: Mapping[TrainingView, BankView]
+    seed: int = 0
+    predictions: bool = False
+    coefficients: bool = False
+    build_time: Callable[[], BuildTime | None] = lambda: None
+    _kept: dict[TrainingView, CrossKernels] = field(default_factory=dict)
+
+    def scale(self, training_view: TrainingView) -> TargetScale:
+        """Return the units in which solvers of a training view see the labels."""
+        labelled = Split(self.inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
+        return target_scale(self.ref.plan.preprocessing, self.inputs.dataset, labelled)
+
+    def record(self, run: RunPlan, solved: Mapping[Subproblem, SolvedSubproblem]) -> RunRecord:
+        """Return the record of a run whose subproblems are all solved.
+
+        Parameters
+        ----------
+        run : RunPlan
+            The run.
+        solved : mapping of Subproblem to SolvedSubproblem
+            Its subproblems, classes in order.
+        """
+        on_folds = {s: one for s, one in solved.items() if s.training_view.selection is not None}
+        on_all = {s: one for s, one in solved.items() if s not in on_folds}
+        training_view = next(iter(on_all)).training_view
+        log_odds = METHODS[run.method].params(**run.params).gives_log_odds
+        predictions = self._predictions(training_view, list(on_all.values()), log_odds=log_odds)
+        found = predictions.scores | self._on_training_rows(training_view, list(on_all.values()))
+        times = _seconds(one.times for one in on_all.values())
+        if on_folds:
+            found |= self._validation(on_folds)
+            spent = _seconds(one.times for one in on_folds.values())
+            times["validation_seconds"] = spent["own_seconds"] + spent["pass_seconds"]
+        times |= self._build_times
+        scale = self.scale(training_view)
+        solutions = [_in_units(one.solution, scale) for one in on_all.values()]
+        return RunRecord.from_solutions(
+            run,
+            solutions,
+            scores=found,
+            times=times,
+            provenance=self._provenance(run),
+            test_rows=predictions.rows if self.predictions else None,
+            decision_values=predictions.values if self.predictions else None,
+            train_rows=self.inputs.training_rows(training_view) if self.coefficients else None,
+            kernel_coefficients=_expansions(solutions) if self.coefficients else None,
+            counters=_counts(one.times for one in on_all.values()),
+            of_classes=predictions.of_classes,
+        )
+
+    @cached_property
+    def _build_times(self) -> dict[str, float]:
+        """Times of the bank by their names in records; nothing if they are unknown."""
+        found = self.build_time()
+        if found is None:
+            return {}
+        return {"build_seconds": found.seconds, "build_cpu_seconds": found.cpu_seconds}
+
+    def _predictions(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem], *, log_odds: bool
+    ) -> _Predictions:
+        """Evaluate and score the solutions on the test part and on the unlabelled part."""
+        split = self.inputs.splits[training_view.split]
+        values: list[Floats] = []
+        found: dict[str, float] = {}
+        of_classes: dict[str, Floats] = {}
+        parts = {"test": split.test, "unlabelled": split.unlabelled}
+        parts = {part: rows for part, rows in parts.items() if len(rows)}
+        for part, rows in parts.items():
+            if part == "test":
+                values.append(self._test_values(training_view, solved))
+            else:
+                values.append(self._bank_values(training_view, solved, rows))
+            numbers, arrays = self._scores(values[-1], rows, training_view)
+            if log_odds and not self.inputs.dataset.multiclass:
+                numbers["log_loss"] = log_loss(values[-1][0], self.inputs.dataset.y[rows])
+            found |= part_scores(numbers, part)
+            of_classes |= part_scores(arrays, part)
+        rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)
+        joined = joined if self.inputs.dataset.multiclass else joined[0]
+        return _Predictions(rows, joined, found, of_classes)
+
+    def _test_values(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+    ) -> Floats:
+        """Return decision values at the test points in the units of the labels, (k, t)."""
+        cross_kernels = self._cross_kernels(training_view)
+        scale = self.scale(training_view)
+        rows = [
+            scale.restored(cross_kernels.decision_values(predictor))
+            for one in solved
+            for predictor in raw_predictors(self.views[training_view], one.solution)
+        ]
+        return np.array(rows)
+
+    def _bank_values(
+        self, training_view: TrainingView, solved: Iterable[SolvedSubproblem], rows: Ints
+    ) -> Floats:
+        """Return decision values at points of the bank in the units of the labels, (k, t)."""
+        points = self.inputs.bank_points(rows)
+        values = [one.values[:, points] for one in solved if one.values is not None]
+        return self.scale(training_view).restored(np.concatenate(values))
+
+    def _scores(
+        self, values: Floats, rows: Ints, training_view: TrainingView
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
+        """Return scores of decision values (k, t) at some rows, and scores of each class."""
+        dataset = self.inputs.dataset
+        if dataset.multiclass:
+            order = self._class_order(training_view)
+            return multiclass_scores(values, dataset.class_numbers[rows], order)
+        if dataset.task == "regression":
+            return regression_scores(values[0], dataset.y[rows]), {}
+        return two_class_scores(values[0], dataset.y[rows])
+
+    def _on_training_rows(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+    ) -> dict[str, float]:
+        """Return the loss on the training rows; none where their decision values cost a pass."""
+        rows = self.inputs.labelled_rows(training_view)
+        if all(one.values is not None for one in solved):
+            values = self._bank_values(training_view, solved, rows)
+        else:
+            own = [_training_values(one.solution, len(rows)) for one in solved]
+            known = [found for found in own if found is not None and found.shape[1] == len(rows)]
+            if len(known) < len(own):
+                return {}
+            values = self.scale(training_view).restored(np.concatenate(known))
+        losses = self._losses(values, rows, training_view)
+        return _mean_loss("train", losses, self.inputs.dataset.task)
+
+    def _losses(self, values: Floats, rows: Ints, training_view: TrainingView) -> Floats:
+        """Return the square error of each row, or 1 for each that is misclassified."""
+        dataset = self.inputs.dataset
+        losses: Floats
+        if dataset.task == "regression":
+            losses = (values[0] - dataset.y[rows]) ** 2
+        elif dataset.multiclass:
+            predicted = predicted_classes(values, self._class_order(training_view))
+            losses = (predicted != dataset.class_numbers[rows]).astype(np.float64)
+        else:
+            losses = ((values[0] >= 0) != (dataset.y[rows] > 0)).astype(np.float64)
+        return losses
+
+    def _class_order(self, training_view: TrainingView) -> Ints:
+        """Return the classes in the order in which ties go to them, the most frequent first."""
+        numbers = self.inputs.dataset.class_numbers[self.inputs.labelled_rows(training_view)]
+        counts = np.bincount(numbers, minlength=len(self.inputs.dataset.multiclass))
+        return np.argsort(-counts, kind="stable")
+
+    def _validation(self, solved: Mapping[Subproblem, SolvedSubproblem]) -> dict[str, float]:
+        """Return the error or RMSE on the held-out points of all inner folds together."""
+        folds: dict[TrainingView, list[SolvedSubproblem]] = {}
+        for subproblem, one in solved.items():
+            folds.setdefault(subproblem.training_view, []).append(one)
+        losses = []
+        for training_view, classes in folds.items():
+            rows = self.inputs.held_out_rows(training_view)
+            values = self._bank_values(training_view, classes, rows)
+            losses.append(self._losses(values, rows, training_view))
+        return _mean_loss("validation", np.concatenate(losses), self.inputs.dataset.task)
+
+    def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
+        """Return the kernels of the test points, with the combination of the last run on them."""
+        if training_view not in self._kept:
+            if sum(kernels.n_bytes for kernels in self._kept.values()) > KEPT_BYTES:
+                self._kept.clear()
+            self._kept[training_view] = CrossKernels(self.inputs, training_view)
+        return self._kept[training_view]
+
+    def _provenance(self, run: RunPlan) -> dict[str, Any]:
+        """Return the inputs of a run, and the machine and software that solved it."""
+        return provenance(
+            seed=self.seed,
+            data=self.ref.data_fingerprint,
+            bank=self.ref.plan.id,
+            split=self.inputs.splits[run.split].fingerprint,
+            threads=1,
+        )
+
+
+def failed_record(
+    run: RunPlan, error: Exception | str, n_kernels: int, subproblem: str = ""
+) -> RunRecord:
+    """Return the record of a failed run.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    error : Exception or str
+        The error; the traceback of an exception goes to the provenance.
+    n_kernels : int
+        Number of kernels of its bank.
+    subproblem : str
+        Description of the subproblem that failed; empty for the only one.
+    """
+    if isinstance(error, str):
+        return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
+    trace = "".join(traceback.format_exception(error))
+    place = f"{subproblem}: " if subproblem else ""
+    return RunRecord.failed(
+        run,
+        f"{place}{type(error).__name__}: {error}",
+        n_kernels=n_kernels,
+        provenance={**environment(), "traceback": trace},
+    )
+
+
+def _in_units(solution: Solution, scale: TargetScale) -> Solution:
+    """Return a solution whose decision function predicts in the user's units.
+
+    Objective and bounds stay those of the problem that was solved.
+    """
+    own = solution.kernel_coefficients
+    return replace(
+        solution,
+        coefficients=scale.spread * solution.coefficients,
+        kernel_coefficients=None if own is None else scale.spread * own,
+        bias=scale.centre + scale.spread * solution.bias,
+    )
+
+
+def _mean_loss(part: str, losses: Floats, task: Task) -> dict[str, float]:
+    """Return the error or the RMSE of a part by its name, from the losses of its rows."""
+    mean = float(losses.mean())
+    return {f"{part}_rmse": math.sqrt(mean)} if task == "regression" else {f"{part}_error": mean}
+
+
+def _training_values(solution: Solution, n_points: int) -> Floats | None:
+    """Return the decision values that a solver had at its training points, (k, n), if it had."""
+    if solution.training_values is not None:
+        return np.atleast_2d(solution.training_values.T)
+    if not solution.kernel_weights.any():
+        return np.tile(np.atleast_1d(solution.bias)[:, None], n_points)
+    return None
+
+
+def _expansions(solutions: Iterable[Solution]) -> Floats | None:
+    """Return the coefficients of each kernel, class below class; None where kernels share them."""
+    own = [s.kernel_coefficients for s in solutions if s.kernel_coefficients is not None]
+    return np.concatenate(own) if own else None
+
+
+def _seconds(times: Iterable[JobTimes]) -> dict[str, float]:
+    """Return the times of solvers that ran beside each other: the longest wall time, and sums."""
+    jobs = list(times)
+    return {
+        "wall_seconds": max(job.wall_seconds for job in jobs),
+        "cpu_seconds": sum(job.cpu_seconds for job in jobs),
+        "own_seconds": sum(job.own_seconds for job in jobs),
+        "pass_seconds": sum(job.pass_seconds for job in jobs),
+        "pass_cpu_seconds": sum(job.pass_cpu_seconds for job in jobs),
+    }
+
+
+def _counts(times: Iterable[JobTimes]) -> dict[str, int]:
+    """Return the requests of solvers and the bytes read for them."""
+    jobs = list(times)
+    moved = sum(job.bytes_moved for job in jobs)
+    return {
+        "requests": sum(job.rounds for job in jobs),
+        "bytes_read": round(sum(job.bytes_read for job in jobs)),
+        "pass_bytes": round(sum(job.pass_bytes for job in jobs)),
+        **({"bytes_moved": round(moved)} if moved else {}),
+    }

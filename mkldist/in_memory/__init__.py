@@ -1,1 +1,0 @@
-"""One call that solves a problem on Gram matrices in memory."""

@@ -1,1 +1,0 @@
-"""Fitted models apart from sweeps and banks: their files, and predictions in blocks."""
