@@ -11,7 +11,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import FeatureScale, feature_scale, filled
 from mkldist.fit.decision import RawPredictor, raw_predictor
-from mkldist.fit.problem import BankInputs, make_bank_inputs
+from mkldist.fit.problem import BankInputs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.view import make_views
 from mkldist.kernels.evaluate import evaluate
@@ -127,8 +127,8 @@ class DecisionFunction:
         cls, bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
     ) -> DecisionFunction:
         """Return the function of a run; parameters as for :func:`boundary`."""
-        given = make_bank_inputs(bank, dataset, splits)
-        normalisations = [name for name in bank.spec.normalisations if name != "cosine"]
+        given = BankInputs.of(bank.spec, bank.preprocessing, dataset, splits, bank.split, bank.seed)
+        normalisations = given.view_normalisations
         recomputed = RecomputedBank(given.source(), KEPT_BYTES)
         try:
             (view,) = make_views(recomputed, [given.bank_points(record.train_rows)], normalisations)

@@ -18,6 +18,7 @@ from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
+from mkldist.fit.engine import solve_job
 from mkldist.fit.grams import gram_stack
 from mkldist.fit.inputs import (
     check_method,
@@ -27,12 +28,13 @@ from mkldist.fit.inputs import (
     real_array,
     weight_array,
 )
+from mkldist.fit.problem import problem_on
 from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution
+from mkldist.solvers.base import Method, Solution
 from mkldist.solvers.clock import Clock
-from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.lockstep import Job
 from mkldist.solvers.most_points import most_points
 from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
@@ -337,37 +339,28 @@ class _Instance:
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
-        view = self.bank.view
-        problem = Problem(
+        method, bank, view = self.method, self.bank, self.bank.view
+        problem = problem_on(
+            view,
+            method,
             self.labels,
-            view.n_kernels,
             laplacian=self.laplacian,
-            start=start,
             weights=self.weights,
-            groups=self.groups if self.method.takes_groups else None,
-            kept=self.bank.graph_arrays.on(view.id) if self.method.needs_laplacian else None,
+            groups=self.groups,
+            start=start,
+            shared=bank.graph_arrays,
         )
-        lines = SolverLines(self.method.name, self.verbose, problem.clock)
+        lines = SolverLines(method.name, self.verbose, problem.clock)
         with threads_for(view.n_points):
-            if self.bank.factored is not None:
-                from mkldist.solvers.on_factors import solve_on_factors
-
-                found = solve_on_factors(self.bank.factored, self.method, problem, settings)
-                solution, limit = found.solution, found.limit
-            else:
-                solution, limit = self._on_matrices(problem, settings), ""
+            job = Job(method.name, view, problem, method.solve(problem, settings))
+            found = solve_job(job, method, settings, bank.factored)
+            solution = found.solution
+            bank.check_active(solution.kernel_weights)
         lines.ended(solution)
-        if limit:
-            _warn_of_exact_gap(self.method.name, solution, settings, limit)
+        if found.limit:
+            _warn_of_exact_gap(method.name, solution, settings, found.limit)
         else:
             _warn_if_early(self.method.name, solution, settings)
-        return solution
-
-    def _on_matrices(self, problem: Problem, settings: SolverParams) -> Solution:
-        """Run the method on a bank of matrices, and check those of positive weight."""
-        view, steps = self.bank.view, self.method.solve(problem, settings)
-        solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
-        self.bank.check_active(solution.kernel_weights)
         return solution
 
 

@@ -1,362 +1,321 @@
-"""A batch of runs on one bank: make the views, drive the solvers, record each run as it ends."""
+"""One driver for all fits: a batch of runs on one bank, a single run, a problem of a user's.
+
+:func:`fit` solves runs on an open bank: in lockstep, along their paths, or in turn on factors that
+grow.  A sweep's task and ``mkldist fit`` call it; :func:`mkldist.solve` and the estimators call
+:func:`solve_job`, for one problem of a user's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any, Protocol
 
-from mkldist.arrays import Floats
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import UnreadableError
+from mkldist.fit.bank import BankSize, factored, loaded, recomputed
+from mkldist.fit.decision import bank_values
 from mkldist.fit.problem import (
     BankInputs,
-    BankRef,
     SolvedSubproblem,
     Subproblem,
     TrainingView,
-    bank_inputs,
     chains_of,
-    is_scored_on_bank,
-    labels_of,
-    laplacian,
+    problem_on,
+    raw_predictors,
     subproblems_of,
-    values_on_bank,
 )
-from mkldist.fit.score import Scorer, failed_record
 from mkldist.gram.bank import Bank
-from mkldist.gram.build_time import BuildTime
-from mkldist.gram.cache import default_directory
-from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
-from mkldist.gram.sources import BankSource
+from mkldist.gram.requests import Request
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import factors_bytes, run_memory
+from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
-from mkldist.results.run_record import RunRecord
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Method, Solution
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, JobTimes, drive, solve_timed
-from mkldist.solvers.on_factors import solve_on_factors
-from mkldist.worker.announcements import Announce
-from mkldist.worker.kept_states import STATES
-from mkldist.worker.record_sinks import RecordSink, record_sink
+from mkldist.solvers.on_factors import FactorSolution, solve_on_factors
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.graph import GraphTable
+
+OF_BANK = (DamagedBlocksError, UnreadableError)
+"""Faults of the bank and not of a run, which end a batch."""
 
 
-def factors_of(
-    ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
-) -> FactoredKernels:
-    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
-
-    Parameters
-    ----------
-    ref : BankRef
-        The bank.
-    source : BankSource
-        Source of its values.
-    memory_limit : int or None
-        Bytes that the task may take, of which factors may take half; the others lie in a file of
-        the node cache.  Without a limit memory holds all first factors.
-    threads : int
-        Kernels that are factorised at the same time.
-    """
-    plan = ref.plan
-    limits = limits_of(plan.spec, factors_bytes(plan, memory_limit))
-    store, folder = ref.factor_store(), default_directory()
-    return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
-
-
-def solved_in_turn(factored: FactoredKernels, run: RunPlan, job: Job) -> tuple[Solution, JobTimes]:
-    """Solve a subproblem, and let factors grow until the solution holds for the kernels.
-
-    A subproblem on some of the points, those without an inner fold, is scored on the other points
-    and not reported.  It is solved on the factors as they are.
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A run whose subproblems are all solved.
 
     Parameters
     ----------
-    factored : FactoredKernels
-        The kernels and their factors.
     run : RunPlan
         The run.
+    solved : dict of Subproblem to SolvedSubproblem
+        Its subproblems, those on all labelled rows first, classes in order.
+    """
+
+    run: RunPlan
+    solved: dict[Subproblem, SolvedSubproblem]
+
+    @property
+    def on_all_rows(self) -> dict[Subproblem, SolvedSubproblem]:
+        """The subproblems on all labelled rows, which make the run's decision functions."""
+        return {one: s for one, s in self.solved.items() if one.training_view.selection is None}
+
+    @property
+    def on_folds(self) -> dict[Subproblem, SolvedSubproblem]:
+        """The subproblems that each leave an inner fold out."""
+        return {one: s for one, s in self.solved.items() if one.training_view.selection is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class FailedFit:
+    """A run of which a subproblem failed.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    error : Exception
+        What its solver raised.
+    subproblem : str
+        The subproblem in words; empty for the only one.
+    """
+
+    run: RunPlan
+    error: Exception
+    subproblem: str = ""
+
+
+class States(Protocol):
+    """Keeper of the final states of solvers that later runs may start from."""
+
+    def keep(self, name: str, state: Any) -> None:
+        """Keep a state."""
+
+    def take(self, name: str) -> Any:
+        """Return a state and forget it; None if there is none of the name."""
+
+
+def solve_job(
+    job: Job, method: Method, params: SolverParams, factored: FactoredKernels | None = None
+) -> FactorSolution:
+    """Solve one problem on a bank, or on factors that grow until it is solved for the kernels.
+
+    A problem on some of the points of factors is solved on these as they are: an inner fold, which
+    is scored on the other points and not reported.
+
+    Parameters
+    ----------
     job : Job
-        The subproblem's solver, not started.
-    """
-    if job.view.index is not None:
-        return solve_timed(job.view.bank, job)
-    method, kernels = METHODS[run.method], replace(factored, scale=job.view.scale)
-    found = solve_on_factors(kernels, method, job.problem, method.params(**run.params))
-    return found.solution, found.times
-
-
-@dataclass(frozen=True)
-class BatchSettings:
-    """Settings of all batches of a sweep.
-
-    Parameters
-    ----------
-    records : str
-        Folder of the records.
-    execution : str
-        ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
-        one solver after the other.
-    seed : int
-        Seed of the sweep, for provenance.
-    memory_limit : int, optional
-        Bytes that a worker may take.
-    predictions : bool
-        True if records hold decision values of test and unlabelled points.
-    coefficients : bool
-        True if records hold the rows that coefficients belong to, and the coefficients of each
-        kernel where these differ.
-    topic : str
-        Topic on which tasks announce finished runs and what they do; empty for none.
-    own_workers : bool
-        True if workers end with the sweep, so that they may keep memory for their next batch.
-    post : str
-        Name of the post by which records go to a coordinator with which workers share no folder,
-        see :mod:`mkldist.worker.post`; empty if they share that of the records.
-    """
-
-    records: str
-    execution: str = "shared"
-    seed: int = 0
-    memory_limit: int | None = None
-    predictions: bool = False
-    coefficients: bool = False
-    topic: str = ""
-    own_workers: bool = False
-    post: str = ""
-
-
-def solve_runs(
-    bank: Bank,
-    ref: BankRef,
-    runs: Sequence[RunPlan],
-    settings: BatchSettings,
-    announce: Announce,
-    build_time: Callable[[], BuildTime | None] = lambda: None,
-    factored: FactoredKernels | None = None,
-) -> None:
-    """Solve the runs that have no record yet, and record each as it ends.
-
-    A run whose solver raises is recorded as failed with its error; the others go on.
-
-    Parameters
-    ----------
-    bank : Bank
-        The bank, open.
-    ref : BankRef
-        The same bank by name.
-    runs : sequence of RunPlan
-        Runs on that bank.
-    settings : BatchSettings
-        Settings of the sweep.
-    announce : callable
-        Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
-    build_time : callable
-        Returns the time that took the bank to build, None if it is unknown.
+        The solver and its view of the bank, not started.
+    method, params
+        The method and its parameters.
     factored : FactoredKernels, optional
         The kernels for whose factors the bank stands, if it does.
     """
-    with record_sink(settings.records, settings.post, runs[0].id) as sink:
-        unrecorded = sink.unrecorded(runs)
-        if not unrecorded:
-            return
-        inputs = bank_inputs(ref)
-        subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
-        views = _views(factored or bank, ref, inputs, subproblems.values(), settings)
-        scorer = Scorer(
-            ref,
-            inputs,
-            views,
-            settings.seed,
-            settings.predictions,
-            settings.coefficients,
-            build_time,
-        )
-        batch = _Batch(scorer, sink, announce, subproblems, settings.memory_limit)
-        if factored is not None:
-            batch.solve_in_turn(factored)
-            return
-        bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
-        batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
+    if factored is not None and job.view.index is None:
+        kernels = replace(factored, scale=job.view.scale)
+        return solve_on_factors(kernels, method, job.problem, params)
+    solution, times = solve_timed(job.view.bank, job)
+    return FactorSolution(solution, "", times)
 
 
-def _views(
+@contextmanager
+def opened(inputs: BankInputs, spec: BankSpec) -> Iterator[Bank | FactoredKernels]:
+    """Open the bank of a fit in this process: in memory where it fits, in passes, or of factors."""
+    source = inputs.source()
+    if spec.backend == FACTORS:
+        yield factored(source, spec, inputs.seed)
+        return
+    size = BankSize(source.n_kernels, source.n_points, np.dtype("float64"))
+    bank = loaded(source, size.dtype) if size.fits else recomputed(source)
+    try:
+        yield bank
+    finally:
+        bank.close()
+
+
+def fit(
     bank: Bank | FactoredKernels,
-    ref: BankRef,
     inputs: BankInputs,
-    subproblems: Iterable[Iterable[Subproblem]],
-    settings: BatchSettings,
-) -> dict[TrainingView, BankView]:
-    """Return the view of the bank for every training view that a subproblem has."""
+    runs: Sequence[RunPlan],
+    on_ended: Callable[[Fitted | FailedFit], None],
+    *,
+    laplacian: Callable[[GraphTable, int], Any] | None = None,
+    memory_limit: int | None = None,
+    isolated: bool = False,
+    states: States | None = None,
+) -> None:
+    """Solve runs on a bank, and hand on each as it ends.
+
+    A run whose solver raises has failed; the others go on.
+
+    Parameters
+    ----------
+    bank : Bank or FactoredKernels
+        The bank, open; or kernels beside a bank of factors.
+    inputs : BankInputs
+        Its data, splits and kernels.
+    runs : sequence of RunPlan
+        Runs on that bank.
+    on_ended : callable
+        Called with each run when its last subproblem is solved, or one has failed.
+    laplacian : callable, optional
+        Returns the graph Laplacian of a graph on a split, by default that of the inputs.
+    memory_limit : int, optional
+        Bytes that the fits may take.
+    isolated : bool
+        True to solve one subproblem after the other.
+    states : States, optional
+        Final states of solvers, from one batch to the next.
+
+    Raises
+    ------
+    mkldist.gram.loading.DamagedBlocksError, mkldist.errors.UnreadableError
+        If the bank is damaged, or its medium does not answer.
+    """
+    subproblems = {run.id: subproblems_of(inputs, run) for run in runs}
     training_views = list(
-        dict.fromkeys(subproblem.training_view for run in subproblems for subproblem in run)
+        dict.fromkeys(one.training_view for of_run in subproblems.values() for one in of_run)
     )
-    # The source of the bank has scaled its kernels to cosines already.
-    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
     indices = [inputs.view_index(training_view) for training_view in training_views]
+    steps = inputs.view_normalisations
     if isinstance(bank, FactoredKernels):
-        return dict(zip(training_views, bank.views(indices, normalisations), strict=True))
-    views = make_views(
-        bank,
-        indices,
-        normalisations,
-        MemoryBudget(view_cache_bytes(settings.memory_limit)),
-        inputs.presence,
+        views = bank.views(indices, steps)
+    else:
+        budget = MemoryBudget(view_cache_bytes(memory_limit))
+        views = make_views(bank, indices, steps, budget, inputs.presence)
+    batch = _Batch(
+        inputs,
+        dict(zip(training_views, views, strict=True)),
+        subproblems,
+        on_ended,
+        laplacian or inputs.laplacian,
+        memory_limit,
+        None if isinstance(bank, FactoredKernels) else states,
+        isinstance(bank, FactoredKernels),
     )
-    return dict(zip(training_views, views, strict=True))
-
-
-def _bytes_of_solvers(
-    bank: Bank, views: Iterable[BankView], runs: Sequence[RunPlan], memory_limit: int | None
-) -> dict[str, int]:
-    """Return the bytes of a solver of each run, by its id."""
-    n_points, found = max(view.n_points for view in views), dict.fromkeys((r.id for r in runs), 0)
-    for run in runs:
-        with suppress(Exception):  # parameters that no longer fit are that run's failure
-            memory = run_memory(run, n_points, bank.n_kernels)
-            found[run.id] = memory.within(memory_limit)
-    return found
+    if isinstance(bank, FactoredKernels):
+        batch.solve_in_turn(bank)
+    else:
+        batch.drive(bank, runs, isolated=isolated)
 
 
 @dataclass(eq=False)
 class _Batch:
     """Runs that are being solved.
 
-    Parameters
+    Attributes
     ----------
-    scorer : Scorer
-        Scores the solved runs.
-    sink : RecordSink
-        Takes their records.
-    announce : callable
-        Announces each run when its record is durable.
-    subproblems : mapping of str to list of Subproblem
-        The subproblems of every run by its id.
-    memory_limit : int, optional
-        Bytes that the batch may take.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
-        The solved subproblems of every run that is not recorded yet.
-    kept : KeptArrays
+        The solved subproblems of every run that has not ended.
+    shared : KeptArrays
         Arrays that solvers on a graph share.
     """
 
-    scorer: Scorer
-    sink: RecordSink
-    announce: Announce
+    inputs: BankInputs
+    views: Mapping[TrainingView, BankView]
     subproblems: Mapping[str, list[Subproblem]]
-    memory_limit: int | None = None
+    on_ended: Callable[[Fitted | FailedFit], None]
+    laplacian: Callable[[GraphTable, int], Any]
+    memory_limit: int | None
+    states: States | None
+    on_factors: bool
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
-    kept: KeptArrays = field(init=False)
+    shared: KeptArrays = field(init=False)
+    groups: Ints | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kept = KeptArrays(kept_arrays_bytes(self.memory_limit))
+        self.shared = KeptArrays(kept_arrays_bytes(self.memory_limit))
         self.solved = {run_id: {} for run_id in self.subproblems}
+        self.groups = self.inputs.groups
 
-    def drive(self, bank: Bank, bytes_of: Mapping[str, int], *, isolated: bool) -> None:
-        """Solve all subproblems, neighbouring chains together as far as memory allows.
-
-        Parameters
-        ----------
-        bank : Bank
-            The bank.
-        bytes_of : mapping of str to int
-            Bytes of a solver of each run, by its id.
-        isolated : bool
-            True to solve one subproblem after the other.
-        """
+    def drive(self, bank: Bank, runs: Sequence[RunPlan], *, isolated: bool) -> None:
+        """Solve all subproblems, neighbouring chains together as far as memory allows."""
         chains = chains_of(self.subproblems.values())
-        sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
-        groups = groups_at_once(sizes, self.memory_limit)
-        if isolated:
-            groups = [slice(i, i + 1) for i in range(len(chains))]
+        groups = [slice(i, i + 1) for i in range(len(chains))]
+        if not isolated:
+            bytes_of = self._bytes_of_solvers(runs)
+            sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
+            groups = groups_at_once(sizes, self.memory_limit)
         for group in groups:
             self._drive_together(bank, chains[group])
 
-    def solve_in_turn(self, factored: FactoredKernels) -> None:
+    def solve_in_turn(self, kernels: FactoredKernels) -> None:
         """Solve all subproblems on factors of kernels, one after the other.
 
         Every chain begins with the first factors, whatever others have made of theirs, so that its
         results do not depend on the chains beside it.
-
-        Parameters
-        ----------
-        factored : FactoredKernels
-            The kernels and their first factors.
         """
-        for chain in chains_of(self.subproblems.values()):
-            self._solve_chain(factored.copy(), chain)
-
-    def _solve_chain(self, factored: FactoredKernels, chain: Sequence[Subproblem]) -> None:
-        """Solve the subproblems of a chain on factors that grow, each from the last solution."""
         values: dict[str, Floats] = {}
-        start: object = None
-        for subproblem in chain:
-            job = self._next_job(iter([subproblem]), values, start)
-            if job is None:
-                continue
-            try:
-                solution, times = solved_in_turn(factored, subproblem.run, job)
-            except UnreadableError:
-                raise
-            except Exception as error:  # a failed run is a result: it is recorded, others go on
-                self._fail(subproblem, error)
-                continue
-            start = self._ended(subproblem, solution, times, values)
+        for chain in chains_of(self.subproblems.values()):
+            factors, start = kernels.copy(), None
+            for subproblem in chain:
+                if subproblem.run.id not in self.solved:
+                    continue
+                method = METHODS[subproblem.run.method]
+                try:
+                    params = method.params(**subproblem.run.params)
+                    found = solve_job(self._job(subproblem, values, start), method, params, factors)
+                except OF_BANK:
+                    raise
+                except Exception as error:  # a failed run is a result: it is recorded, others go on
+                    self._fail(subproblem, error)
+                    continue
+                start = found.solution.state
+                values_there = values.pop(subproblem.key, None)
+                self._keep(subproblem, found.solution, found.times, values_there)
+
+    def _bytes_of_solvers(self, runs: Sequence[RunPlan]) -> dict[str, int]:
+        """Return the bytes of a solver of each run, by its id."""
+        views, found = self.views.values(), dict.fromkeys((run.id for run in runs), 0)
+        n_points = max(view.n_points for view in views)
+        n_kernels = next(iter(views)).n_kernels
+        for run in runs:
+            with suppress(Exception):  # parameters that no longer fit are that run's failure
+                found[run.id] = run_memory(run, n_points, n_kernels).within(self.memory_limit)
+        return found
 
     def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
         """Solve some chains together; the next solver of a chain takes the place of the last."""
         values: dict[str, Floats] = {}
         remaining = [iter(chain) for chain in chains]
-        subproblems = {subproblem.key: subproblem for chain in chains for subproblem in chain}
+        subproblems = {one.key: one for chain in chains for one in chain}
         chain_of = {
-            subproblem.key: rest
-            for chain, rest in zip(chains, remaining, strict=True)
-            for subproblem in chain
+            one.key: rest for chain, rest in zip(chains, remaining, strict=True) for one in chain
         }
 
         def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
-            subproblem = subproblems[key]
-            if not isinstance(outcome, Solution):
-                self._fail(subproblem, outcome)
-                return self._next_job(chain_of[key], values)
-            state = self._ended(subproblem, outcome, times, values)
+            state = None
+            if isinstance(outcome, Solution):
+                state = outcome.state
+                self._keep(subproblems[key], outcome, times, values.pop(key, None))
+            else:
+                self._fail(subproblems[key], outcome)
             return self._next_job(chain_of[key], values, state)
 
         jobs = [self._next_job(rest, values) for rest in remaining]
         drive(bank, [job for job in jobs if job is not None], on_done)
-
-    def _ended(
-        self,
-        subproblem: Subproblem,
-        solution: Solution,
-        times: JobTimes,
-        values: dict[str, Floats],
-    ) -> object:
-        """Keep the solution of a subproblem; return its state, from which the next may start."""
-        may_start_others = subproblem.run.is_followed and not self.scorer.ref.plan.is_factored
-        if may_start_others and solution.state is not None:
-            STATES.keep(subproblem.key, solution.state)
-        # The state is for the next solver alone: kept with the solution, it would fill memory.
-        kept = replace(solution, state=None)
-        self._keep(subproblem, SolvedSubproblem(kept, times, values.pop(subproblem.key, None)))
-        return solution.state
 
     def _next_job(
         self, rest: Iterator[Subproblem], values: dict[str, Floats], start: object = None
     ) -> Job | None:
         """Return the next solver of a chain, not started, or None at the end of the chain.
 
-        Subproblems of recorded runs are left out.
-
         Parameters
         ----------
         rest : iterator of Subproblem
-            Rest of the chain.
+            Rest of the chain; subproblems of runs that have ended are left out.
         values : dict
             Takes the values on the bank that are requested after the solver's end.
         start : object, optional
@@ -367,7 +326,7 @@ class _Batch:
                 continue
             try:
                 return self._job(subproblem, values, start)
-            except (DamagedBlocksError, UnreadableError):  # a fault of the bank, not of the run
+            except OF_BANK:
                 raise
             except Exception as error:  # parameters that no longer fit are that run's failure
                 self._fail(subproblem, error)
@@ -375,54 +334,61 @@ class _Batch:
 
     def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
         """Return the solver of a subproblem, not started."""
-        run, scorer = subproblem.run, self.scorer
-        method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
-        if run.after and not ref.plan.is_factored:  # a state knows the factors that it was made on
-            last_rung = STATES.take(subproblem.key_before)
+        run, view = subproblem.run, self.views[subproblem.training_view]
+        method = METHODS[run.method]
+        if run.after and self.states is not None:
+            last_rung = self.states.take(subproblem.key_before)
             start = start if last_rung is None else last_rung
-        view = scorer.views[subproblem.training_view]
-        memory = run_memory(run, view.n_points, ref.plan.n_kernels, on_factors=ref.plan.is_factored)
-        problem = Problem(
-            y=labels_of(inputs, subproblem, scorer.scale(subproblem.training_view)),
-            n_kernels=ref.plan.n_kernels,
-            laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
+        memory = run_memory(run, view.n_points, view.n_kernels, on_factors=self.on_factors)
+        problem = problem_on(
+            view,
+            method,
+            subproblem.labels(self.inputs),
+            laplacian=None if run.graph is None else self.laplacian(run.graph, run.split),
+            groups=self.groups,
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),
-            groups=inputs.groups if method.takes_groups else None,
-            kept=self.kept.on(view.id) if method.needs_laplacian else None,
+            shared=self.shared,
         )
-        steps = method.solve(problem, method.params(**run.params))
         after = None
-        if is_scored_on_bank(inputs, subproblem.training_view):
-            after = partial(values_on_bank, view, into=values, key=subproblem.key)
+        if self.inputs.is_scored_on_bank(subproblem.training_view):
+            after = partial(_values_on_bank, view, into=values, key=subproblem.key)
+        steps = method.solve(problem, method.params(**run.params))
         return Job(subproblem.key, view, problem, steps, after)
 
-    def _keep(self, subproblem: Subproblem, solved: SolvedSubproblem) -> None:
-        """Keep a solved subproblem, and record its run if it was the last."""
+    def _keep(
+        self,
+        subproblem: Subproblem,
+        solution: Solution,
+        times: JobTimes,
+        values: Floats | None = None,
+    ) -> None:
+        """Keep the solution of a subproblem, and hand on its run if it was the last."""
         run = subproblem.run
+        if run.is_followed and self.states is not None and solution.state is not None:
+            self.states.keep(subproblem.key, solution.state)
         if run.id not in self.solved:
             return  # another subproblem of the run has failed, and the run with it
-        self.solved[run.id][subproblem] = solved
-        if len(self.solved[run.id]) < len(self.subproblems[run.id]):
-            return
-        in_order = {one: self.solved[run.id][one] for one in self.subproblems[run.id]}
-        try:
-            record = self.scorer.record(run, in_order)
-        except (DamagedBlocksError, UnreadableError):  # a fault of the bank, not of the run
-            raise
-        except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
-            record = failed_record(run, error, self.scorer.ref.plan.n_kernels)
-        self._commit(record)
+        # The state is for the next solver alone: kept with the solution, it would fill memory.
+        kept = replace(solution, state=None)
+        view = self.views[subproblem.training_view]
+        self.solved[run.id][subproblem] = SolvedSubproblem(kept, times, view, values)
+        if len(self.solved[run.id]) == len(self.subproblems[run.id]):
+            in_order = {one: self.solved[run.id][one] for one in self.subproblems[run.id]}
+            self.on_ended(Fitted(run, in_order))
+            del self.solved[run.id]
 
     def _fail(self, subproblem: Subproblem, error: Exception) -> None:
-        """Record the run of a failed subproblem as failed; its other solutions are dropped."""
-        if subproblem.run.id in self.solved:
-            description = subproblem.description(self.scorer.inputs.dataset)
-            n_kernels = self.scorer.ref.plan.n_kernels
-            self._commit(failed_record(subproblem.run, error, n_kernels, description))
+        """Hand on the run of a failed subproblem; its other solutions are dropped."""
+        run = subproblem.run
+        if run.id in self.solved:
+            words = subproblem.description(self.inputs.dataset)
+            self.on_ended(FailedFit(run, error, words))
+            del self.solved[run.id]
 
-    def _commit(self, record: RunRecord) -> None:
-        """Have a record stored, forget its run, and announce it."""
-        self.sink.write(record)
-        del self.solved[record.id]
-        self.announce({"run": record.id, "state": str(record.state)})
+
+def _values_on_bank(
+    view: BankView, solution: Solution, into: dict[str, Floats], key: str
+) -> Generator[Request, Any, None]:
+    """Request the values of a solution's decision functions on the bank; store them in `into`."""
+    into[key] = yield from bank_values(view, raw_predictors(view, solution))

@@ -1,13 +1,21 @@
-"""The subproblems of runs on a bank: their points, labels and chains."""
+"""From data, splits and kernels to the problems that solvers are given.
+
+A *task* is a run of the plan: a method with its parameters on one split of a data set and a bank.
+With two classes or real values, and without a selection, it is one subproblem.  With k > 2 classes
+it is k subproblems, one for each class against the rest; where the classes share their kernel
+weights, it is one subproblem with k columns of labels.  A selection adds as many subproblems for
+every inner fold.  Each of these leaves its fold out of the training rows and is then scored on that
+fold.
+
+:func:`problem_on` is the one place that makes a :class:`~mkldist.solvers.base.Problem`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,134 +23,71 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
-from mkldist.data.preprocessing import TargetScale, filled, preprocessed
-from mkldist.data.snapshot import load_snapshot
+from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
 from mkldist.devices import CPU
 from mkldist.errors import DataError
-from mkldist.fit.decision import RawPredictor, bank_values
+from mkldist.fit.decision import Expansion, RawPredictor, TextSupport
 from mkldist.fit.decision import raw_predictors as predictors_of
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.device_source import on_device
-from mkldist.gram.factor_store import FactorStore
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.node_folders import NodeFolders
-from mkldist.gram.requests import Request
 from mkldist.gram.sources import ArraySource, BankSource
-from mkldist.gram.store import GramStore
-from mkldist.gram.stored_banks import BankStore
 from mkldist.gram.view import BankView
-from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.gaps import Presence
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.planning.model import BankPlan, RunPlan
-from mkldist.solvers.base import Solution
+from mkldist.planning.model import RunPlan
+from mkldist.solvers.base import Method, Problem, Solution
+from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
-from mkldist.worker.laplacian_cache import cached_laplacian
-from mkldist.worker.snapshot_places import FETCHED_DATA, fetched_snapshot
 
-CACHED_BANKS = 4
-OWN_BANKS = NodeFolders("built")
-"""Banks that the workers of one machine build for themselves."""
 DENSE_SHARE = 0.05  # share of non-zero entries above which a matrix is multiplied as a dense one
 
 
-@dataclass(frozen=True, eq=False)
-class BankRef:
-    """A bank by name: its plan, its place, and the snapshot that it is made from.
-
-    Two of them are equal if their bank's id, its place and the snapshot are.
+def problem_on(
+    view: BankView,
+    method: Method,
+    y: Floats,
+    *,
+    laplacian: Any = None,
+    weights: Floats | None = None,
+    groups: Ints | None = None,
+    start: object = None,
+    spare_bytes: int | None = None,
+    shared: KeptArrays | None = None,
+) -> Problem:
+    """Return the problem of a method on a view of a bank, without what the method does not take.
 
     Parameters
     ----------
-    plan : BankPlan
-        The bank.
-    root : str
-        Folder or URL of all banks; empty if each machine builds them for itself.
-    snapshot : str
-        Folder of the snapshot of the data set and its splits.
-    data_fingerprint : str
-        Content hash of the data set.
-    code : str
-        Folder of the user's kernel functions; empty if the sweep has none.
-    kernels : str
-        Content hash of the kernels, if `code` is given.
-    post : str
-        Name of the post to a coordinator whose snapshots are not seen here, see
-        :mod:`mkldist.worker.post`; empty if they are.
+    view : BankView
+        The bank as the solver sees it: M kernels on n points.
+    method : Method
+        The method.
+    y : (n,) or (n, k) float64
+        Labels of the view's points.
+    laplacian, weights, start, spare_bytes
+        As for :class:`~mkldist.solvers.base.Problem`.
+    groups : (M,) intp, optional
+        Group of each kernel.
+    shared : KeptArrays, optional
+        Arrays that solvers on a graph share.
     """
-
-    plan: BankPlan
-    root: str
-    snapshot: str
-    data_fingerprint: str
-    code: str = ""
-    kernels: str = ""
-    post: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BankRef) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, str, str]:
-        return self.plan.id, self.root, self.snapshot
-
-    @property
-    def is_shared(self) -> bool:
-        """True if the bank is stored where all workers and the coordinator see it."""
-        return self.plan.stored and bool(self.root)
-
-    @property
-    def place(self) -> str:
-        """Folder or URL of all banks, as this process sees it."""
-        return self.root or str(OWN_BANKS.root)
-
-    @property
-    def snapshot_folder(self) -> Path:
-        """Folder of the snapshot, as this process sees it; fetched if it has to be."""
-        folder = Path(self.snapshot)
-        return fetched_snapshot(folder.name, self.root, self.post) if self.post else folder
-
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Keep what this machine built of the bank, and the data it fetched, from being removed.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the cache of this machine cannot be written.
-        """
-        with ExitStack() as used:
-            if self.post:
-                used.enter_context(FETCHED_DATA.used(Path(self.snapshot).name))
-            if self.plan.stored and not self.root:
-                used.enter_context(OWN_BANKS.used(self.plan.id))
-            yield
-
-    def store(self) -> BankStore:
-        """Return the bank's store; make it if it does not exist."""
-        return self.factor_store() if self.plan.is_factored else self.gram_store()
-
-    def gram_store(self) -> GramStore:
-        """Return the store of a bank of Gram matrices; make it if it does not exist."""
-        plan, layout = self.plan, TileLayout.for_points(self.plan.n_points)
-        return GramStore.create(
-            self.place, plan.id, plan.n_kernels, layout, plan.dtype, self._attributes
-        )
-
-    def factor_store(self) -> FactorStore:
-        """Return the store of a bank of factors; make it if it does not exist."""
-        plan = self.plan
-        return FactorStore.create(self.place, plan.id, plan.factor_shape, self._attributes)
-
-    @property
-    def _attributes(self) -> dict[str, str]:
-        return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
+    return Problem(
+        y,
+        view.n_kernels,
+        laplacian=laplacian,
+        start=start,
+        weights=weights,
+        spare_bytes=spare_bytes,
+        groups=groups if method.takes_groups else None,
+        kept=shared.on(view.id) if shared is not None and method.needs_laplacian else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -184,8 +129,10 @@ class BankInputs:
         All rows, preprocessed; None for data without features.
     kernels : BankKernels or None
         The kernels; None for a data set of Gram matrices alone.
-    cosine : bool
-        True if kernels are scaled to unit self-similarities.
+    normalisations : tuple of str
+        Normalisations of the kernels, in order.
+    preprocessing : PreprocessingSpec
+        Preprocessing of features and of real labels.
     seed : int
         Seed of the sweep, which the inner folds are drawn with.
     device : str
@@ -197,10 +144,70 @@ class BankInputs:
     rows: Ints | None
     points: Floats | None
     kernels: BankKernels | None
-    cosine: bool
+    normalisations: tuple[str, ...]
+    preprocessing: PreprocessingSpec
     seed: int
     device: str = CPU
     _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        spec: BankSpec,
+        preprocessing: PreprocessingSpec,
+        dataset: Dataset,
+        splits: Sequence[Split],
+        fitted_on: int | None,
+        seed: int,
+    ) -> BankInputs:
+        """Preprocess the data and make the kernels of a bank.
+
+        Parameters
+        ----------
+        spec : BankSpec
+            The bank.
+        preprocessing : PreprocessingSpec
+            The preprocessing.
+        dataset : Dataset
+            The data set.
+        splits : sequence of Split
+            All splits of the data set.
+        fitted_on : int or None
+            Split whose known rows preprocessing is fitted on, and are the bank's points.  None for
+            all rows: a bank of fewer would round its sums in another way.
+        seed : int
+            Seed of the sweep.
+        """
+        split = None if fitted_on is None or dataset.grams is not None else splits[fitted_on]
+        has_features = dataset.x is not None or dataset.sparse is not None
+        return cls(
+            dataset,
+            tuple(splits),
+            None if split is None else split.known,
+            preprocessed(preprocessing, dataset, split) if has_features else None,
+            None if dataset.grams is not None else BankKernels.of(spec, dataset, seed),
+            tuple(spec.normalisations),
+            preprocessing,
+            seed,
+            CPU if dataset.grams is not None else spec.device,
+        )
+
+    @property
+    def cosine(self) -> bool:
+        """True if kernels are scaled to unit self-similarities, as their source does."""
+        return "cosine" in self.normalisations
+
+    @property
+    def view_normalisations(self) -> list[str]:
+        """The normalisations that views of the bank make: all but the cosine."""
+        return [name for name in self.normalisations if name != "cosine"]
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        if self.kernels is not None:
+            return len(self.kernels)
+        return 0 if self.dataset.grams is None else len(self.dataset.grams)
 
     @property
     def groups(self) -> Ints | None:
@@ -220,6 +227,53 @@ class BankInputs:
     def presence(self) -> Presence | None:
         """Which of the bank's points have which kernels; None if all have all."""
         return self.source().presence
+
+    def laplacian(
+        self, graph: GraphTable, split: int, make: Callable[..., Any] = graph_laplacian
+    ) -> Any:
+        """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense.
+
+        Parameters
+        ----------
+        graph : GraphTable
+            The graph.
+        split : int
+            Index of the split.
+        make : callable
+            Makes the Laplacian of points and a graph, or finds it.
+        """
+        points, divided = self.points, self.splits[split]
+        if points is None:
+            raise DataError(self.dataset.name, "Gram matrices", "features, for a graph")
+        if graph.of_raw_features:
+            points = filled(self.preprocessing, self.dataset, divided)
+        found = make(points[divided.known], graph.graph)
+        # A power of a sparse Laplacian fills up, and a dense product is then faster.
+        return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found
+
+    def target_scale(self, training_view: TrainingView) -> TargetScale:
+        """Return the units in which solvers of a training view see the labels."""
+        labelled = Split(self.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
+        return target_scale(self.preprocessing, self.dataset, labelled)
+
+    def expansion(self, training_view: TrainingView, solved: SolvedSubproblem) -> Expansion:
+        """Return the decision functions of a solution apart from the bank, in the users' units.
+
+        They are functions of kernels of features, of texts and of views' Gram matrices.
+        """
+        if self.kernels is None:
+            raise ValueError("an expansion needs kernels of features or of views")
+        rows, kernels = self.training_rows(training_view), self.kernels
+        points = np.zeros((len(rows), 0)) if self.points is None else self.points[rows]
+        texts = None
+        if kernels.of_texts is not None and self.dataset.texts is not None:
+            texts = TextSupport(kernels.of_texts, self.dataset.texts.values[rows])
+        of_features = kernels.of_features or KernelList.empty()
+        found = Expansion.of(
+            of_features, self.cosine, points, solved.predictors, kernels.given, texts
+        )
+        scale = self.target_scale(training_view)
+        return found.in_units(scale.centre, scale.spread)
 
     def training_rows(self, training_view: TrainingView) -> Ints:
         """Return the rows of the data set that a solver is trained on, unlabelled ones included."""
@@ -262,110 +316,10 @@ class BankInputs:
         points: Ints = order[np.searchsorted(self.rows, rows, sorter=order)]
         return points
 
-    def training_labels(self, training_view: TrainingView, y: Floats) -> Floats:
-        """Return the labels of the training rows, 0 where a row is unlabelled.
-
-        Parameters
-        ----------
-        training_view : TrainingView
-            The training rows.
-        y : (N,) or (N, k) float64
-            Labels of all rows of the data set.
-        """
-        rows = self.training_rows(training_view)
-        labelled = np.isin(rows, self.labelled_rows(training_view))
-        return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
-
-    def training_views(
-        self, split: int, selection: SelectionSpec | None, *, unlabelled: bool
-    ) -> Iterator[TrainingView]:
-        """Yield the training views of a run: the whole split, then without each inner fold.
-
-        Parameters
-        ----------
-        split : int
-            Index of the split.
-        selection : SelectionSpec or None
-            Inner folds; None for a run without them.
-        unlabelled : bool
-            True if the method makes use of unlabelled rows.
-        """
-        yield TrainingView(split, unlabelled and len(self.splits[split].unlabelled) > 0)
-        for fold in range(len(self.folds(split, selection)) if selection else 0):
-            yield TrainingView(split, unlabelled, selection, fold)
-
-
-@lru_cache(maxsize=CACHED_BANKS)
-def bank_inputs(ref: BankRef) -> BankInputs:
-    """Return the inputs of a bank: those that this process has made lately, or new ones."""
-    with ref.in_use():  # until its files are mapped
-        dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
-    if ref.code:
-        search_first(ref.code)
-    inputs = make_bank_inputs(ref.plan, dataset, splits)
-    if ref.kernels and inputs.kernels is not None and inputs.kernels.fingerprint != ref.kernels:
-        raise DataError(
-            f"bank {ref.plan.spec.label}",
-            "kernel functions whose code has changed since the sweep began",
-            "the same code until its end",
-            "Repeat the command; runs with the old code keep their records",
-        )
-    return inputs
-
-
-def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> BankInputs:
-    """Preprocess the data and make the kernels of a bank.
-
-    Parameters
-    ----------
-    plan : BankPlan
-        The bank.
-    dataset : Dataset
-        Its data set.
-    splits : sequence of Split
-        All splits of the data set.
-    """
-    cosine = "cosine" in plan.spec.normalisations
-    if dataset.grams is not None:
-        return BankInputs(dataset, tuple(splits), None, None, None, cosine, plan.seed)
-    split = None if plan.split is None else splits[plan.split]
-    kernels = BankKernels.of(plan.spec, dataset, plan.seed)
-    points = None
-    if dataset.x is not None or dataset.sparse is not None:
-        points = preprocessed(plan.preprocessing, dataset, split)
-    rows = None if split is None else split.known
-    device = plan.spec.device
-    return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed, device)
-
-
-@lru_cache(maxsize=CACHED_BANKS)
-def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
-    """Return the graph Laplacian of the known rows of a split.
-
-    One process computes it; a file beside the banks hands it to all others.
-
-    Parameters
-    ----------
-    ref : BankRef
-        A bank of the data set.
-    graph : GraphTable
-        The graph.
-    split : int
-        Index of the split.
-
-    Returns
-    -------
-    (n, n) csr_array or array of float64
-    """
-    inputs = bank_inputs(ref)
-    points, divided = inputs.points, inputs.splits[split]
-    if points is None:
-        raise DataError(inputs.dataset.name, "Gram matrices", "features, for a graph")
-    if graph.of_raw_features:
-        points = filled(ref.plan.preprocessing, inputs.dataset, divided)
-    found = cached_laplacian(points[divided.known], graph.graph, ref.place)
-    # A power of a sparse Laplacian fills up, and a dense product is then faster than a sparse one.
-    return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found
+    def is_scored_on_bank(self, training_view: TrainingView) -> bool:
+        """Return True if points of the bank are scored: a held-out fold or unlabelled points."""
+        unlabelled = self.splits[training_view.split].unlabelled
+        return training_view.selection is not None or len(unlabelled) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,6 +363,19 @@ class Subproblem:
             parts.append(f"inner fold {self.training_view.fold} (from 0)")
         return ", ".join(parts)
 
+    def labels(self, inputs: BankInputs) -> Floats:
+        """Return the labels that its solver is given, 0 for rows without: (n,) or (n, k)."""
+        dataset, training_view = inputs.dataset, self.training_view
+        if not dataset.multiclass:
+            y = inputs.target_scale(training_view).scaled(dataset.y)
+        elif self.class_number is not None:
+            y = np.where(dataset.y == self.class_number, 1.0, -1.0)
+        else:
+            y = np.where(dataset.y[:, None] == np.arange(len(dataset.multiclass)), 1.0, -1.0)
+        rows = inputs.training_rows(training_view)
+        labelled = np.isin(rows, inputs.labelled_rows(training_view))
+        return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
+
 
 @dataclass(frozen=True, eq=False)
 class SolvedSubproblem:
@@ -420,6 +387,8 @@ class SolvedSubproblem:
         The solution, in the solver's units.
     times : JobTimes
         The solver's times.
+    view : BankView
+        The bank as the solver saw it.
     values : (k, N) float64 or None
         Values of its decision functions at all points of the bank, in the solver's units; None
         where no point of the bank is scored.
@@ -427,37 +396,13 @@ class SolvedSubproblem:
 
     solution: Solution
     times: JobTimes
-    values: Floats | None
+    view: BankView
+    values: Floats | None = None
 
-
-def subproblems_of(inputs: BankInputs, run: RunPlan) -> Iterator[Subproblem]:
-    """Yield the subproblems of a run: all labelled rows first, then folds; classes in order."""
-    method = METHODS.get(run.method)
-    unlabelled = method is not None and learns_unlabelled(method)
-    n_classes = len(inputs.dataset.multiclass)
-    class_numbers = range(n_classes) if n_classes and not run.shared_weights else (None,)
-    for training_view in inputs.training_views(run.split, run.selection, unlabelled=unlabelled):
-        for class_number in class_numbers:
-            yield Subproblem(run, training_view, class_number)
-
-
-def labels_of(inputs: BankInputs, subproblem: Subproblem, scale: TargetScale) -> Floats:
-    """Return the labels that a solver is given, (n,), or (n, k) for all classes at once."""
-    dataset, training_view = inputs.dataset, subproblem.training_view
-    if not dataset.multiclass:
-        y = scale.scaled(dataset.y)
-    elif subproblem.class_number is not None:
-        y = np.where(dataset.y == subproblem.class_number, 1.0, -1.0)
-    else:
-        class_numbers = np.arange(len(dataset.multiclass))
-        y = np.where(dataset.y[:, None] == class_numbers, 1.0, -1.0)
-    return inputs.training_labels(training_view, y)
-
-
-def is_scored_on_bank(inputs: BankInputs, training_view: TrainingView) -> bool:
-    """Return True if points of the bank are scored: a held-out fold or unlabelled points."""
-    unlabelled = inputs.splits[training_view.split].unlabelled
-    return training_view.selection is not None or len(unlabelled) > 0
+    @property
+    def predictors(self) -> list[RawPredictor]:
+        """The decision functions on the kernels as stored, one for each column of the labels."""
+        return raw_predictors(self.view, self.solution)
 
 
 def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
@@ -467,30 +412,31 @@ def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
     return predictors_of(view, solution.kernel_weights, coefficients, solution.bias)
 
 
-def values_on_bank(
-    view: BankView, solution: Solution, into: dict[str, Floats], key: str
-) -> Generator[Request, Any, None]:
-    """Request the values of a solution's decision functions on the bank; store them in `into`."""
-    into[key] = yield from bank_values(view, raw_predictors(view, solution))
+def subproblems_of(inputs: BankInputs, run: RunPlan) -> list[Subproblem]:
+    """Return the subproblems of a run: all labelled rows first, then folds; classes in order."""
+    method = METHODS.get(run.method)
+    unlabelled = method is not None and learns_unlabelled(method)
+    on_all = TrainingView(run.split, unlabelled and len(inputs.splits[run.split].unlabelled) > 0)
+    n_folds = len(inputs.folds(run.split, run.selection)) if run.selection else 0
+    on_folds = (TrainingView(run.split, unlabelled, run.selection, f) for f in range(n_folds))
+    n_classes = len(inputs.dataset.multiclass)
+    class_numbers = range(n_classes) if n_classes and not run.shared_weights else (None,)
+    return [
+        Subproblem(run, training_view, class_number)
+        for training_view in (on_all, *on_folds)
+        for class_number in class_numbers
+    ]
 
 
 def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subproblem, ...]]:
-    """Return the subproblems of runs in chains, each in the order in which they are solved.
+    """Return the subproblems of runs in chains, in which each solver starts from the last solution.
 
     The runs of a path are solved from the strongest regularisation to the weakest, and every class
     and inner fold of them has a chain of its own.  A subproblem of any other run is a chain by
     itself.
-
-    Parameters
-    ----------
-    subproblems : iterable of iterables of Subproblem
-        The subproblems of each run.
     """
     chains: dict[tuple[object, ...], list[Subproblem]] = {}
     for subproblem in chain.from_iterable(subproblems):
         key = subproblem.run.chain, subproblem.training_view, subproblem.class_number
         chains.setdefault(key, []).append(subproblem)
-    return [
-        tuple(sorted(links, key=lambda subproblem: subproblem.run.order))
-        for links in chains.values()
-    ]
+    return [tuple(sorted(links, key=lambda one: one.run.order)) for links in chains.values()]

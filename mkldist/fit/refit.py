@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,55 +12,37 @@ import numpy as np
 from mkldist.arrays import Ints
 from mkldist.blas_threads import threads_for
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import (
-    TargetScale,
-    filled,
-    fitted_preprocessing,
-    preprocessed,
-    target_scale,
-)
+from mkldist.data.preprocessing import fitted_preprocessing
 from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
 from mkldist.data.source_columns import SourceColumns
+from mkldist.devices import CPU
 from mkldist.errors import DataError, InputError, StoreError
-from mkldist.fit.bank import BankSize, factored, loaded, recomputed
-from mkldist.fit.decision import Expansion, TextSupport
-from mkldist.fit.engine import solved_in_turn
+from mkldist.fit.decision import Expansion
+from mkldist.fit.engine import FailedFit, Fitted, fit, opened
 from mkldist.fit.model import Model, UsedTexts
-from mkldist.fit.model_file import GivenRows, GivenView, Outcome, kernel_list
-from mkldist.fit.problem import (
-    BankInputs,
-    Subproblem,
-    TrainingView,
-    labels_of,
-    raw_predictors,
-    subproblems_of,
-)
+from mkldist.fit.model_file import GivenRows, GivenView, Outcome
+from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.fit.select import Choice
-from mkldist.gram.bank_kernels import BankKernels
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.view import BankView, make_views
-from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_code
 from mkldist.resolve.search_check import n_asked
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
+from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import ON_FACTORS
 from mkldist.results.tree import current
 from mkldist.results.zarr_documents import read_root
-from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.validation import validate
-from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.model import MethodSpec, SweepSpec
 from mkldist.spec.source import FROM, GIVEN, is_from_method
-from mkldist.worker.telemetry import environment
 
 
 @dataclass(frozen=True)
@@ -238,21 +219,25 @@ def refit(
     """
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, _divided(source, split))
-    _check_cosines(inputs, source.bank.label)
-    with threads_for(len(inputs.splits[0].known)):
-        solved = _Solved.of(source, inputs, run)
-    return _model(source, solved, choice, run, split)
-
-
-def _check_cosines(inputs: BankInputs, bank: str) -> None:
-    """Refuse cosines of Gram matrices of a view."""
     if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
         raise InputError(
-            f"bank {bank!r}",
+            f"bank {source.bank.label!r}",
             'normalisation "cosine" of Gram matrices of a view',
             "another one: k(x, x) of new rows is not known",
             'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
         )
+    found: list[tuple[Solution, Expansion]] = []
+
+    def on_ended(ended: Fitted | FailedFit) -> None:
+        if isinstance(ended, FailedFit):
+            raise ended.error
+        for subproblem, one in ended.on_all_rows.items():
+            found.append((one.solution, inputs.expansion(subproblem.training_view, one)))
+
+    with threads_for(len(inputs.splits[0].known)), opened(inputs, source.bank) as bank:
+        fit(bank, inputs, [run], on_ended)
+    solutions, functions = zip(*found, strict=True)
+    return _model(source, inputs, solutions, functions, choice, run, split)
 
 
 def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
@@ -326,169 +311,44 @@ def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
 
 
 def inputs_of(source: FittedFrom, divided: Split) -> BankInputs:
-    """Return points and kernels as the sweep has them for a split.
-
-    Where preprocessing is fitted on all rows, the bank is of all rows too: otherwise sums would be
-    rounded in another way, and a solver would stop at another point within its tolerance.
-    """
-    dataset, bank = source.dataset, source.bank
-    kernels = BankKernels.of(bank, dataset, source.spec.seed)
-    fitted_on = None if source.preprocessing.fit == "all" else divided
-    points = None
-    if dataset.x is not None or dataset.sparse is not None:
-        points = preprocessed(source.preprocessing, dataset, fitted_on)
-    return BankInputs(
-        dataset,
-        (divided,),
-        None if fitted_on is None else divided.known,
-        points,
-        kernels,
-        "cosine" in bank.normalisations,
-        source.spec.seed,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """Solutions of a run, one for each subproblem, and their decision functions.
-
-    Parameters
-    ----------
-    rows : Split
-        Rows that were fitted on.
-    fitted_rows : (n,) intp
-        The same in the order of the functions' points.
-    solutions : tuple of Solution
-        In the units of the solvers.
-    functions : tuple of Expansion
-        In the units of the labels.
-    """
-
-    rows: Split
-    fitted_rows: Ints
-    solutions: tuple[Solution, ...]
-    functions: tuple[Expansion, ...]
-
-    @classmethod
-    def of(cls, source: FittedFrom, inputs: BankInputs, run: RunPlan) -> _Solved:
-        """Solve all subproblems of a run, on a bank in memory, in passes, or of factors."""
-        subproblems = list(subproblems_of(inputs, run))
-        training_view = subproblems[0].training_view
-        kernels = inputs.source()
-        steps = [name for name in source.bank.normalisations if name != "cosine"]
-        index = inputs.view_index(training_view)
-        scale = _units(source, inputs, training_view)
-        laplacian = None if run.graph is None else _laplacian(source, inputs, run)
-        factors: FactoredKernels | None = None
-        with ExitStack() as stack:
-            if source.bank.backend == FACTORS:
-                factors = factored(kernels, source.bank, source.spec.seed)
-                [view] = factors.views([index], steps)
-            else:
-                size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
-                bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
-                stack.callback(bank.close)
-                [view] = make_views(bank, [index], steps, presence=kernels.presence)
-            solutions = _solutions(inputs, subproblems, view, scale, laplacian, factors)
-            functions = [
-                _expansion(inputs, view, training_view, solution).in_units(
-                    scale.centre, scale.spread
-                )
-                for solution in solutions
-            ]
-        rows = inputs.training_rows(training_view)
-        return cls(inputs.splits[0], rows, tuple(solutions), tuple(functions))
-
-
-def _units(source: FittedFrom, inputs: BankInputs, training_view: TrainingView) -> TargetScale:
-    labelled = Split(inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
-    return target_scale(source.preprocessing, inputs.dataset, labelled)
-
-
-def _laplacian(source: FittedFrom, inputs: BankInputs, run: RunPlan) -> Any:
-    """Return the graph Laplacian of the rows that are fitted on."""
-    if run.graph is None or inputs.points is None:
-        raise ValueError("a Laplacian needs a graph and points")
-    points, divided = inputs.points, inputs.splits[0]
-    if run.graph.of_raw_features:
-        points = filled(source.preprocessing, inputs.dataset, divided)
-    return graph_laplacian(points[divided.known], run.graph.graph)
-
-
-def _solutions(
-    inputs: BankInputs,
-    subproblems: Sequence[Subproblem],
-    view: BankView,
-    scale: TargetScale,
-    laplacian: Any,
-    factors: FactoredKernels | None,
-) -> list[Solution]:
-    """Return the solutions of subproblems in their order; raise what a solver raises."""
-    outcomes: dict[str, Solution | Exception] = {}
-
-    def job(subproblem: Subproblem) -> Job:
-        method = METHODS[subproblem.run.method]
-        labels = labels_of(inputs, subproblem, scale)
-        groups = inputs.groups if method.takes_groups else None
-        problem = Problem(labels, view.n_kernels, laplacian=laplacian, groups=groups)
-        steps = method.solve(problem, method.params(**subproblem.run.params))
-        return Job(subproblem.key, view, problem, steps)
-
-    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
-        outcomes[key] = outcome
-
-    if factors is not None:
-        return [solved_in_turn(factors.copy(), one.run, job(one))[0] for one in subproblems]
-    drive(view.bank, [job(subproblem) for subproblem in subproblems], on_done)
-    solutions = []
-    for subproblem in subproblems:
-        outcome = outcomes[subproblem.key]
-        if not isinstance(outcome, Solution):
-            raise outcome
-        solutions.append(replace(outcome, state=None))
-    return solutions
-
-
-def _expansion(
-    inputs: BankInputs, view: BankView, training_view: TrainingView, solution: Solution
-) -> Expansion:
-    """Return the decision functions of a solution apart from its bank."""
-    if inputs.kernels is None:
-        raise ValueError("an expansion needs kernels of features or of views")
-    rows, kernels = inputs.training_rows(training_view), inputs.kernels
-    points = np.zeros((len(rows), 0)) if inputs.points is None else inputs.points[rows]
-    of_features = kernel_list([]) if kernels.of_features is None else kernels.of_features
-    predictors = raw_predictors(view, solution)
-    texts = None
-    if kernels.of_texts is not None and inputs.dataset.texts is not None:
-        texts = TextSupport(kernels.of_texts, inputs.dataset.texts.values[rows])
-    return Expansion.of(of_features, inputs.cosine, points, predictors, kernels.given, texts)
+    """Return points and kernels as the sweep has them for a split."""
+    fitted_on = None if source.preprocessing.fit == "all" else 0
+    bank = source.bank.model_copy(update={"device": CPU})
+    seed, dataset = source.spec.seed, source.dataset
+    return BankInputs.of(bank, source.preprocessing, dataset, (divided,), fitted_on, seed)
 
 
 def _model(
-    source: FittedFrom, solved: _Solved, choice: Choice, run: RunPlan, split: int | None
+    source: FittedFrom,
+    inputs: BankInputs,
+    solutions: Sequence[Solution],
+    functions: Sequence[Expansion],
+    choice: Choice,
+    run: RunPlan,
+    split: int | None,
 ) -> Model:
     """Return the model of solutions, with the facts of its origin."""
-    dataset = source.dataset
-    fitted = fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, solved.rows)
+    dataset, rows = source.dataset, inputs.splits[0]
+    [subproblem, *_] = subproblems_of(inputs, run)
+    fitted_rows = inputs.training_rows(subproblem.training_view)
     numbers = np.zeros(0, dtype=np.intp)
     if dataset.classes is not None:
-        numbers = dataset.class_numbers[solved.rows.train]
+        numbers = dataset.class_numbers[rows.train]
     weights = tuple(
         solution.kernel_weights[function.index]
-        for solution, function in zip(solved.solutions, solved.functions, strict=True)
+        for solution, function in zip(solutions, functions, strict=True)
     )
-    given, functions = with_anchors(dataset, solved.fitted_rows, solved.functions)
+    given, functions = with_anchors(dataset, fitted_rows, functions)
     columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
     used = UsedTexts.of(dataset.texts, functions, columns, dataset.view_columns)
     return Model(
         used.columns,
         dataset.feature_names,
-        fitted,
+        fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, rows),
         used.functions,
         weights,
         Outcome.of_dataset(dataset, numbers),
-        _facts(source, solved.solutions, choice, run, split) | {"rows": len(solved.rows.known)},
+        _facts(source, solutions, choice, run, split) | {"rows": len(rows.known)},
         dataset.views,
         used.view_columns,
         given,

@@ -7,28 +7,20 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.data.dataset import Split
-from mkldist.data.preprocessing import TargetScale, target_scale
+from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import RawPredictor, combined, sum_of_expansions
-from mkldist.fit.problem import (
-    BankInputs,
-    BankRef,
-    SolvedSubproblem,
-    Subproblem,
-    TrainingView,
-    raw_predictors,
-)
+from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
+from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
 from mkldist.gram.bank_kernels import part_of_gram
 from mkldist.gram.build_time import BuildTime
-from mkldist.gram.view import BankView
 from mkldist.identity import array_id
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
+from mkldist.results.provenance import environment, provenance
 from mkldist.results.run_record import RunRecord
 from mkldist.scores import (
     log_loss,
@@ -40,8 +32,6 @@ from mkldist.scores import (
 )
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
-from mkldist.spec.kinds import Task
-from mkldist.worker.telemetry import environment, provenance
 
 LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
 BLOCK_BYTES = 2**25  # of the values of a kernel, where no combination is made
@@ -155,18 +145,9 @@ KEPT_BYTES = 2**28  # of combined kernels between test and training points
 
 @dataclass(frozen=True, eq=False)
 class _Predictions:
-    """Decision values and scores of a run on the scored parts of its split.
+    """Decision values and scores of a run on the test rows of its split, then the unlabelled ones.
 
-    Parameters
-    ----------
-    rows : (t,) intp
-        Test rows of the data set, then unlabelled ones.
-    values : (t,) or (k, t) float64
-        Decision values at these rows, in the units of the labels; of each of k > 2 classes.
-    scores : dict of str to float
-        Scores of each part.
-    of_classes : dict of str to array
-        Scores of each class.
+    The values are (t,), or (k, t) of k > 2 classes, in the units of the labels.
     """
 
     rows: Ints
@@ -177,16 +158,14 @@ class _Predictions:
 
 @dataclass(eq=False)
 class Scorer:
-    """Scores the runs of a batch.
+    """Makes the records of the runs of a batch.
 
     Parameters
     ----------
-    ref : BankRef
-        The bank.
     inputs : BankInputs
-        Its data, splits and kernels.
-    views : mapping of TrainingView to BankView
-        The bank as solvers see it.
+        Data, splits and kernels of the bank.
+    data, bank : str
+        Fingerprint of the data set and id of the bank, for provenance.
     seed : int
         Seed of the sweep, for provenance.
     predictions, coefficients : bool
@@ -195,55 +174,59 @@ class Scorer:
         Returns the time that took the bank to build, None if it is unknown.
     """
 
-    ref: BankRef
     inputs: BankInputs
-    views: Mapping[TrainingView, BankView]
+    data: str
+    bank: str
     seed: int = 0
     predictions: bool = False
     coefficients: bool = False
     build_time: Callable[[], BuildTime | None] = lambda: None
-    _kept: dict[TrainingView, CrossKernels] = field(default_factory=dict)
+    _cross: dict[TrainingView, CrossKernels] = field(default_factory=dict)
 
-    def scale(self, training_view: TrainingView) -> TargetScale:
-        """Return the units in which solvers of a training view see the labels."""
-        labelled = Split(self.inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
-        return target_scale(self.ref.plan.preprocessing, self.inputs.dataset, labelled)
+    def record(self, ended: Fitted | FailedFit) -> RunRecord:
+        """Return the record of a run: one whose scores fail is a failed run, not a failed batch."""
+        if isinstance(ended, Fitted):
+            try:
+                return self._record(ended)
+            except OF_BANK:
+                raise
+            except Exception as error:
+                ended = FailedFit(ended.run, error)
+        return failed_record(ended.run, ended.error, self.inputs.n_kernels, ended.subproblem)
 
-    def record(self, run: RunPlan, solved: Mapping[Subproblem, SolvedSubproblem]) -> RunRecord:
-        """Return the record of a run whose subproblems are all solved.
-
-        Parameters
-        ----------
-        run : RunPlan
-            The run.
-        solved : mapping of Subproblem to SolvedSubproblem
-            Its subproblems, classes in order.
-        """
-        on_folds = {s: one for s, one in solved.items() if s.training_view.selection is not None}
-        on_all = {s: one for s, one in solved.items() if s not in on_folds}
-        training_view = next(iter(on_all)).training_view
+    def _record(self, fitted: Fitted) -> RunRecord:
+        """Return the record of a run whose subproblems are all solved."""
+        run, inputs = fitted.run, self.inputs
+        on_all, on_folds = fitted.on_all_rows, fitted.on_folds
+        training_view, solved = next(iter(on_all)).training_view, list(on_all.values())
         log_odds = METHODS[run.method].params(**run.params).gives_log_odds
-        predictions = self._predictions(training_view, list(on_all.values()), log_odds=log_odds)
-        found = predictions.scores | self._on_training_rows(training_view, list(on_all.values()))
-        times = _seconds(one.times for one in on_all.values())
+        predictions = self._predictions(training_view, solved, log_odds=log_odds)
+        found = predictions.scores | self._on_training_rows(training_view, solved)
+        times = _seconds(one.times for one in solved)
         if on_folds:
             found |= self._validation(on_folds)
             spent = _seconds(one.times for one in on_folds.values())
             times["validation_seconds"] = spent["own_seconds"] + spent["pass_seconds"]
         times |= self._build_times
-        scale = self.scale(training_view)
-        solutions = [_in_units(one.solution, scale) for one in on_all.values()]
+        scale = inputs.target_scale(training_view)
+        solutions = [_in_units(one.solution, scale) for one in solved]
         return RunRecord.from_solutions(
             run,
             solutions,
             scores=found,
             times=times,
-            provenance=self._provenance(run),
+            provenance=provenance(
+                seed=self.seed,
+                data=self.data,
+                bank=self.bank,
+                split=inputs.splits[run.split].fingerprint,
+                threads=1,
+            ),
             test_rows=predictions.rows if self.predictions else None,
             decision_values=predictions.values if self.predictions else None,
-            train_rows=self.inputs.training_rows(training_view) if self.coefficients else None,
+            train_rows=inputs.training_rows(training_view) if self.coefficients else None,
             kernel_coefficients=_expansions(solutions) if self.coefficients else None,
-            counters=_counts(one.times for one in on_all.values()),
+            counters=_counts(one.times for one in solved),
             of_classes=predictions.of_classes,
         )
 
@@ -259,7 +242,7 @@ class Scorer:
         self, training_view: TrainingView, solved: Sequence[SolvedSubproblem], *, log_odds: bool
     ) -> _Predictions:
         """Evaluate and score the solutions on the test part and on the unlabelled part."""
-        split = self.inputs.splits[training_view.split]
+        dataset, split = self.inputs.dataset, self.inputs.splits[training_view.split]
         values: list[Floats] = []
         found: dict[str, float] = {}
         of_classes: dict[str, Floats] = {}
@@ -271,24 +254,23 @@ class Scorer:
             else:
                 values.append(self._bank_values(training_view, solved, rows))
             numbers, arrays = self._scores(values[-1], rows, training_view)
-            if log_odds and not self.inputs.dataset.multiclass:
-                numbers["log_loss"] = log_loss(values[-1][0], self.inputs.dataset.y[rows])
+            if log_odds and not dataset.multiclass:
+                numbers["log_loss"] = log_loss(values[-1][0], dataset.y[rows])
             found |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
         rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)
-        joined = joined if self.inputs.dataset.multiclass else joined[0]
-        return _Predictions(rows, joined, found, of_classes)
+        return _Predictions(rows, joined if dataset.multiclass else joined[0], found, of_classes)
 
     def _test_values(
         self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
     ) -> Floats:
         """Return decision values at the test points in the units of the labels, (k, t)."""
         cross_kernels = self._cross_kernels(training_view)
-        scale = self.scale(training_view)
+        scale = self.inputs.target_scale(training_view)
         rows = [
             scale.restored(cross_kernels.decision_values(predictor))
             for one in solved
-            for predictor in raw_predictors(self.views[training_view], one.solution)
+            for predictor in one.predictors
         ]
         return np.array(rows)
 
@@ -298,7 +280,7 @@ class Scorer:
         """Return decision values at points of the bank in the units of the labels, (k, t)."""
         points = self.inputs.bank_points(rows)
         values = [one.values[:, points] for one in solved if one.values is not None]
-        return self.scale(training_view).restored(np.concatenate(values))
+        return self.inputs.target_scale(training_view).restored(np.concatenate(values))
 
     def _scores(
         self, values: Floats, rows: Ints, training_view: TrainingView
@@ -324,9 +306,8 @@ class Scorer:
             known = [found for found in own if found is not None and found.shape[1] == len(rows)]
             if len(known) < len(own):
                 return {}
-            values = self.scale(training_view).restored(np.concatenate(known))
-        losses = self._losses(values, rows, training_view)
-        return _mean_loss("train", losses, self.inputs.dataset.task)
+            values = self.inputs.target_scale(training_view).restored(np.concatenate(known))
+        return self._mean_loss("train", self._losses(values, rows, training_view))
 
     def _losses(self, values: Floats, rows: Ints, training_view: TrainingView) -> Floats:
         """Return the square error of each row, or 1 for each that is misclassified."""
@@ -357,25 +338,22 @@ class Scorer:
             rows = self.inputs.held_out_rows(training_view)
             values = self._bank_values(training_view, classes, rows)
             losses.append(self._losses(values, rows, training_view))
-        return _mean_loss("validation", np.concatenate(losses), self.inputs.dataset.task)
+        return self._mean_loss("validation", np.concatenate(losses))
+
+    def _mean_loss(self, part: str, losses: Floats) -> dict[str, float]:
+        """Return the error or the RMSE of a part by its name, from the losses of its rows."""
+        mean = float(losses.mean())
+        if self.inputs.dataset.task == "regression":
+            return {f"{part}_rmse": math.sqrt(mean)}
+        return {f"{part}_error": mean}
 
     def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
         """Return the kernels of the test points, with the combination of the last run on them."""
-        if training_view not in self._kept:
-            if sum(kernels.n_bytes for kernels in self._kept.values()) > KEPT_BYTES:
-                self._kept.clear()
-            self._kept[training_view] = CrossKernels(self.inputs, training_view)
-        return self._kept[training_view]
-
-    def _provenance(self, run: RunPlan) -> dict[str, Any]:
-        """Return the inputs of a run, and the machine and software that solved it."""
-        return provenance(
-            seed=self.seed,
-            data=self.ref.data_fingerprint,
-            bank=self.ref.plan.id,
-            split=self.inputs.splits[run.split].fingerprint,
-            threads=1,
-        )
+        if training_view not in self._cross:
+            if sum(kernels.n_bytes for kernels in self._cross.values()) > KEPT_BYTES:
+                self._cross.clear()
+            self._cross[training_view] = CrossKernels(self.inputs, training_view)
+        return self._cross[training_view]
 
 
 def failed_record(
@@ -418,12 +396,6 @@ def _in_units(solution: Solution, scale: TargetScale) -> Solution:
         kernel_coefficients=None if own is None else scale.spread * own,
         bias=scale.centre + scale.spread * solution.bias,
     )
-
-
-def _mean_loss(part: str, losses: Floats, task: Task) -> dict[str, float]:
-    """Return the error or the RMSE of a part by its name, from the losses of its rows."""
-    mean = float(losses.mean())
-    return {f"{part}_rmse": math.sqrt(mean)} if task == "regression" else {f"{part}_error": mean}
 
 
 def _training_values(solution: Solution, n_points: int) -> Floats | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import MkldistError
+from mkldist.fit.problem import problem_on
 from mkldist.forecast.rates import Rates, store_rates
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
@@ -27,7 +28,7 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.in_flight import TasksInFlight
 from mkldist.run.work_items import BatchItem
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec
 
@@ -184,7 +185,7 @@ def _solver_seconds(n_points: int) -> float:
         found.append(times.cpu_seconds)
 
     for _ in range(1 + REPEATS):  # the first compiles
-        problem, params = Problem(y, view.n_kernels), {"C": float(n_points)}
+        problem, params = problem_on(view, method, y), {"C": float(n_points)}
         steps = method.solve(problem, method.params(**params))
         drive(bank, [Job("level", view, problem, steps)], done)
     return max(min(found[1:]), 1e-9)

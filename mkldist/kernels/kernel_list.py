@@ -72,6 +72,12 @@ class KernelList:
         if len(lengths) != 1:
             raise ValueError(f"found arrays of {sorted(lengths)} kernels; expected one length")
 
+    @classmethod
+    def empty(cls) -> KernelList:
+        """Return a list without kernels."""
+        nothing = np.zeros(0)
+        return cls(nothing, nothing, nothing, nothing, np.zeros(1), nothing)  # type: ignore[arg-type]
+
     def __len__(self) -> int:
         return len(self.function)
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from mkldist.data.snapshot import save_snapshot
 from mkldist.durable import writing
-from mkldist.fit.problem import BankRef
 from mkldist.identity import content_id
 from mkldist.planning.model import Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
+from mkldist.worker.bank_refs import BankRef
 
 
 class BankKey(NamedTuple):

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from mkldist.counted import counted
 from mkldist.devices import CPU
-from mkldist.fit.engine import BatchSettings
-from mkldist.fit.problem import BankRef
 from mkldist.memory import readable_bytes
 from mkldist.resolve.code_check import code_of
 from mkldist.run.bank_refs import BankKey
@@ -23,6 +21,8 @@ from mkldist.run.post_box import PostBox
 from mkldist.run.roster import Needs, Roster, Sharing
 from mkldist.run.wall_time import WallTime
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_refs import BankRef
+from mkldist.worker.tasks import BatchSettings
 
 if TYPE_CHECKING:
     from distributed import Client

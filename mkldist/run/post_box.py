@@ -14,8 +14,8 @@ from mkldist.identity import content_id
 from mkldist.results.record_format import decode
 from mkldist.results.run_record import RunRecord
 from mkldist.run.scheduler_address import lost_scheduler
+from mkldist.worker.bank_refs import published_name
 from mkldist.worker.post import FETCHED, MOST_WAITING, RECORD
-from mkldist.worker.snapshot_places import published_name
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -9,13 +9,13 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.durable import discard, move_away, writing
 from mkldist.errors import InputError, StoreError
-from mkldist.fit.problem import BankRef
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
 from mkldist.results.bank_note import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder, claimed
+from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import prepare
 from mkldist.results.zarr_documents import DOCUMENT, read_root
@@ -28,8 +28,8 @@ from mkldist.run.verify import damaged_banks
 from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_refs import BankRef
 from mkldist.worker.laplacian_cache import remove_damaged_laplacians
-from mkldist.worker.telemetry import environment
 
 _RENEWED = {
     "results": "results: made anew from the records",

@@ -16,6 +16,7 @@ from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
+from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import RUN_ID, SPLIT, STATE
@@ -29,7 +30,6 @@ from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep, naming
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.values import toml_text
-from mkldist.worker.telemetry import environment
 
 ENDING = "-rerun"
 SHOWN = 5

@@ -24,6 +24,7 @@ from mkldist.planning.model import BatchPlan, Plan
 from mkldist.results.bank_note import drop_damaged_note, is_note_damaged, note_banks
 from mkldist.results.lacking import lacking_runs
 from mkldist.results.output import OutputFolder, claimed
+from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
@@ -45,7 +46,6 @@ from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.telemetry import environment
 
 if TYPE_CHECKING:
     from rich.console import Console

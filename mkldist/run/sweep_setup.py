@@ -22,7 +22,7 @@ from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
-    from mkldist.fit.engine import BatchSettings
+    from mkldist.worker.tasks import BatchSettings
 
 TOPIC = "mkldist-runs"
 
@@ -98,7 +98,7 @@ def sweep_rounds(
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
     """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
-    from mkldist.fit.engine import BatchSettings
+    from mkldist.worker.tasks import BatchSettings
 
     return BatchSettings(
         records=str(folder.records.absolute()),

@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mkldist.fit.engine import BatchSettings
-from mkldist.fit.problem import BankRef
 from mkldist.planning.model import BatchPlan
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.wall_time import WallTime
+from mkldist.worker.bank_refs import BankRef
+from mkldist.worker.tasks import BatchSettings
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 
 from mkldist.arrays import Floating
 from mkldist.blas_threads import single_threaded
-from mkldist.fit.problem import BankRef, bank_inputs
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Matvec, Quadratic, Radii
 from mkldist.gram.shards import kernel_bytes, shard_entries
+from mkldist.worker.bank_refs import BankRef, bank_inputs
 from mkldist.worker.versions import check_equal
 from mkldist.worker.warm_up import warm_up_source
 

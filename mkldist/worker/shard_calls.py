@@ -14,10 +14,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from mkldist.fit.problem import BankRef
 from mkldist.gram.sharded import ShardedBank, Work
 from mkldist.gram.shards import cut
 from mkldist.memory import row_cache_bytes, shard_bytes
+from mkldist.worker.bank_refs import BankRef
 from mkldist.worker.kept_shards import SHARDS, Shard, forget_shards, work_on_shard
 from mkldist.worker.this_worker import memory_share, this_worker, worker_memory
 from mkldist.worker.versions import versions_here

@@ -7,7 +7,7 @@ computes is in storage before it returns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,14 +16,15 @@ from typing import NamedTuple, cast
 
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import UnreadableError
-from mkldist.fit.engine import BatchSettings, factors_of, solve_runs
-from mkldist.fit.problem import OWN_BANKS, BankRef, bank_inputs
+from mkldist.fit.engine import FailedFit, Fitted, fit
+from mkldist.fit.score import Scorer
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.build_time import BuildTime
+from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_building import build_factors
-from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
@@ -31,16 +32,60 @@ from mkldist.gram.sources import BankSource
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
+from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
-from mkldist.worker.announcements import Event, announcer, build_key
+from mkldist.worker.announcements import Announce, Event, announcer, build_key
+from mkldist.worker.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
 from mkldist.worker.kept_shards import SHARDS
+from mkldist.worker.kept_states import STATES
 from mkldist.worker.machine_turn import machine_turn
+from mkldist.worker.record_sinks import record_sink
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
 from mkldist.worker.warm_up import compiling, specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """Settings of all batches of a sweep.
+
+    Parameters
+    ----------
+    records : str
+        Folder of the records.
+    execution : str
+        ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
+        one solver after the other.
+    seed : int
+        Seed of the sweep, for provenance.
+    memory_limit : int, optional
+        Bytes that a worker may take.
+    predictions : bool
+        True if records hold decision values of test and unlabelled points.
+    coefficients : bool
+        True if records hold the rows that coefficients belong to, and the coefficients of each
+        kernel where these differ.
+    topic : str
+        Topic on which tasks announce finished runs and what they do; empty for none.
+    own_workers : bool
+        True if workers end with the sweep, so that they may keep memory for their next batch.
+    post : str
+        Name of the post by which records go to a coordinator with which workers share no folder,
+        see :mod:`mkldist.worker.post`; empty if they share that of the records.
+    """
+
+    records: str
+    execution: str = "shared"
+    seed: int = 0
+    memory_limit: int | None = None
+    predictions: bool = False
+    coefficients: bool = False
+    topic: str = ""
+    own_workers: bool = False
+    post: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,12 +232,13 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
             _compile(task)
             builds = task.builds or task.ref.plan.sharded
             begin(Stage.BUILDING if builds else Stage.READING)
-            with _opened(task, limit) as (bank, builder, factored):
+            with _opened(task, limit) as opened:
+                bank, builder, _ = opened
                 if builder is not None and settings.execution == "isolated":
                     builder.wait()  # no bank is built while the clock of a run goes
                 begin(Stage.SOLVING)
                 time_of = partial(_build_time, task.ref, builder)
-                solve_runs(bank, task.ref, task.runs, settings, on_event, time_of, factored)
+                solve_runs(opened, task.ref, task.runs, settings, on_event, time_of)
         except DamagedBlocksError as error:
             _unmark_damaged(task.ref.gram_store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
@@ -257,6 +303,63 @@ class _Opened(NamedTuple):
     factored: FactoredKernels | None = None
 
 
+def solve_runs(
+    opened: _Opened,
+    ref: BankRef,
+    runs: Sequence[RunPlan],
+    settings: BatchSettings,
+    announce: Announce,
+    build_time: Callable[[], BuildTime | None] = lambda: None,
+) -> None:
+    """Solve the runs that have no record yet, and record each as it ends.
+
+    Parameters
+    ----------
+    opened : _Opened
+        The bank, open.
+    ref : BankRef
+        The same bank by name.
+    runs : sequence of RunPlan
+        Runs on that bank.
+    settings : BatchSettings
+        Settings of the sweep.
+    announce : callable
+        Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
+    build_time : callable
+        Returns the time that took the bank to build, None if it is unknown.
+    """
+    with record_sink(settings.records, settings.post, runs[0].id) as sink:
+        unrecorded = sink.unrecorded(runs)
+        if not unrecorded:
+            return
+        inputs = bank_inputs(ref)
+        scorer = Scorer(
+            inputs,
+            ref.data_fingerprint,
+            ref.plan.id,
+            settings.seed,
+            settings.predictions,
+            settings.coefficients,
+            build_time,
+        )
+
+        def on_ended(ended: Fitted | FailedFit) -> None:
+            record = scorer.record(ended)
+            sink.write(record)
+            announce({"run": record.id, "state": str(record.state)})
+
+        fit(
+            opened.factored or opened.bank,
+            inputs,
+            unrecorded,
+            on_ended,
+            laplacian=partial(laplacian, ref),
+            memory_limit=settings.memory_limit,
+            isolated=settings.execution == "isolated",
+            states=STATES,
+        )
+
+
 @contextmanager
 def _opened(task: BatchTask, limit: int | None) -> Iterator[_Opened]:
     """Open the bank for a task that may take `limit` bytes."""
@@ -280,7 +383,7 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     if ref.plan.is_factored:
         if not ref.root:
             _make_room_here(ref)
-        factored = factors_of(ref, _source(ref), limit, kernel_threads(task))
+        factored = _factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
     if ref.plan.recomputed:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
@@ -290,6 +393,29 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         if not ref.root:
             _build_here(ref, backend, builder)
     return _Opened(open_bank(store, backend, limit, builder=builder, buffer=buffer), builder)
+
+
+def _factors_of(
+    ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
+) -> FactoredKernels:
+    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    source : BankSource
+        Source of its values.
+    memory_limit : int or None
+        Bytes that the task may take, of which factors may take half; the others lie in a file of
+        the node cache.  Without a limit memory holds all first factors.
+    threads : int
+        Kernels that are factorised at the same time.
+    """
+    plan = ref.plan
+    limits = limits_of(plan.spec, factors_bytes(plan, memory_limit))
+    store, folder = ref.factor_store(), default_directory()
+    return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 
 
 def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.blas_threads import limit_new_libraries, single_threaded
 from mkldist.compiling import compiling_together
+from mkldist.fit.problem import problem_on
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_bank import FactorBank
@@ -231,7 +232,7 @@ def _problem(method: Method, view: BankView, specimen: Specimen) -> Problem:
     n = view.n_points
     y = _labels(specimen) if view.index is None else _labels(specimen)[view.index]
     laplacian = n * np.eye(n) - 1.0 if method.needs_laplacian else None
-    return Problem(y=y, n_kernels=view.n_kernels, laplacian=laplacian)
+    return problem_on(view, method, y, laplacian=laplacian)
 
 
 def _labels(specimen: Specimen) -> Floats:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.fit.engine import BatchSettings
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
+from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
 
 WIDTHS = (0.3, 1.0, 3.0)
 SWEEP = """

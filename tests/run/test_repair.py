@@ -17,7 +17,6 @@ import pytest
 import xarray as xr
 
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
-from mkldist.fit.problem import laplacian
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
@@ -26,6 +25,7 @@ from mkldist.run.repair import repair
 from mkldist.run.sweep import run_sweep
 from mkldist.run.verify import verify
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_refs import laplacian
 from tests.run import damage, few_labels
 from tests.variants import quick
 

@@ -9,9 +9,9 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import DataError, InputError
-from mkldist.fit.problem import bank_inputs, laplacian
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.methods.registry import METHODS
+from mkldist.worker.bank_refs import bank_inputs, laplacian
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import run_here
 

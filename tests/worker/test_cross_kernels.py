@@ -14,6 +14,7 @@ from mkldist.fit.problem import BankInputs, TrainingView
 from mkldist.fit.score import CrossKernels
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.datasets import PreprocessingSpec
 
 WIDTHS = (0.5, 1.0, 2.0, 4.0)
 SPLIT = Split(train=np.array([5, 1, 7, 2]), test=np.array([0, 9, 4]))
@@ -26,12 +27,13 @@ def on_features() -> BankInputs:
     data = Dataset("d", X, np.ones(10), ("no", "yes"), ("a", "b"))
     entry = {"function": "gaussian", "widths": list(WIDTHS)}
     kernels = BankKernels.of(BankSpec.model_validate({"kernels": [entry]}), data, seed=0)
-    return BankInputs(data, (SPLIT,), None, X, kernels, cosine=False, seed=0)
+    return BankInputs(data, (SPLIT,), None, X, kernels, (), PreprocessingSpec(), seed=0)
 
 
 def on_grams(*, cosine: bool = True) -> BankInputs:
     data = Dataset("d", None, np.ones(10), ("no", "yes"), (), grams=GRAMS)
-    return BankInputs(data, (SPLIT,), None, None, None, cosine=cosine, seed=0)
+    steps = ("cosine",) if cosine else ()
+    return BankInputs(data, (SPLIT,), None, None, None, steps, PreprocessingSpec(), seed=0)
 
 
 def kernels_by_hand(*, cosine: bool = True) -> np.ndarray:

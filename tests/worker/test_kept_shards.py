@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mkldist.errors import UnfitClusterError
-from mkldist.fit.problem import BankRef, bank_inputs
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
@@ -22,6 +21,7 @@ from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.run.bank_refs import bank_refs
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.bank_refs import BankRef, bank_inputs
 from mkldist.worker.kept_shards import SHARDS, KeptShards, Shard, work_on_shard
 from mkldist.worker.shard_calls import CallsToWorkers, open_sharded, placed
 from tests.run.sweeps import sweep_text

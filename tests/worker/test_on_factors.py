@@ -109,14 +109,14 @@ def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
 
 
 def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
-    shelves, begin = [], on_factors.begin_factors
+    shelves, begin = [], tasks.begin_factors
 
     def noted(*arguments, **options):
         factored = begin(*arguments, **options)
         shelves.append(factored.factors.shelf)
         return factored
 
-    monkeypatch.setattr(on_factors, "begin_factors", noted)
+    monkeypatch.setattr(tasks, "begin_factors", noted)
     monkeypatch.setattr(factored_kernels, "PIECE", 0)
     roomy, wanted = records(task(tmp_path / "roomy")), task(tmp_path / "tight")
     column = 8 * 60

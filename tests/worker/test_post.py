@@ -1,4 +1,4 @@
-"""The way to the coordinator: `record_sinks` and `snapshot_places`, in folders or through Dask."""
+"""The way to the coordinator: `record_sinks` and `bank_refs`, in folders or through Dask."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import encode
 from mkldist.results.records import RecordStore
 from mkldist.run.post_box import PostBox
+from mkldist.worker.bank_refs import fetched_snapshot
 from mkldist.worker.post import Post
 from mkldist.worker.record_sinks import record_sink
-from mkldist.worker.snapshot_places import fetched_snapshot
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(3))

@@ -13,7 +13,6 @@ import pytest
 
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.fit import engine as batch
-from mkldist.fit.engine import BatchSettings
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
@@ -30,7 +29,7 @@ from mkldist.run.work_items import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
 from mkldist.worker import tasks
-from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
+from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage
 from tests.run.sweeps import sweep_text
 
@@ -190,7 +189,7 @@ def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
     def forbidden(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "/data/points")
 
-    monkeypatch.setattr(batch, "bank_inputs", forbidden)
+    monkeypatch.setattr(tasks, "bank_inputs", forbidden)
     with pytest.raises(PermissionError):
         solve_batch(task)
 

@@ -29,7 +29,7 @@ from mkldist.run.sweep_setup import planned
 from mkldist.solvers import lockstep
 from mkldist.worker import tasks
 from mkldist.spec.model import SweepSpec
-from mkldist.fit.engine import BatchSettings
+from mkldist.worker.tasks import BatchSettings
 from mkldist.worker.tasks import BatchTask
 
 TEXT = '''

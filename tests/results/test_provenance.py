@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import scipy
 
-from mkldist.worker.telemetry import environment, processor_name, provenance
+from mkldist.results.provenance import environment, processor_name, provenance
 
 
 def test_provenance_names_versions_and_inputs():
