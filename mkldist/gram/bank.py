@@ -158,7 +158,7 @@ class Bank(abc.ABC):
     counter : PassCounter
         Work done on the bank.
     known_radii : dict of str to (M,) float64
-        Squared radii of all kernels, by the set of points: see :mod:`mkldist.gram.radii`.
+        Squared radii of all kernels, by the set of points: see :mod:`mkldist.gram.passes`.
     """
 
     n_kernels: int

@@ -6,6 +6,7 @@ need more: only the factors of these go on.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -19,22 +20,80 @@ from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_source import thin_products
-from mkldist.gram.expansions import expansion
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.point_bank import PointBank
-from mkldist.gram.point_products import has_point_products
+from mkldist.gram.point_products import has_point_products, point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import BankSource
+from mkldist.gram.sources import BankSource, check_finite
 from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 
 if TYPE_CHECKING:
     from mkldist.spec.banks import BankSpec
+
+
+VALUES = 2**22  # kernel values that a thread has at once
+
+
+def expansion(
+    source: BankSource,
+    weights: Floats,
+    vectors: Floats,
+    counter: PassCounter,
+    threads: int,
+    rows: Ints | None = None,
+) -> Floats:
+    """Return some rows of ``sum_m w_m K_m V``, (r, R).
+
+    Parameters
+    ----------
+    source : BankSource
+        Source of the values.
+    weights : (M,) float64
+        Weights of the kernels; those of weight zero are not computed.
+    vectors : (n, R) float64
+        V; no values are computed for its rows of zeros.
+    counter : PassCounter
+        Work done, to which that of this function is added.
+    threads : int
+        Parts that are computed at the same time.
+    rows : (r,) intp, optional
+        The rows; None for all.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    """
+    used, kernels = np.flatnonzero(vectors.any(axis=1)), np.flatnonzero(weights)
+    asked = np.arange(len(vectors)) if rows is None else rows
+    whole = point_products(source, counter, threads)
+    if whole is not None:
+        return whole.expansion(kernels, weights[kernels], vectors, asked)
+    n, of_used = len(asked), vectors[used]
+    found = np.zeros((n, vectors.shape[1]))
+    step = max(1, VALUES // max(len(used), 1))
+
+    def work(start: int) -> float:
+        begun = time.thread_time()
+        part = slice(start, start + step)
+        for kernel in kernels.tolist():
+            values = source.between(kernel, asked[part], used)
+            check_finite(values.reshape(1, -1), kernel, source)
+            found[part] += weights[kernel] * (values @ of_used)
+        return time.thread_time() - begun
+
+    with single_threaded(), ThreadPoolExecutor(threads, "mkldist-expansions") as pool:
+        seconds = sum(pool.map(work, range(0, n if len(used) else 0, step)))
+    counter.bytes_computed += 8 * len(kernels) * len(used) * n
+    counter.threads_cpu_seconds += seconds
+    return found
+
 
 FIRST_RANK = 100  # columns of a factor before any solution asks for more
 TOLERANCE = 1e-3

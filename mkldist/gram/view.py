@@ -19,23 +19,66 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
-from mkldist.gram.few_kernels import answer_few
 from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.normalisation import NORMALISATIONS, check_uncentred, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
-from mkldist.gram.requests import (
-    Combine,
-    Diagonal,
-    Inner,
-    Matvec,
-    Quadratic,
-    Radii,
-    Request,
-)
+from mkldist.gram.products import answer_few
+from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 from mkldist.identity import array_id
 from mkldist.kernels.gaps import Presence
 from mkldist.optim.factored_matrix import FactoredMatrix
+
+NORMALISATIONS = ("trace", "centre", "variance")
+
+
+def divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return each trace or variance in order, with True if it is that of centred kernels.
+
+    Examples
+    --------
+    >>> divisors(["trace", "centre", "trace"])
+    [('trace', False), ('trace', True)]
+    """
+    return [
+        (name, name == "variance" or "centre" in normalisations[:place])
+        for place, name in enumerate(normalisations)
+        if name in ("trace", "variance")
+    ]
+
+
+def takes_pass(normalisations: Sequence[str]) -> bool:
+    """Return True if a divisor depends on entries off the diagonal.
+
+    Examples
+    --------
+    >>> takes_pass(["trace", "centre"]), takes_pass(["variance"])
+    (False, True)
+    """
+    return any(centred for _, centred in divisors(normalisations))
+
+
+def check_uncentred(normalisations: Sequence[str], where: str) -> None:
+    """Refuse to centre the kernels of a bank in which some points lack some kernels.
+
+    Parameters
+    ----------
+    normalisations : sequence of str
+        The bank's normalisations.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If one of them is ``centre``.
+    """
+    if "centre" in normalisations:
+        raise SpecError(
+            where,
+            "'centre' for kernels that some points lack",
+            "'trace', 'variance', 'cosine' or 'none'",
+            "'variance' divides by the variance of the points that have a kernel",
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,210 @@ Both work in place on a feasible point and its gradient.
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from mkldist.arrays import Floats, Ints
+import numpy as np
+import scipy
+
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.optim.free_system import FreeSystem
+
+FEW_ROWS = 32  # systems of up to so many rows are solved by loops
+MANY_ROWS = 200  # from so many rows on a factorisation costs more than its update
+MOST_LEFT = 0.2  # share of the variables that leave before the others are factorised again
+ACCURATE = 1e-4  # error of a direction, relative to the residual, that an update may have
+WORSE = 10.0  # times the error without updates, that it may have where rounding permits no less
+MOST_REFUSED = 2  # updates in a row, after which each set is factorised
+FLOOR = 1e-12  # ridge, relative to the mean of the diagonal
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class _Factor(NamedTuple):
+    """Factor of a free set, and solutions with it.
+
+    They are the set, the ridge, the Cholesky factor as LAPACK returns it, the solution of ones, the
+    places of variables that have left, and the solutions (s, j) of their unit vectors.
+    """
+
+    free: Ints
+    ridge: float
+    factor: Floats
+    of_ones: Floats
+    left: Ints
+    of_left: Floats
+
+
+@dataclass(eq=False)
+class FreeSystem:
+    """Newton directions on free sets that shrink.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite matrix.
+    """
+
+    K: Floats
+    _factor: _Factor | None = None
+    _error: float = 0.0
+    _refused: int = 0  # updates in a row that were not accurate
+
+    def direction(self, free: Ints, residual: Floats) -> Floats | None:
+        """Return the direction (s,) on some variables, which sums to zero.
+
+        None is returned where K is not positive definite on them up to rounding.
+
+        Parameters
+        ----------
+        free : (s,) intp
+            The free variables, ascending, at least two; some of those of the call before.
+        residual : (s,) float64
+            Gradient on them.
+        """
+        if len(free) < MANY_ROWS:
+            self._factor = None
+            return self._by_one_system(free, residual)
+        known = self._factor
+        many_left = known is not None and len(free) < (1.0 - MOST_LEFT) * len(known.free)
+        if known is None or many_left or self._refused == MOST_REFUSED:
+            known = self._factor = self._factorised(free)
+        return None if known is None else self._updated(known, free, residual)
+
+    def renew(self, direction: Floats, change: Floats, residual: Floats) -> bool:
+        """Return True if the last direction is not accurate, and forget the factor it came from.
+
+        The error of a direction is compared with that of the first one by the factor, which is as
+        accurate as rounding permits.
+
+        Parameters
+        ----------
+        direction : (s,) float64
+            The direction.
+        change : (s,) float64
+            Its product with K, on the free variables.
+        residual : (s,) float64
+            Gradient on them.
+        """
+        if self._factor is None:
+            return False
+        rest = residual - change - self._factor.ridge * direction
+        error = float(np.ptp(rest)) / max(float(np.ptp(residual)), TINY)
+        if not len(self._factor.left):
+            self._error = error
+            return False
+        accurate = error <= max(ACCURATE, WORSE * self._error)
+        self._refused = 0 if accurate else self._refused + 1
+        if not accurate:
+            self._factor = None
+        return not accurate
+
+    def _with_ridge(self, free: Ints) -> tuple[Floats, float]:
+        """Return K on the free variables with a ridge, (s, s), and the ridge."""
+        block = self.K[free[:, None], free]
+        ridge = max(FLOOR * float(block.trace()) / len(free), TINY)
+        block.flat[:: len(free) + 1] += ridge
+        return block, ridge
+
+    def _by_one_system(self, free: Ints, residual: Floats) -> Floats | None:
+        rights = np.stack([residual, np.ones(len(free))], axis=1)
+        solved = _solved(self._with_ridge(free)[0], rights)
+        return None if solved is None else _sum_zero(solved[:, 0], solved[:, 1])
+
+    def _factorised(self, free: Ints) -> _Factor | None:
+        """Return the factor of a free set; None if K is not positive definite on it."""
+        block, ridge = self._with_ridge(free)
+        factor, info = scipy.linalg.lapack.dpotrf(block.T, overwrite_a=True)
+        if info:
+            return None
+        of_ones, _ = scipy.linalg.lapack.dpotrs(factor, np.ones(len(free)))
+        none = np.zeros(0, dtype=np.intp)
+        return _Factor(free, ridge, factor, of_ones, none, np.zeros((len(free), 0)))
+
+    def _updated(self, known: _Factor, free: Ints, residual: Floats) -> Floats | None:
+        """Return the direction by a factor of a set that has all of the free variables."""
+        stay: Bools = np.isin(known.free, free, assume_unique=True)
+        right = np.zeros(len(known.free))
+        right[stay] = residual
+        gone = np.flatnonzero(~stay)
+        new = np.setdiff1d(gone, known.left, assume_unique=True)
+        rights = np.zeros((len(right), 1 + len(new)), order="F")
+        rights[:, 0] = right
+        rights[new, 1 + np.arange(len(new))] = 1.0
+        solved, _ = scipy.linalg.lapack.dpotrs(known.factor, rights, overwrite_b=True)
+        left, of_left = np.append(known.left, new), np.hstack([known.of_left, solved[:, 1:]])
+        self._factor = known._replace(left=left, of_left=of_left)
+        pair = np.stack([solved[:, 0], known.of_ones], axis=1)
+        if len(left):
+            multipliers = _solved(of_left[left], pair[left])
+            if multipliers is None:  # the update is not accurate at all
+                self._factor = self._factorised(free)
+                return None if self._factor is None else self._updated(self._factor, free, residual)
+            pair -= of_left @ multipliers
+        return _sum_zero(pair[stay, 0], pair[stay, 1])
+
+
+def _sum_zero(solution: Floats, of_ones: Floats) -> Floats | None:
+    """Return the direction that sums to zero; None if it is not finite."""
+    with np.errstate(all="ignore"):
+        direction = solution - of_ones * (solution.sum() / of_ones.sum())
+        centred: Floats = direction - direction.mean()
+    return centred if np.isfinite(centred).all() else None
+
+
+def _solved(matrix: Floats, rights: Floats) -> Floats | None:
+    """Return the solutions (s, k) of a symmetric system; None if it is not positive definite.
+
+    Small systems are left to loops: they are as fast, and the import of LAPACK's wrappers takes a
+    fifth of a second.
+
+    Parameters
+    ----------
+    matrix : (s, s) float64
+        The matrix, which is overwritten.
+    rights : (s, k) float64
+        The right sides.
+    """
+    if len(matrix) > FEW_ROWS:
+        _, solutions, info = scipy.linalg.lapack.dposv(matrix.T, rights, overwrite_a=True)
+        return None if info else solutions
+    system = np.concatenate([matrix, rights], axis=1)
+    return system[:, len(matrix) :] if solve_by_loops(system) else None
+
+
+@compiled
+def solve_by_loops(system: Floats) -> bool:
+    """Solve a symmetric positive definite system by Cholesky's factorisation ``R'R``, in place.
+
+    Parameters
+    ----------
+    system : (s, s + k) float64
+        The matrix, whose upper triangle is overwritten by R, and right sides, which are
+        overwritten by the solutions.
+
+    Returns
+    -------
+    bool
+        False if a pivot is not positive: the matrix is not positive definite up to rounding.
+    """
+    s, width = system.shape
+    for k in range(s):
+        if not system[k, k] > 0.0:
+            return False
+        pivot = np.sqrt(system[k, k])
+        for j in range(k, width):
+            system[k, j] /= pivot
+        for i in range(k + 1, s):
+            factor = system[k, i]
+            for j in range(i, width):
+                system[i, j] -= factor * system[k, j]
+    for k in range(s - 1, -1, -1):
+        for r in range(s, width):
+            for j in range(k + 1, s):
+                system[k, r] -= system[k, j] * system[j, r]
+            system[k, r] /= system[k, k]
+    return True
+
 
 SPARSE = 3  # times as many variables as free ones, from which on rows of K are multiplied alone
 _CURVATURE_FLOOR = 1e-12  # of the diagonal

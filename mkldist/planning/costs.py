@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from mkldist.gram.factored_kernels import least_bytes, limits_of
-from mkldist.gram.normalisation import takes_pass
 from mkldist.gram.shards import block_bytes
+from mkldist.gram.view import takes_pass
 from mkldist.memory import (
     FLOAT_BYTES,
     KEPT_STATES_BYTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mkldist.data.dataset import Dataset
 from mkldist.gram.bank_kernels import BankKernels
-from mkldist.gram.normalisation import check_uncentred
+from mkldist.gram.view import check_uncentred
 from mkldist.spec.banks import BankSpec
 
 

@@ -3,29 +3,232 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mkldist.counted import counted
+from mkldist.data.listing import first_of
+from mkldist.durable import ABANDONED_AFTER_SECONDS
 from mkldist.errors import MkldistError
+from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
+from mkldist.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.run.cluster import ConnectOptions, joined
-from mkldist.run.cluster_findings import (
-    cache_findings,
-    clock_finding,
-    failure_findings,
-    limit_findings,
-    memory_findings,
-    place_findings,
-    thread_findings,
-    version_findings,
-)
 from mkldist.run.doctor import Finding
 from mkldist.run.shared_places import try_places
-from mkldist.run.worker_versions import SCHEDULER, differences
+from mkldist.run.worker_versions import SCHEDULER, Difference, all_versions_here, differences
+from mkldist.worker.shared_place import NO_LOCK
+from mkldist.worker.surroundings import Surroundings
+from mkldist.worker.versions import ADVICE
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+Answer = TypeVar("Answer", bound=Hashable)
+
+SHOWN = 3
+INSTEAD = {
+    "results": "records and data go through the scheduler instead",
+    "banks": "each machine builds banks for itself instead",
+}
+"""What a sweep does where workers share no folder with its process."""
+ADVICE_SHARED = "A folder that all machines see under one path, or a URL of banks, saves that work"
+CLOCK_SECONDS = 60.0
+"""Clocks that differ by more make the times of records misleading."""
+
+
+def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
+    """Yield a finding for each version that differs, or one of the versions that all have.
+
+    Parameters
+    ----------
+    unequal : sequence of Difference
+        What differs in the scheduler and in workers.
+    n_equal : int
+        Workers in which nothing does; sweeps go on with them alone.
+    """
+    if not unequal:
+        same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
+        yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
+    answers = ((one.process, str(one)) for one in unequal)
+    for said, processes in _alike(answers).items():
+        hinders = SCHEDULER in processes or not n_equal
+        rest = "" if hinders else f"; sweeps leave {'it' if len(processes) == 1 else 'them'} out"
+        yield Finding("versions", f"{_names(processes)}: {said}{rest}", ADVICE, hinders)
+
+
+def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
+    """Yield the errors with which workers answered, alike ones together.
+
+    Parameters
+    ----------
+    failed : mapping of str to BaseException
+        Error of each of these workers.
+    n_sound : int
+        Workers that answered without one; sweeps go on with them alone.
+    """
+    answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
+    for said, workers in _alike(answers).items():
+        words = f"{_names(workers)} cannot be examined ({said})"
+        yield Finding("workers", words, "Sweeps leave such workers out", hinders=not n_sound)
+
+
+def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield whether all workers share a folder or store with the coordinator.
+
+    Parameters
+    ----------
+    name : str
+        What lies there: ``"results"`` or ``"banks"``.
+    root : str
+        Path or URL.
+    wrong : mapping of str to str
+        What is wrong for each worker; empty where nothing is.
+    """
+    for said, workers in _alike(wrong.items()).items():
+        if not said:
+            words = f"{root}, read and written by {counted(len(workers), 'worker')}"
+            yield Finding(name, words)
+        elif said == NO_LOCK:
+            advice = "Start a sweep from one machine alone, or mount the folder with locks"
+            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice)
+        elif "://" not in root:
+            words = f"{root}, {_names(workers)}: {said}; {INSTEAD[name]}"
+            yield Finding(name, words, ADVICE_SHARED)
+        else:
+            advice = "Choose a place that all machines reach under the same URL"
+            hinders = len(workers) == len(wrong)
+            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders)
+
+
+def cache_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
+    """Yield the room and the kind of disk of the node cache of each machine, alike ones together.
+
+    Parameters
+    ----------
+    found : mapping of str to Surroundings
+        What each worker finds.
+    """
+    name = "node cache"
+    advice = f"Set {DIRECTORY_VARIABLE} on the workers to a folder of a disk of their machine"
+    hosts = {(one.host, one.cache): one for one in found.values()}
+    answers = ((host, (one.cache, *_of_cache(one))) for (host, _), one in hosts.items())
+    for (folder, words, good), machines in _alike(answers).items():
+        least = min(one.cache_bytes for one in hosts.values() if one.cache == folder)
+        free = f", {readable_bytes(least)} free" if least >= 0 else ""
+        yield Finding(name, f"{folder} on {_names(machines)}{free}{words}", "" if good else advice)
+
+
+def _of_cache(one: Surroundings) -> tuple[str, bool]:
+    """Return what to say of a node cache, and whether it is good."""
+    if one.cache_bytes < 0:
+        return ", which cannot be written: every pass reads banks from their store", False
+    if one.cache_is_remote:
+        return ", on a file system of other machines", False
+    if one.cache_bytes < DEFAULT_BUDGET:
+        return f", less than the {readable_bytes(DEFAULT_BUDGET)} that it may grow to", True
+    return "", True
+
+
+def clock_finding(seconds: Mapping[str, float]) -> Finding:
+    """Return how far the clocks of workers are from the one here.
+
+    Files that killed processes left are removed when they are an hour old, by these clocks.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Difference of each worker's clock, at least.
+    """
+    worker, most = max(seconds.items(), key=lambda one: one[1])
+    if most <= CLOCK_SECONDS:
+        return Finding("clocks", f"within {max(most, 0.1):.1f} s of the one here")
+    words = f"that of {worker} is {most:.0f} s away from the one here"
+    hinders = most > ABANDONED_AFTER_SECONDS / 2
+    return Finding("clocks", words, "Let NTP set the clocks of all machines", hinders)
+
+
+def thread_findings(
+    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Yield the threads of workers and the processors of their machines, alike ones together.
+
+    Parameters
+    ----------
+    found : mapping of str to Surroundings
+        What each worker finds.
+    threads : mapping of str to int
+        Threads of each worker.
+    """
+    taken, processors = _threads_of_machines(found, threads), dict[str, int]()
+    for one in found.values():
+        processors[one.host] = max(processors.get(one.host, 0), one.processors)
+    answers = ((host, (taken[host], processors[host])) for host in taken)
+    for (n_threads, n_processors), machines in _alike(answers).items():
+        here = f"{counted(n_threads, 'thread')} on {counted(n_processors, 'processor')}"
+        advice = "Start fewer workers or threads there" if n_threads > n_processors else ""
+        yield Finding("threads", f"{here}: {_names(machines)}", advice)
+
+
+def memory_findings(
+    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Yield the memory that the machine with least of it has for each thread.
+
+    Parameters
+    ----------
+    found, threads
+        As for :func:`thread_findings`.
+    """
+    taken = _threads_of_machines(found, threads)
+    each = {one.host: one.memory // max(1, taken[one.host]) for one in found.values()}
+    host = min(each, key=lambda one: each[one])
+    advice = "" if each[host] >= DEFAULT_TASK_BYTES else "Give --memory, or start fewer workers"
+    words = f"at least {readable_bytes(each[host])} for each thread, on {host}"
+    yield Finding("memory", words, advice)
+
+
+def limit_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
+    """Yield the limits on memory by which Dask would stop workers that map banks.
+
+    Parameters
+    ----------
+    found : mapping of str to Surroundings
+        What each worker finds.
+    """
+    answers = ((worker, one.limits) for worker, one in found.items())
+    for limits, workers in _alike(answers).items():
+        if limits:
+            words = f"memory limits of Dask ({', '.join(limits)}) hold for {_names(workers)}"
+            advice = "Start workers with DASK_CONFIG=cluster/dask.yaml: mapped banks count in them"
+            yield Finding("settings", words, advice)
+
+
+def _threads_of_machines(
+    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+) -> Counter[str]:
+    """Return the threads of all workers of each machine."""
+    taken: Counter[str] = Counter()
+    for worker, one in found.items():
+        taken[one.host] += threads.get(worker, 1)
+    return taken
+
+
+def _alike(answers: Iterable[tuple[str, Answer]]) -> dict[Answer, list[str]]:
+    """Return who gave each answer."""
+    found: dict[Answer, list[str]] = defaultdict(list)
+    for who, answer in answers:
+        found[answer].append(who)
+    return found
+
+
+def _names(processes: Sequence[str]) -> str:
+    """Return the names of a few processes or machines, workers by their addresses."""
+    names = [name if "://" not in name else f"worker {name}" for name in processes]
+    return first_of(names, SHOWN)
+
 
 POLL_SECONDS = 0.1
 

@@ -8,9 +8,10 @@ done again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,7 @@ from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.work_note import remove_work_note
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.compiling_ahead import compiling_ahead
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.dashboard import dashboard_line
 from mkldist.run.data_read import FilesBefore, noted_changes
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.outcome import SweepOutcome
@@ -40,18 +39,161 @@ from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
-from mkldist.run.sweep_notes import left_out_note, opening_note, resume_note, round_note
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
+from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
+    from mkldist.worker.warm_up import Specimen
+
+
+def dashboard_line(link: str, *, own: bool) -> str:
+    """Return a line with the address of the dashboard, or with what it lacks.
+
+    Parameters
+    ----------
+    link : str
+        Address of the scheduler's dashboard.
+    own : bool
+        True if the scheduler runs in this process, whose packages then draw the dashboard.
+    """
+    if own and find_spec("bokeh") is None:
+        return "dashboard: none without bokeh; pip install 'mkldist[dashboard]' installs it"
+    return f"dashboard: {link}"
+
+
+def compiling_ahead(
+    plan: Plan, batches: Iterable[BatchPlan], options: ConnectOptions
+) -> AbstractContextManager[None]:
+    """Return a context in which a process compiles what runs on workers of this machine need.
+
+    Meanwhile workers start.  Isolated runs wait until their own worker has compiled, so that
+    nothing runs beside them.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan of the sweep.
+    batches : iterable of BatchPlan
+        Its batches that are to be done.
+    options : ConnectOptions
+        The workers.
+    """
+    if plan.spec.execution == "isolated" or options.in_this_process or not options.are_local:
+        return nullcontext()
+    from mkldist.run.fork_server import process_beside
+    from mkldist.worker.warm_up import compile_ahead, specimens
+
+    banks = {bank.id: bank for bank in plan.banks}
+    wanted: dict[Specimen, dict[str, Any]] = {}
+    for batch in batches:
+        wanted |= specimens(batch.runs, banks[batch.bank])
+    if not wanted:
+        return nullcontext()
+    options.prepare()
+    return process_beside(compile_ahead, wanted)
+
+
+def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
+    """Return the first line of a call: what is to do, what is recorded, and where it goes.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of the sweep.
+    n_left : int
+        Runs that are not recorded, as many as there may be.
+    output : Path
+        Output folder.
+    """
+    before = len(rounds.most.runs) - n_left
+    are = "is" if before == 1 else "are"
+    recorded = f", {before} {are} recorded already" if before else ""
+    runs = f"{_at_most(rounds)}{counted(n_left, 'run')} to do"
+    return f"{rounds.spec.name}: {runs}{recorded}; output in {output}"
+
+
+def resume_note(rounds: Rounds, n_recorded: int, resume_command: str) -> str:
+    """Return how much of a sweep is recorded, and the command that does the rest.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of the sweep.
+    n_recorded : int
+        Recorded runs.
+    resume_command : str
+        The command.
+    """
+    runs = f"{_at_most(rounds)}{len(rounds.most.runs)} runs"
+    return f"{n_recorded} of {runs} are recorded; resume with: {resume_command}"
+
+
+def _at_most(rounds: Rounds) -> str:
+    """Return words before the number of all runs, if there may be fewer in the end."""
+    return "at most " * rounds.are_several
+
+
+def round_note(rounds: Rounds) -> str:
+    """Return a line for each method on each bank: the least validation error so far.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of a sweep with a search, of which some runs are recorded.
+    """
+    found: dict[tuple[str, ...], list[tuple[float, Values]]] = {}
+    one_bank = len(rounds.spec.sized_banks) == 1
+    for (dataset, bank, key, _), best in rounds.best().items():
+        path = (dataset, key) if one_bank else (dataset, bank, key)
+        found.setdefault(path, []).append(best)
+    n_runs = sum(TRIAL in run.at for run in rounds.most.runs)
+    lines = [f"search: {rounds.compared} of at most {n_runs} runs; best so far:"]
+    for name, best_of_splits in found.items():
+        losses = [loss for loss, _ in best_of_splits]
+        mean = sum(losses) / len(losses)
+        regression = rounds.resolved.datasets[name[0]][0].task == "regression"
+        score = f"RMSE {mean:.4g}" if regression else f"error {100 * mean:.2f} %"
+        settings = _spans([values for _, values in best_of_splits])
+        lines.append(f"  {'/'.join(name)}: validation {score}, {settings}")
+    return "\n".join(lines)
+
+
+def left_out_note(rounds: Rounds) -> str:
+    """Return a line about the runs that are left out because others give them no C.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of a sweep, with such runs.
+    """
+    missing = rounds.without_C
+    keys = ", ".join(dict.fromkeys(run.key for run in missing))
+    return (
+        f"{counted(len(missing), 'run')} of {keys} failed or found no kernel, and so gave no C: "
+        "the runs that take it are left out"
+    )
+
+
+def _spans(settings: Sequence[Values]) -> str:
+    """Return the values of some settings: each, or the least and the greatest."""
+    parts = []
+    for name in settings[0]:
+        values = [values[name] for values in settings]
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+            parts.append(f"{name} = {low}" if low == high else f"{name} = {low}…{high}")
+        else:
+            parts.append(f"{name} = {'|'.join(dict.fromkeys(map(str, values)))}")
+    return ", ".join(parts)
 
 
 def run_sweep(

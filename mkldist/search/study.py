@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mkldist.search.adaptive import proposed
 from mkldist.search.draws import Values, all_fresh
-from mkldist.search.halving import survivors
 from mkldist.solvers.space import Space
 from mkldist.spec.search import SearchSpec
+
+
+def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
+    """Return the trials that go on: those of least loss, of equal ones the first.
+
+    Parameters
+    ----------
+    losses : mapping of int to float
+        Loss of each trial of a rung by its number; infinite if it failed: it never goes on.
+    factor : int
+        One of so many goes on, rounded up.
+
+    Examples
+    --------
+    >>> survivors({0: 0.2, 1: 0.1, 2: 0.3, 3: 0.1}, 2)
+    [1, 3]
+    """
+    best = sorted(losses, key=lambda trial: (losses[trial], trial))
+    kept = best[: -(-len(losses) // factor)]
+    return sorted(trial for trial in kept if math.isfinite(losses[trial]))
+
 
 Ask = Callable[[Space, int, Sequence[tuple[Values, float]], int], list[Values]]
 Loss = Callable[[int, int], float]

@@ -118,7 +118,7 @@ def work_on_shard(
     shard : Shard
         The shard, which this process keeps from now on.
     work : callable
-        One of the functions of :mod:`mkldist.gram.shard_work`.
+        One of the functions of :mod:`mkldist.gram.sharded`.
     arguments : object
         Its further arguments.
 

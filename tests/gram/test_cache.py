@@ -13,9 +13,8 @@ from numpy.testing import assert_array_equal
 
 from mkldist.durable import machine_id, temporary_path
 from mkldist.errors import OutputError
-from mkldist.gram.cache import FOOTER, NodeCache, default_directory
+from mkldist.gram.cache import FOOTER, MappedBank, NodeCache, default_directory
 from mkldist.gram.loading import DamagedBlocksError
-from mkldist.gram.mapped import MappedBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine
 from mkldist.gram.store import GramStore

@@ -7,10 +7,10 @@ import mkldist
 from mkldist.devices import device_named
 from mkldist.errors import SpecError
 from mkldist.gram import device_passes
-from mkldist.gram.device_products import DeviceProducts
 from mkldist.gram.device_source import DeviceSource, on_device, passes_of
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors
 from mkldist.gram.passes import answer
+from mkldist.gram.point_products import DeviceProducts
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.selected_source import SelectedSource

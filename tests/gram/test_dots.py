@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.gram.dots import COLUMNS, ENTRIES, FEW, add_dots, add_dots_of_one, flat
+from mkldist.gram.products import COLUMNS, ENTRIES, FEW, add_dots, add_dots_of_one, flat
 
 N_ENTRIES = (COLUMNS // FEW + 1) * ENTRIES + 77
 RNG = np.random.default_rng(0)

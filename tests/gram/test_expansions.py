@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.errors import GramError
-from mkldist.gram import expansions
+from mkldist.gram import factored_kernels as expansions
 from mkldist.gram.bank import PassCounter
-from mkldist.gram.expansions import expansion
+from mkldist.gram.factored_kernels import expansion
 from mkldist.gram.sources import ArraySource, FeatureSource
 from tests.kernels.few_lists import gaussians
 

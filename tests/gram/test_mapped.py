@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.gram.cache import NodeCache
+from mkldist.gram.cache import MappedBank, NodeCache
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.mapped import MappedBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
 from tests.gram.bank_suite import BankSuite, random_grams

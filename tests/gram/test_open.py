@@ -10,9 +10,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.cache import NodeCache
+from mkldist.gram.cache import MappedBank, NodeCache
 from mkldist.gram.loading import DamagedBlocksError
-from mkldist.gram.mapped import MappedBank
 from mkldist.gram.open import open_bank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Quadratic

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.operands import Columns, OuterProducts
+from mkldist.gram.products import Columns, OuterProducts
 from mkldist.gram.requests import Inner, Quadratic
 from tests.gram.bank_suite import random_grams
 

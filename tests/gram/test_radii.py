@@ -11,12 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mkldist.gram.bank import Bank, MemoryBank
-from mkldist.gram.cache import NodeCache
+from mkldist.gram.cache import MappedBank, NodeCache
 from mkldist.gram.loading import DamagedBlocksError
-from mkldist.gram.mapped import MappedBank
 from mkldist.gram.open import open_bank
-from mkldist.gram.passes import answer, needs_pass
-from mkldist.gram.radii import squared_radius
+from mkldist.gram.passes import answer, needs_pass, squared_radius
 from mkldist.gram.requests import Quadratic, Radii
 from mkldist.gram.store import GramStore
 from tests.gram.bank_suite import random_grams

@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mkldist.compiled import CompiledFunction
-from mkldist.gram import dots, tile_products
 from mkldist.gram import layout as layouts
+from mkldist.gram import products as dots
+from mkldist.gram import products as tile_products
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.tile_products import MANY, add_rows, multiply, quadratic_forms
+from mkldist.gram.products import MANY, add_rows, multiply, quadratic_forms
 from tests.gram.bank_suite import random_grams
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.machines.dual_ascent import ascent_on
+from mkldist.machines.svm import ascent_on
 from mkldist.optim.factored_matrix import FactoredMatrix
 
 G = np.random.default_rng(0).normal(size=(40, 6))

@@ -6,8 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.free_system import MANY_ROWS, FreeSystem
+from mkldist.optim.box_qp import MANY_ROWS, FreeSystem, newton_steps, pair_updates
 from tests.variants import quick
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.dots import ENTRIES
 from mkldist.gram.passes import answer
+from mkldist.gram.products import ENTRIES
 from mkldist.gram.requests import Quadratic
 from mkldist.optim.form_rounding import ADDED_AT_ONCE, form_rounding
 from tests.variants import quick

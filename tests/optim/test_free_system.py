@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.optim import free_system
-from mkldist.optim.free_system import FEW_ROWS, MANY_ROWS, FreeSystem
+from mkldist.optim import box_qp as free_system
+from mkldist.optim.box_qp import FEW_ROWS, MANY_ROWS, FreeSystem
 
 
 def matrix_of(size: int, rank: int | None = None) -> np.ndarray:

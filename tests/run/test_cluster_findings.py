@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.run.cluster_findings import (
+from mkldist.run.cluster_check import (
     cache_findings,
     clock_finding,
     failure_findings,

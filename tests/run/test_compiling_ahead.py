@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.run import fork_server
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.compiling_ahead import compiling_ahead
+from mkldist.run.sweep import compiling_ahead
 from mkldist.worker.warm_up import compile_ahead
 from tests.run.sweeps import plan_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.run import dashboard
-from mkldist.run.dashboard import dashboard_line
+from mkldist.run import sweep as dashboard
+from mkldist.run.sweep import dashboard_line
 
 LINK = "http://127.0.0.1:8787/status"
 

@@ -15,8 +15,8 @@ import mkldist
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
+from mkldist.run.sweep import round_note
 from mkldist.run.sweep_loop import SweepLoop
-from mkldist.run.sweep_notes import round_note
 from mkldist.worker.kept_states import STATES
 from tests.run.sweeps import (
     end,

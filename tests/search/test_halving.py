@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mkldist.search.halving import survivors
+from mkldist.search.study import survivors
 
 
 @pytest.mark.parametrize(

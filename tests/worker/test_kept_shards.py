@@ -15,7 +15,7 @@ from mkldist.errors import UnfitClusterError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.shard_work import n_kernels_of
+from mkldist.gram.sharded import n_kernels_of
 from mkldist.gram.shards import kernel_bytes
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve

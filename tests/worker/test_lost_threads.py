@@ -10,13 +10,13 @@ import time
 
 import pytest
 
-from mkldist.worker.lost_threads import EXIT_CODE
+from mkldist.worker.setup import EXIT_CODE
 from tests.variants import quick
 
 WATCHED = """
 import threading, time
 from concurrent.futures import ThreadPoolExecutor
-from mkldist.worker.lost_threads import end_if_threads_are_lost
+from mkldist.worker.setup import end_if_threads_are_lost
 
 end_if_threads_are_lost(period=0.05, looks=6)
 print("watched", flush=True)

@@ -40,7 +40,7 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.radii import squared_radius
+from mkldist.gram.passes import squared_radius
 from mkldist.gram.requests import Combine, Quadratic, Radii, Request
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
