@@ -179,8 +179,8 @@ def solve(
     chosen = known_method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
-    return _Instance.of(chosen, settings, given).solve(settings)
+    given = grams, y, laplacian, weights, groups, check, verbosity(verbose)
+    return _Instance.of(chosen, settings, *given).solve(settings)
 
 
 def solve_path(
@@ -235,8 +235,8 @@ def solve_path(
     parameter, values = _path_of(chosen, params)
     points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
     check_effect(method, {**params, parameter: values}, points)
-    given = _Given(grams, y, laplacian, weights, groups, check, verbosity(verbose))
-    instance = _Instance.of(chosen, points[0], given)
+    given = grams, y, laplacian, weights, groups, check, verbosity(verbose)
+    instance = _Instance.of(chosen, points[0], *given)
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
@@ -276,19 +276,6 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """Kernels, labels, graph, weights, groups and wishes as a user gives them."""
-
-    grams: Any
-    y: Any
-    laplacian: Any
-    weights: Any
-    groups: Any
-    check: Literal["full", "active", "none"] | None
-    verbose: int
-
-
-@dataclass(frozen=True, eq=False)
 class _Instance:
     """Method with the kernels and labels of a user, checked."""
 
@@ -301,41 +288,51 @@ class _Instance:
     verbose: int
 
     @classmethod
-    def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
+    def of(
+        cls,
+        method: Method,
+        settings: SolverParams,
+        grams: Any,
+        y: Any,
+        laplacian: Any,
+        weights: Any,
+        groups: Any,
+        check: Literal["full", "active", "none"] | None,
+        verbose: int,
+    ) -> _Instance:
         """Convert and check what a user gives: the labels before the kernels, which take longer."""
-        grams, check = given.grams, given.check
-        if isinstance(grams, KernelBank):
-            if check is not None:
-                found = f"{check!r} for a bank, which was checked when it was made"
-                raise SpecError("check", found, "no check")
-            n_points = grams.n_points
-        else:
+        bank = grams if isinstance(grams, KernelBank) else None
+        if bank is None:
             grams = gram_stack(grams)
-            n_points = grams.shape[1]
-        labels = label_array(given.y, (n_points,))
+        elif check is not None:
+            found = f"{check!r} for a bank, which was checked when it was made"
+            raise SpecError("check", found, "no check")
+        n_points = grams.shape[1] if bank is None else bank.n_points
+        labels = label_array(y, (n_points,))
+        most = None
+        if bank is not None and bank.factored is not None:
+            memory = int(SHARE_OF_MEMORY * physical_memory())
+            most = most_points(method, settings, len(bank), memory)
         check_method(
             method,
             settings.target,
             labels,
-            has_laplacian=given.laplacian is not None,
-            weighted=given.weights is not None,
+            has_laplacian=laplacian is not None,
+            weighted=weights is not None,
             folds=settings.chosen_folds,
-            grouped=given.groups is not None,
-            in_memory=_fitting(method, settings, grams) if isinstance(grams, KernelBank) else None,
-            rounded=isinstance(grams, KernelBank) and grams.has_rounded_factors,
+            grouped=groups is not None,
+            in_memory=most,
+            rounded=bank is not None and bank.has_rounded_factors,
         )
         if len(labels) != n_points:
-            raise GramError(
-                "y",
-                f"{counted(len(labels), 'label')} for {counted(n_points, 'point')}",
-                "one label a point",
-            )
-        laplacian = checked_laplacian(given.laplacian, n_points)
-        weights = weight_array(given.weights, n_points)
-        if not isinstance(grams, KernelBank):
-            grams = KernelBank.from_grams(grams, check=check or "full")
-        groups = group_array(given.groups, len(grams)) if given.groups is not None else grams.groups
-        return cls(method, grams, labels, laplacian, weights, groups, given.verbose)
+            found = f"{counted(len(labels), 'label')} for {counted(n_points, 'point')}"
+            raise GramError("y", found, "one label a point")
+        laplacian = checked_laplacian(laplacian, n_points)
+        weights = weight_array(weights, n_points)
+        if bank is None:
+            bank = KernelBank.from_grams(grams, check=check or "full")
+        groups = bank.groups if groups is None else group_array(groups, len(bank))
+        return cls(method, bank, labels, laplacian, weights, groups, verbose)
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
@@ -354,21 +351,14 @@ class _Instance:
         with threads_for(view.n_points):
             job = Job(method.name, view, problem, method.solve(problem, settings))
             found = solve_job(job, method, settings, bank.factored)
-            solution = found.solution
-            bank.check_active(solution.kernel_weights)
+            bank.check_active(found.solution.kernel_weights)
+        solution = found.solution
         lines.ended(solution)
         if found.limit:
             _warn_of_exact_gap(method.name, solution, settings, found.limit)
         else:
-            _warn_if_early(self.method.name, solution, settings)
+            _warn_if_early(method.name, solution, settings)
         return solution
-
-
-def _fitting(method: Method, settings: SolverParams, bank: KernelBank) -> int | None:
-    """Return the points up to which half of the memory holds matrices in place of factors."""
-    if bank.factored is None:
-        return None
-    return most_points(method, settings, len(bank), int(SHARE_OF_MEMORY * physical_memory()))
 
 
 def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:
