@@ -16,6 +16,7 @@ FEW_KERNELS = [
     {"function": "linear"},
 ]
 NEIGHBOURS = 5
+LAM = 0.01  # of one class
 GRAPH = {"gamma_a": 0.01, "gamma_i": 0.01}
 METHODS: dict[str, dict[str, Any]] = {
     "level": {"C": 10.0},
@@ -75,3 +76,30 @@ def given(y: np.ndarray, x: Any = X, *, unlabelled: bool = False) -> dict[str, A
     if unlabelled:
         parts["unlabelled"] = UNLABELLED[None]
     return {"mine": {"x": x, "y": y, **parts}}
+
+
+SHARING = ("level", "silp", "hessianmkl", "lp_mkl", "group_mkl", "l0_mkl", "alignf", "uniform")
+"""Methods whose classes may share kernel weights; mklsvm and lsvm do with few labels."""
+WEIGHING = (
+    "level", "simplemkl", "silp", "hessianmkl", "lp_mkl", "group_mkl", "align", "alignf", "uniform",
+)  # fmt: skip
+"""Methods that take weights of points."""
+REGRESSIONS = (
+    ("primalmkl", "squared"),
+    ("primalmkl", "epsilon-squared"),
+    ("spicymkl", "squared"),
+    ("spicymkl", "epsilon"),
+    ("elastmkl", "squared"),
+)
+"""Methods and losses of real values."""
+
+
+def against_rest(classes: np.ndarray) -> np.ndarray:
+    """Return labels -1 and +1 of each class against the rest, (n, k)."""
+    return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)
+
+
+def weights_of(labels: np.ndarray) -> np.ndarray:
+    """Return weights of points, those of class +1 three times as large on average."""
+    drawn = np.random.default_rng(3).uniform(0.2, 2.0, len(labels))
+    return drawn * np.where(labels > 0, 3.0, 1.0)
