@@ -1,7 +1,7 @@
 """Numbers of a few dozen solutions, as ``golden.json`` keeps them.
 
-``python -m tests.fit.golden`` writes the file anew from this code: only after a change that is meant
-to move solutions.  ``test_golden.py`` holds every later version to it.
+``python -m tests.fit.golden`` writes the file anew from this code: only after a change that is
+meant to move solutions.  ``test_golden.py`` holds every later version to it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ PROBLEMS: dict[str, tuple[str, Callable[[], Found]]] = {
 
 def numbers(found: Found) -> dict[str, Any]:
     """Return the numbers of an answer that are kept."""
-    kept = {
+    return {
         "bounds": found.bounds.tolist(),
         "active_kernels": int((found.weights > ACTIVE).sum()),
         "bias": np.ravel(found.bias).tolist(),
@@ -110,7 +110,6 @@ def numbers(found: Found) -> dict[str, Any]:
         "largest_value": float(np.abs(found.values).max()),
         "positive": int((found.values[-len(TEST) :] >= 0).sum()),
     }
-    return kept
 
 
 if __name__ == "__main__":
