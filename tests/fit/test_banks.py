@@ -58,7 +58,10 @@ def test_solve_finds_the_same_on_every_backend(backend: str, tmp_path: Path) -> 
     with mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend=backend, folder=tmp_path) as bank:
         for method in supervised:
             found = by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
-            in_memory(method).assert_near(found, method)
+            if backend == "recompute":
+                in_memory(method).assert_near(found, method)
+            else:
+                in_memory(method).assert_equal(found)
 
 
 @pytest.mark.parametrize("method", ON_FACTORS)

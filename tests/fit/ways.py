@@ -76,9 +76,9 @@ class Found:
         if bias:
             assert_near(other.bias, self.bias, own, np.abs(self.values).max())
 
-    def assert_equal(self, other: Found) -> None:
-        """Hold another answer to this one to the bit."""
-        for name in ("bounds", "weights", "bias", "values"):
+    def assert_equal(self, other: Found, *names: str) -> None:
+        """Hold another answer, or the named parts of it, to this one to the bit."""
+        for name in names or ("bounds", "weights", "bias", "values"):
             np.testing.assert_array_equal(getattr(other, name), getattr(self, name))
 
 
