@@ -70,12 +70,12 @@ SEEN = np.concatenate([TRAIN, UNLABELLED])
 NEW = np.concatenate([UNLABELLED, TEST])
 
 
-def given(y: np.ndarray, x: Any = X, *, unlabelled: bool = False) -> dict[str, Any]:
+def given(y: np.ndarray, x: Any = X, *, unlabelled: bool = False, **more: Any) -> dict[str, Any]:
     """Return a data set for a sweep, with its only split."""
     parts = {"train": TRAIN[None], "test": TEST[None]}
     if unlabelled:
         parts["unlabelled"] = UNLABELLED[None]
-    return {"mine": {"x": x, "y": y, **parts}}
+    return {"mine": {"x": x, "y": y, **parts, **more}}
 
 
 SHARING = ("level", "silp", "hessianmkl", "lp_mkl", "group_mkl", "l0_mkl", "alignf", "uniform")
