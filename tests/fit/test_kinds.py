@@ -1,0 +1,255 @@
+"""Labels of every kind by every way: three classes, real values, one class, weights, paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mkldist
+from tests.fit import golden
+from tests.fit.golden import POINTS, three_classes, weighted
+from tests.fit.problems import (
+    FEW_KERNELS,
+    LAM,
+    METHODS,
+    NEIGHBOURS,
+    NEW,
+    REGRESSIONS,
+    SEEN,
+    SHARING,
+    TEST,
+    THREE,
+    TRAIN,
+    TWO,
+    VALUES,
+    WEIGHING,
+    X,
+    against_rest,
+    given,
+    weights_of,
+)
+from tests.fit.ways import (
+    TOL,
+    Found,
+    assert_model,
+    assert_near,
+    by_estimator,
+    by_solve,
+    by_sweep,
+    model_of,
+    neighbours_laplacian,
+    standardised,
+    sweep,
+)
+
+BANK = {"kernels": FEW_KERNELS, "normalisation": "trace"}
+SETTINGS = {"kernels": FEW_KERNELS, "normalisation": "trace", "tol": TOL}
+PLAIN = {"impute": None, "scale": None}
+NAMES = np.array(["low", "middle", "high"])
+APART = ("level", "spicymkl", "primalmkl", "easymkl", "rmkl")
+
+
+def method_entry(method: str, **more: Any) -> dict[str, Any]:
+    """Return an entry of methods."""
+    return {"name": method, **METHODS[method], **more}
+
+
+def classifier(method: str, **more: Any) -> mkldist.MKLClassifier:
+    """Return an estimator that neither fills nor scales."""
+    params = dict(METHODS[method])
+    settings = {"C": params.pop("C")} if "C" in params else {}
+    return mkldist.MKLClassifier(method, method_params=params, **settings, **SETTINGS, **more)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Return the results of a sweep over three classes, learnt apart or together."""
+    folder = tmp_path_factory.mktemp("three") / "results"
+    apart = [method_entry(name) for name in dict.fromkeys(APART + SHARING)]
+    shared = [
+        method_entry(name, label=f"{name}_shared", kernel_weights="shared") for name in SHARING
+    ]
+    few = [method_entry("lapmkl"), method_entry("mklsvm")]
+    few.append(method_entry("mklsvm", label="mklsvm_shared", kernel_weights="shared"))
+    data = given(NAMES[THREE], unlabelled=True)
+    datasets = [{"name": "mine", "classes": NAMES.tolist()}]
+    entries = [*apart, *shared, *few]
+    tree = sweep(folder, data, entries, BANK, datasets=datasets, graph={"neighbours": NEIGHBOURS})
+    return folder, tree
+
+
+@pytest.mark.parametrize(
+    ("method", "shared"),
+    [*[(name, False) for name in dict.fromkeys(APART + SHARING)], *[(m, True) for m in SHARING]],
+)
+def test_three_classes(method: str, shared: bool, three: tuple[Path, Any], tmp_path: Path) -> None:
+    folder, tree = three
+    name = f"{method}_shared" if shared else method
+    expected = three_classes(method, shared=shared)
+    expected.assert_near(by_sweep(tree[f"mine/{name}"], NEW), method)
+    fitted = classifier(method, shared_weights=shared, **PLAIN).fit(POINTS[TRAIN], THREE[TRAIN])
+    expected.assert_near(by_estimator(fitted, POINTS[NEW]), method)
+    np.testing.assert_array_equal(fitted.predict(POINTS[NEW]), expected.values.argmax(axis=1))
+    wrong = expected.values.argmax(axis=1)[-len(TEST) :] != THREE[TEST]
+    assert_near(tree[f"mine/{name}"].test_error.values.squeeze(), wrong.mean())
+    if method in ("level", "spicymkl"):
+        model = model_of(folder, tmp_path / "a.model", "--method", name)
+        assert_near(model.decision_function(X[NEW]), expected.values, 1e-8)
+        assert_near(fitted.to_model().decision_function(POINTS[NEW]), expected.values)
+        found = NAMES[expected.values.argmax(axis=1)]
+        np.testing.assert_array_equal(model.predict(X[NEW]), found)
+
+
+@pytest.mark.parametrize("name", ["lapmkl", "mklsvm", "mklsvm_shared"])
+def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_path: Path) -> None:
+    folder, tree = three
+    method, shared = name.removesuffix("_shared"), name.endswith("_shared")
+    labels = against_rest(THREE[SEEN])
+    labels[len(TRAIN) :] = 0.0
+    bank = mkldist.KernelBank(POINTS[SEEN], FEW_KERNELS)
+    laplacian = neighbours_laplacian(POINTS[SEEN], NEIGHBOURS)
+    apart = labels if shared else list(labels.T)
+    expected = by_solve(method, bank, apart, POINTS[NEW], laplacian=laplacian, **METHODS[method])
+    expected.assert_near(by_sweep(tree[f"mine/{name}"], NEW), method)
+    if not shared:
+        numbers = np.where(np.isin(SEEN, TRAIN), THREE[SEEN], -1)
+        fitted = mkldist.SemiSupervisedMKLClassifier(
+            method, **METHODS[method], graph={"neighbours": NEIGHBOURS}, **SETTINGS, **PLAIN
+        ).fit(POINTS[SEEN], numbers)
+        expected.assert_near(by_estimator(fitted, POINTS[NEW]), method)
+    model = model_of(folder, tmp_path / "a.model", "--method", name)
+    assert_near(model.decision_function(X[NEW]), expected.values)
+
+
+@pytest.mark.parametrize("target", ["none", "zscore"])
+def test_real_values(target: str, tmp_path: Path) -> None:
+    values = 50.0 + 20.0 * VALUES
+    entries = [
+        method_entry(method, loss=loss, label=f"{method}-{loss}") for method, loss in REGRESSIONS
+    ]
+    datasets = [{"name": "mine", "task": "regression"}]
+    tree = sweep(
+        tmp_path / "r", given(values), entries, BANK,
+        datasets=datasets, preprocessing={"target": target},
+    )  # fmt: skip
+    points = standardised(X, TRAIN)
+    own = values[TRAIN]
+    centre, spread = (own.mean(), own.std()) if target == "zscore" else (0.0, 1.0)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    for method, loss in REGRESSIONS:
+        params = {"loss": loss, **METHODS[method]}
+        scaled = by_solve(method, bank, (own - centre) / spread, points[TEST], **params)
+        expected = Found(
+            scaled.bounds, scaled.weights,
+            scaled.bias * spread + centre, scaled.values * spread + centre,
+        )  # fmt: skip
+        node = tree[f"mine/{method}-{loss}"]
+        expected.assert_near(by_sweep(node, TEST), method)
+        errors = expected.values - values[TEST]
+        assert float(node.rmse.squeeze()) == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-8)
+        if target == "zscore":
+            strength = next(iter(METHODS[method].values()))
+            fitted = mkldist.MKLRegressor(
+                method, alpha=strength, method_params={"loss": loss}, **SETTINGS
+            ).fit(X[TRAIN], own)
+            expected.assert_near(by_estimator_of_values(fitted, X[TEST]), method)
+            assert_near(fitted.to_model().predict(X[TEST]), expected.values)
+        model = model_of(tmp_path / "r", tmp_path / "a.model", "--method", f"{method}-{loss}",
+                         "--overwrite")  # fmt: skip
+        assert_near(model.predict(X[TEST]), expected.values)
+
+
+def by_estimator_of_values(fitted: mkldist.MKLRegressor, new: np.ndarray) -> Found:
+    """Return what an estimator of real values says, which has predictions alone."""
+    [solution] = fitted.solutions_
+    bounds = np.array([fitted.objective_, solution.dual_objective])
+    weights = fitted.kernel_weights_["weight"].to_numpy()
+    return Found(bounds, weights, np.array(fitted.intercept_), fitted.predict(new))
+
+
+def test_one_class(tmp_path: Path) -> None:
+    entry = {"name": "primalmkl", "loss": "one-class", "lam": LAM}
+    names = np.where(TWO > 0, "inner", "outer")
+    datasets = [{"name": "mine", "positive": "inner"}]
+    tree = sweep(tmp_path / "r", given(names), [entry], BANK, datasets=datasets)
+    points = standardised(X, TRAIN)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    expected = by_solve("primalmkl", bank, TWO[TRAIN], points[TEST], loss="one-class", lam=LAM)
+    expected.assert_near(by_sweep(tree["mine/primalmkl"], TEST), "primalmkl")
+    model = model_of(tmp_path / "r", tmp_path / "a.model")
+    assert_model(model, expected, X[TEST])
+
+
+def test_one_class_of_the_estimator() -> None:
+    inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
+    n = len(inner)
+    fitted = mkldist.OneClassMKL(alpha=LAM / n, **SETTINGS, **PLAIN).fit(inner)
+    expected = golden.one_class()
+    assert_near(fitted.solutions_[0].objective, expected.bounds[0])
+    assert_near(fitted.solutions_[0].dual_objective, expected.bounds[1])
+    assert_near(fitted.kernel_weights_["weight"], expected.weights)
+    assert_near(fitted.decision_function(POINTS[NEW]) / n, expected.values)
+    np.testing.assert_array_equal(
+        fitted.predict(POINTS[NEW]), np.where(expected.values >= 0, 1, -1)
+    )
+    assert_near(fitted.to_model().decision_function(POINTS[NEW]) / n, expected.values)
+
+
+@pytest.mark.parametrize("method", WEIGHING)
+def test_weights_of_points(method: str) -> None:
+    expected = weighted(method)
+    points, labels = POINTS[TRAIN], TWO[TRAIN]
+    weights = weights_of(labels)
+    by_rows = classifier(method, **PLAIN).fit(points, labels, sample_weight=weights)
+    expected.assert_near(by_estimator(by_rows, POINTS[NEW]))
+    alone = weights / np.where(labels > 0, 3.0, 1.0)
+    by_class = classifier(method, class_weight={1: 3.0}, **PLAIN)
+    by_class.fit(points, labels, sample_weight=alone)
+    expected.assert_near(by_estimator(by_class, POINTS[NEW]))
+    frame = classifier(method, **PLAIN)
+    some = np.arange(len(labels)) % 5 > 0
+    frame.fit(points, labels, sample_weight=np.where(some, weights, 0.0))
+    bank = mkldist.KernelBank(points[some], FEW_KERNELS)
+    without = by_solve(
+        method, bank, labels[some], POINTS[NEW], weights=weights[some], **METHODS[method]
+    )
+    without.assert_near(by_estimator(frame, POINTS[NEW]))
+
+
+PATHS = {name: "lam" if name == "primalmkl" else "C" for name in
+         ("level", "silp", "group_mkl", "spicymkl", "elastmkl", "primalmkl")}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", PATHS)
+def test_paths(method: str) -> None:
+    key = PATHS[method]
+    values = [METHODS[method][key] * factor for factor in (1.0, 0.1, 3.0)]
+    bank, labels = golden.few_kernels(), TWO[TRAIN]
+    new = bank.on(POINTS[NEW])
+    path = mkldist.solve_path(method, bank, labels, tol=TOL, **{key: values})
+    for value, found in zip(values, path, strict=True):
+        alone = mkldist.solve(method, bank, labels, tol=TOL, **{key: value})
+        assert found.state is None
+        assert found.objective == pytest.approx(alone.objective, rel=3 * TOL)
+        assert found.dual_objective <= alone.objective * (1 + 1e-12)
+        assert_near(found.decision_function(new), alone.decision_function(new), 1e-3)
+
+
+def test_a_sweep_along_paths(tmp_path: Path) -> None:
+    methods = {"level": [10.0, 1.0, 30.0], "primalmkl": [0.01, 0.001, 0.03]}
+    entries = [{"name": name, PATHS[name]: values} for name, values in methods.items()]
+    tree = sweep(tmp_path / "r", given(TWO), entries, BANK, execution="path")
+    points = standardised(X, TRAIN)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    for name, values in methods.items():
+        key = PATHS[name]
+        path = mkldist.solve_path(name, bank, TWO[TRAIN], tol=TOL, **{key: values})
+        for value, found in zip(values, path, strict=True):
+            run = tree[f"mine/{name}"].to_dataset().squeeze().sel({key: value})
+            assert_near(run.objective.values, found.objective)
+            assert_near(run.kernel_weights.values, found.kernel_weights, 1e-8)
+            values_there = found.decision_function(bank.on(points[TEST]))
+            assert_near(run.decision_values.values[TEST], values_there, 1e-8)

@@ -1,0 +1,530 @@
+"""Input that cannot be used, by every way: the class of the error, not its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+
+import mkldist
+from mkldist.errors import (
+    ConvergenceWarning,
+    DataError,
+    GramError,
+    InputError,
+    OutputError,
+    SpecError,
+    StoreError,
+    UnknownCategoryWarning,
+)
+from tests.fit.problems import FEW_KERNELS, METHODS, TEST, TRAIN, TWO, VALUES, N, X, given
+from tests.fit.test_inputs import BY_COLUMN, NAMES, split_table
+from tests.fit.ways import called, model_of, predicted, standardised, sweep
+
+POINTS = standardised(X, TRAIN)[TRAIN]
+LABELS = TWO[TRAIN].astype(float)
+FRAME = pd.DataFrame(X, columns=NAMES)
+GRAMS = np.array([POINTS @ POINTS.T, (POINTS @ POINTS.T) ** 2])
+LEVEL = {"name": "level", "C": 1.0}
+BANK = {"kernels": FEW_KERNELS}
+
+
+def changed(array: np.ndarray, place: Any, value: float) -> np.ndarray:
+    """Return a copy with one value in place of another."""
+    found = array.copy()
+    found[place] = value
+    return found
+
+
+def masked(array: np.ndarray) -> np.ma.MaskedArray:
+    """Return an array with a masked entry."""
+    found = np.ma.array(array)
+    found[0] = np.ma.masked
+    return found
+
+
+@cache
+def bank() -> mkldist.KernelBank:
+    """Return the few kernels."""
+    return mkldist.KernelBank(POINTS, FEW_KERNELS)
+
+
+SOLVES: dict[type[Exception], dict[str, Callable[[], Any]]] = {
+    GramError: {
+        "fewer labels": lambda: mkldist.solve("level", bank(), LABELS[1:]),
+        "labels of one class": lambda: mkldist.solve("level", bank(), np.ones(len(LABELS))),
+        "labels 0 and 1": lambda: mkldist.solve("level", bank(), (LABELS + 1) / 2),
+        "labels in a square": lambda: mkldist.solve("level", bank(), LABELS.reshape(6, 6)),
+        "nan label": lambda: mkldist.solve("level", bank(), changed(LABELS, 0, np.nan)),
+        "masked labels": lambda: mkldist.solve("level", bank(), masked(LABELS)),
+        "texts as labels": lambda: mkldist.solve("level", bank(), np.where(LABELS > 0, "a", "b")),
+        "real values for classes": lambda: mkldist.solve("level", bank(), VALUES[TRAIN]),
+        "nan value": lambda: mkldist.solve(
+            "primalmkl", bank(), changed(VALUES[TRAIN], 0, np.nan), loss="squared"
+        ),
+        "graph of others": lambda: mkldist.solve("lapmkl", bank(), LABELS, laplacian=np.eye(3)),
+        "graph not symmetric": lambda: mkldist.solve(
+            "lapmkl", bank(), LABELS, laplacian=changed(np.eye(len(LABELS)), (0, 1), 1.0)
+        ),
+        "fewer weights": lambda: mkldist.solve("level", bank(), LABELS, weights=[1.0]),
+        "weight of zero": lambda: mkldist.solve(
+            "level", bank(), LABELS, weights=changed(np.ones(len(LABELS)), 0, 0.0)
+        ),
+        "nan weight": lambda: mkldist.solve(
+            "level", bank(), LABELS, weights=changed(np.ones(len(LABELS)), 0, np.nan)
+        ),
+        "fewer groups": lambda: mkldist.solve("group_mkl", bank(), LABELS, groups=[0]),
+        "a matrix for a stack": lambda: mkldist.solve("level", GRAMS[0], LABELS),
+        "rectangles": lambda: mkldist.solve("level", GRAMS[:, :-1], LABELS),
+        "no kernels": lambda: mkldist.solve("level", GRAMS[:0], LABELS),
+        "nan kernel": lambda: mkldist.solve("level", changed(GRAMS, (0, 1, 1), np.nan), LABELS),
+        "not symmetric": lambda: mkldist.solve("level", changed(GRAMS, (0, 0, 1), 9.0), LABELS),
+        "not semi-definite": lambda: mkldist.solve("level", -GRAMS, LABELS),
+        "masked kernels": lambda: mkldist.solve("level", masked(GRAMS), LABELS),
+        "complex kernels": lambda: mkldist.solve("level", GRAMS * (1 + 1j), LABELS),
+        "points for a bank": lambda: mkldist.solve("level", bank().on(POINTS), LABELS),
+        "path of texts": lambda: mkldist.solve_path("level", bank(), LABELS, C=["a"]),
+    },
+    SpecError: {
+        "unknown method": lambda: mkldist.solve("levle", bank(), LABELS),
+        "unknown parameter": lambda: mkldist.solve("level", bank(), LABELS, D=1.0),
+        "parameter of no effect or sense": lambda: mkldist.solve("level", bank(), LABELS, C=-1.0),
+        "text for a number": lambda: mkldist.solve("level", bank(), LABELS, C="1"),
+        "graph missing": lambda: mkldist.solve("lapmkl", bank(), LABELS),
+        "graph not wanted": lambda: mkldist.solve(
+            "level", bank(), LABELS, laplacian=np.eye(len(LABELS))
+        ),
+        "weights not wanted": lambda: mkldist.solve(
+            "primalmkl", bank(), LABELS, weights=np.ones(len(LABELS))
+        ),
+        "groups not wanted": lambda: mkldist.solve("level", bank(), LABELS, groups=[0] * 6),
+        "shared weights not possible": lambda: mkldist.solve(
+            "primalmkl", bank(), np.column_stack([LABELS, -LABELS])
+        ),
+        "check of a bank": lambda: mkldist.solve("level", bank(), LABELS, check="full"),
+        "unknown check": lambda: mkldist.solve("level", GRAMS, LABELS, check="all"),
+        "path of one number": lambda: mkldist.solve_path("level", bank(), LABELS, C=1.0),
+        "path of no method": lambda: mkldist.solve_path("uniform", bank(), LABELS, C=[1.0]),
+        "no factors for a method": lambda: mkldist.solve(
+            "gmkl", mkldist.KernelBank(POINTS, FEW_KERNELS, backend="factors"), LABELS
+        ),
+    },
+}
+BANKS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
+    DataError: {
+        "one row of numbers": lambda: mkldist.KernelBank(POINTS[0], FEW_KERNELS),
+        "no rows": lambda: mkldist.KernelBank(POINTS[:0], FEW_KERNELS),
+        "nan": lambda: mkldist.KernelBank(changed(POINTS, (0, 0), np.nan), FEW_KERNELS),
+        "infinity": lambda: mkldist.KernelBank(changed(POINTS, (0, 0), np.inf), FEW_KERNELS),
+        "masked": lambda: mkldist.KernelBank(masked(POINTS), FEW_KERNELS),
+        "texts": lambda: mkldist.KernelBank(POINTS.astype(str), FEW_KERNELS),
+        "views of unequal length": lambda: mkldist.KernelBank(
+            {"a": POINTS, "b": POINTS[1:]}, FEW_KERNELS
+        ),
+        "unknown text": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS, texts=["dna"]),
+        "points with nan": lambda: bank().on(changed(POINTS, (0, 0), np.nan)),
+        "points of fewer columns": lambda: bank().on(POINTS[:, :3]),
+        "one new row of numbers": lambda: bank().on(POINTS[0]),
+        "sparse points": lambda: bank().on(csr_array(POINTS)),
+        "masked points": lambda: bank().on(masked(POINTS)),
+        "unknown columns": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS).on(
+            FRAME.rename(columns={"age": "ages"})
+        ),
+        "fewer columns": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS).on(
+            FRAME.drop(columns="age")
+        ),
+        "a missing view": lambda: mkldist.KernelBank({"a": POINTS, "b": POINTS}, FEW_KERNELS).on(
+            {"a": POINTS}
+        ),
+        "an unknown view": lambda: mkldist.KernelBank({"a": POINTS}, FEW_KERNELS).on(
+            {"a": POINTS, "b": POINTS}
+        ),
+        "a given kernel missing": lambda: mkldist.KernelBank(
+            POINTS, [mkldist.kernels.Precomputed(GRAMS[0], name="k")]
+        ).on(POINTS),
+    },
+    GramError: {
+        "too few names": lambda: mkldist.KernelBank.from_grams(GRAMS, names=["a"]),
+        "a given kernel of others": lambda: mkldist.KernelBank(
+            POINTS, [mkldist.kernels.Precomputed(GRAMS[0], name="k")]
+        ).on(POINTS, grams={"k": GRAMS[0][:, 1:]}),
+        "matrices of other points": lambda: mkldist.KernelBank.from_grams(GRAMS).on(
+            GRAMS[:, :, 1:]
+        ),
+        "points of another bank": lambda: mkldist.solve(
+            "uniform", bank(), LABELS
+        ).decision_function(mkldist.KernelBank(POINTS[1:], FEW_KERNELS).on(POINTS)),
+        "decision of another shape": lambda: mkldist.solve(
+            "uniform", GRAMS, LABELS
+        ).decision_function(GRAMS[:, :, 1:]),
+    },
+    SpecError: {
+        "unknown family": lambda: mkldist.KernelBank(POINTS, "xu2009"),
+        "no kernels": lambda: mkldist.KernelBank(POINTS, []),
+        "unknown function": lambda: mkldist.KernelBank(POINTS, [{"function": "gauss"}]),
+        "unknown key": lambda: mkldist.KernelBank(POINTS, [{"function": "linear", "width": 1}]),
+        "unknown feature": lambda: mkldist.KernelBank(
+            POINTS, [{"function": "linear", "features": "age"}]
+        ),
+        "unknown normalisation": lambda: mkldist.KernelBank(POINTS, FEW_KERNELS, normalisation="x"),
+        "unknown backend": lambda: mkldist.KernelBank(POINTS, FEW_KERNELS, backend="x"),
+        "unknown dtype": lambda: mkldist.KernelBank(POINTS, FEW_KERNELS, dtype="float16"),
+        "sparse for other kernels": lambda: mkldist.KernelBank(
+            csr_array(POINTS), [{"function": "laplacian-rbf", "widths": 1.0}]
+        ),
+        "kernel on a text of numbers": lambda: mkldist.KernelBank(
+            FRAME, [{"function": "spectrum", "length": 2}]
+        ),
+        "cosines of matrices": lambda: mkldist.KernelBank.from_grams(GRAMS, normalisation="cosine"),
+        "factors of matrices": lambda: mkldist.KernelBank.from_grams(GRAMS, backend="factors"),
+    },
+}
+
+
+def classifier(**settings: Any) -> mkldist.MKLClassifier:
+    return mkldist.MKLClassifier(**{"kernels": FEW_KERNELS, **settings})
+
+
+@cache
+def fitted() -> mkldist.MKLClassifier:
+    """Return an estimator on an array."""
+    return classifier().fit(X[TRAIN], TWO[TRAIN])
+
+
+@cache
+def fitted_to_frame() -> mkldist.MKLClassifier:
+    """Return an estimator on a DataFrame."""
+    return classifier().fit(FRAME.iloc[TRAIN], TWO[TRAIN])
+
+
+@cache
+def model() -> mkldist.Model:
+    """Return a model of a DataFrame."""
+    return fitted_to_frame().to_model()
+
+
+Y = TWO[TRAIN]
+REAL = VALUES[TRAIN]
+ROWS = X[TRAIN]
+VIEWS = {"clinical": [0, 1], "genes": [2, 3]}
+ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
+    DataError: {
+        "one class": lambda: classifier().fit(ROWS, np.ones(len(Y))),
+        "nan label": lambda: classifier().fit(ROWS, changed(Y.astype(float), 0, np.nan)),
+        "a column of nan": lambda: classifier().fit(changed(ROWS, (slice(None), 0), np.nan), Y),
+        "texts": lambda: classifier().fit(FRAME.iloc[TRAIN].assign(note="x"), Y),
+        "views of no column": lambda: classifier(views={"a": [9]}).fit(ROWS, Y),
+        "a view that rows lack": lambda: classifier(views=VIEWS, missing_views="error").fit(
+            changed(ROWS, (0, slice(2, 4)), np.nan), Y
+        ),
+        "unknown text": lambda: classifier(texts=["dna"]).fit(FRAME.iloc[TRAIN], Y),
+        "values with a nan": lambda: mkldist.MKLRegressor().fit(ROWS, changed(REAL, 0, np.nan)),
+        "no labels at all": lambda: mkldist.SemiSupervisedMKLClassifier().fit(
+            ROWS, -np.ones(len(Y), dtype=int)
+        ),
+    },
+    SpecError: {
+        "sparse with scale": lambda: classifier().fit(csr_array(ROWS), Y),
+        "sparse for other kernels": lambda: classifier(
+            kernels=[{"function": "laplacian-rbf", "widths": 1.0}], scale=None, impute=None
+        ).fit(csr_array(ROWS), Y),
+        "unknown method": lambda: classifier(method="x").fit(ROWS, Y),
+        "a method of few labels": lambda: classifier(method="lapmkl").fit(ROWS, Y),
+        "unknown parameter": lambda: classifier(method_params={"D": 1}).fit(ROWS, Y),
+        "C of text": lambda: classifier(C="1").fit(ROWS, Y),
+        "negative C": lambda: classifier(C=-1.0).fit(ROWS, Y),
+        "unknown kernels": lambda: classifier(kernels="x").fit(ROWS, Y),
+        "unknown feature": lambda: classifier(
+            kernels=[{"function": "linear", "features": "age"}]
+        ).fit(ROWS, Y),
+        "unknown normalisation": lambda: classifier(normalisation="x").fit(ROWS, Y),
+        "unknown impute": lambda: classifier(impute="x").fit(ROWS, Y),
+        "unknown scale": lambda: classifier(scale="x").fit(ROWS, Y),
+        "unknown backend": lambda: classifier(backend="x").fit(ROWS, Y),
+        "unknown calibration": lambda: classifier(calibration="x").fit(ROWS, Y),
+        "weights not wanted": lambda: classifier(method="primalmkl").fit(
+            ROWS, Y, sample_weight=np.linspace(1, 2, len(Y))
+        ),
+        "shared weights not possible": lambda: classifier(
+            method="primalmkl", shared_weights=True
+        ).fit(ROWS, np.arange(len(Y)) % 3),
+        "new sparse rows": lambda: fitted().predict(csr_array(X[TEST])),
+        "regression of classes": lambda: mkldist.MKLRegressor("level").fit(ROWS, REAL),
+        "negative alpha": lambda: mkldist.MKLRegressor(alpha=-1.0).fit(ROWS, REAL),
+        "one class by level": lambda: mkldist.OneClassMKL("level").fit(ROWS),
+        "few labels by level": lambda: mkldist.SemiSupervisedMKLClassifier("level").fit(
+            ROWS, np.arange(len(Y)) % 3 - 1
+        ),
+        "unknown key of the graph": lambda: mkldist.SemiSupervisedMKLClassifier(
+            graph={"neighbors": 3}
+        ).fit(ROWS, np.arange(len(Y)) % 3 - 1),
+        "unknown by": lambda: fitted().predict_by_kernel(X[TEST], by="x"),
+    },
+    ValueError: {
+        "fewer labels": lambda: classifier().fit(ROWS, Y[1:]),
+        "real labels": lambda: classifier().fit(ROWS, REAL),
+        "labels in a square": lambda: classifier().fit(ROWS, np.column_stack([Y, Y])),
+        "one row of numbers": lambda: classifier().fit(X[0], Y),
+        "no rows": lambda: classifier().fit(ROWS[:0], Y[:0]),
+        "infinity": lambda: classifier().fit(changed(ROWS, (0, 0), np.inf), Y),
+        "nan without impute": lambda: classifier(impute=None).fit(changed(ROWS, (0, 0), np.nan), Y),
+        "negative weight": lambda: classifier().fit(ROWS, Y, sample_weight=-np.ones(len(Y))),
+        "fewer weights": lambda: classifier().fit(ROWS, Y, sample_weight=[1.0]),
+        "unknown class of weights": lambda: classifier(class_weight={7: 1.0}).fit(ROWS, Y),
+        "new rows of fewer columns": lambda: fitted().predict(X[TEST, :3]),
+        "one new row of numbers": lambda: fitted().predict(X[0]),
+        "new infinity": lambda: fitted().predict(changed(X[TEST], (0, 0), np.inf)),
+        "unknown columns": lambda: fitted_to_frame().predict(FRAME.rename(columns={"age": "ages"})),
+        "fewer columns": lambda: fitted_to_frame().predict(FRAME.drop(columns="age")),
+        "values of text": lambda: mkldist.MKLRegressor().fit(ROWS, np.where(Y > 0, "a", "b")),
+        "one class with a nan": lambda: mkldist.OneClassMKL(impute=None).fit(
+            changed(ROWS, (0, 0), np.nan)
+        ),
+    },
+}
+MODELS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
+    DataError: {
+        "unknown columns": lambda: model().predict(FRAME.rename(columns={"age": "ages"})),
+        "more columns": lambda: model().predict(FRAME.assign(note=1.0)),
+        "fewer columns": lambda: model().predict(FRAME.drop(columns="age")),
+        "array of fewer columns": lambda: model().predict(X[:, :3]),
+        "one row of numbers": lambda: model().predict(X[0]),
+        "sparse": lambda: model().predict(csr_array(X)),
+        "infinity": lambda: model().predict(changed(X, (0, 0), np.inf)),
+        "texts": lambda: model().predict(FRAME.assign(age="x")),
+        "a view it has not": lambda: model().predict(FRAME, views={"genes": FRAME}),
+        "nan without impute": lambda: (
+            classifier(impute=None).fit(ROWS, Y).to_model().predict(changed(X, (0, 0), np.nan))
+        ),
+        "dense for sparse": lambda: (
+            classifier(impute=None, scale=None)
+            .fit(csr_array(ROWS), Y)
+            .to_model()
+            .predict(csr_array(X[:, :3]))
+        ),
+    },
+}
+
+
+def swept(data: Any, method: Any = LEVEL, bank: Any = BANK, **tables: Any) -> Callable[[Path], Any]:
+    """Return a call of a sweep, which takes the folder."""
+    return lambda folder: sweep(folder / "r", data, [method], bank, **tables)
+
+
+def of(x: Any, y: Any, **more: Any) -> dict[str, Any]:
+    return {"mine": {"x": x, "y": y, "train": TRAIN[None], "test": TEST[None], **more}}
+
+
+TABLE = split_table(FRAME)
+SWEEPS: dict[type[Exception], dict[str, Callable[[Path], Any]]] = {
+    DataError: {
+        "fewer labels": swept(of(X, TWO[1:])),
+        "one class": swept(of(X, np.ones(N))),
+        "nan label": swept(of(X, changed(TWO.astype(float), 0, np.nan))),
+        "nan without impute": swept(of(changed(X, (0, 0), np.nan), TWO)),
+        "infinity": swept(of(changed(X, (0, 0), np.inf), TWO)),
+        "one row of numbers": swept(of(X[0], TWO)),
+        "rows of no data": swept({"mine": {"x": X, "y": TWO, "train": [[0, 99]], "test": [[1]]}}),
+        "unknown label": swept(
+            {"mine": TABLE}, datasets=[{"name": "mine", "label": "ill"}], splits=BY_COLUMN
+        ),
+        "texts in a table": swept(
+            {"mine": TABLE.assign(note="x")},
+            datasets=[{"name": "mine", "label": "label"}],
+            splits=BY_COLUMN,
+        ),
+        "unknown column of a view": swept(
+            {"mine": TABLE},
+            splits=BY_COLUMN,
+            datasets=[
+                {"name": "mine", "label": "label", "views": [{"name": "a", "columns": ["x"]}]}
+            ],
+        ),
+        "a view that rows lack": swept(
+            {"mine": split_table(FRAME.assign(score=FRAME.score.where(FRAME.index > 3)))},
+            splits=BY_COLUMN,
+            datasets=[
+                {
+                    "name": "mine",
+                    "label": "label",
+                    "impute": "median",
+                    "views": [
+                        {"name": "a", "columns": ["score"]},
+                        {"name": "b", "columns": ["age"]},
+                    ],
+                }
+            ],
+        ),
+        "missing file": swept({}, datasets=[{"name": "mine", "file": "none.csv"}]),
+    },
+    GramError: {
+        "matrices that are not symmetric": swept(
+            {
+                "mine": {
+                    "grams": changed(np.array([X @ X.T]), (0, 0, 1), 99.0),
+                    "y": TWO,
+                    "train": TRAIN[None],
+                    "test": TEST[None],
+                }
+            },
+            bank={"family": "precomputed"},
+        ),
+    },
+    SpecError: {
+        "sparse with scale": swept(
+            of(csr_array(X), TWO), datasets=[{"name": "mine", "sparse": True}]
+        ),
+        "unknown method": swept(of(X, TWO), {"name": "levle"}),
+        "unknown parameter": swept(of(X, TWO), {"name": "level", "D": 1}),
+        "regression of classes": swept(
+            of(X, VALUES), datasets=[{"name": "mine", "task": "regression"}]
+        ),
+        "graph missing": swept(of(X, TWO), {"name": "lapmkl"}),
+        "unknown function": swept(of(X, TWO), bank={"kernels": [{"function": "gauss"}]}),
+        "unknown feature": swept(
+            of(X, TWO), bank={"kernels": [{"function": "linear", "features": "age"}]}
+        ),
+        "unknown backend": swept(of(X, TWO), bank={**BANK, "backend": "x"}),
+    },
+}
+
+
+def each(table: dict[type[Exception], dict[str, Any]]) -> list[Any]:
+    """Return the calls of a table with the errors that they raise, for `parametrize`."""
+    return [
+        pytest.param(error, call, id=name)
+        for error, calls in table.items()
+        for name, call in calls.items()
+    ]
+
+
+@pytest.mark.parametrize(("error", "call"), each(SOLVES))
+def test_solve(error: type[Exception], call: Callable[[], Any]) -> None:
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize(("error", "call"), each(BANKS))
+def test_banks_and_their_new_points(error: type[Exception], call: Callable[[], Any]) -> None:
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize(("error", "call"), each(ESTIMATORS))
+def test_estimators(error: type[Exception], call: Callable[[], Any]) -> None:
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize(("error", "call"), each(MODELS))
+def test_models(error: type[Exception], call: Callable[[], Any]) -> None:
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize(("error", "call"), each(SWEEPS))
+def test_sweeps(error: type[Exception], call: Callable[[Path], Any], tmp_path: Path) -> None:
+    with pytest.raises(error):
+        call(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the results of a table, `r`, and a model of it, `a.model`."""
+    folder = tmp_path_factory.mktemp("wrong")
+    table = TABLE.assign(size=np.where(np.arange(N) % 2, "S", "L"))
+    datasets = [{"name": "mine", "label": "label", "categorical": ["size"]}]
+    sweep(folder / "r", {"mine": table}, [LEVEL], BANK, datasets=datasets, splits=BY_COLUMN)
+    model_of(folder / "r", folder / "a.model")
+    return folder
+
+
+ROWS_OF_FILE = FRAME.assign(size="S").iloc[TEST]
+FITS: dict[str, tuple[type[Exception], list[str]]] = {
+    "no results": (StoreError, ["none", "-o", "b.model"]),
+    "unknown method": (InputError, ["r", "-o", "b.model", "--method", "levle"]),
+    "unknown data set": (InputError, ["r", "-o", "b.model", "--dataset", "x"]),
+    "unknown bank": (InputError, ["r", "-o", "b.model", "--bank", "x"]),
+    "unknown parameter": (InputError, ["r", "-o", "b.model", "--set", "D=1"]),
+    "wrong parameter": (SpecError, ["r", "-o", "b.model", "--set", "C=-1"]),
+    "no value": (InputError, ["r", "-o", "b.model", "--set", "C"]),
+    "no such split": (InputError, ["r", "-o", "b.model", "--split", "7"]),
+    "a file that is there": (OutputError, ["r", "-o", "a.model"]),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_command_fit(name: str, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error, words = FITS[name]
+    monkeypatch.chdir(results)
+    with pytest.raises(error):
+        called("fit", *words)
+    assert not (results / "b.model").exists()
+
+
+FILES: dict[str, tuple[type[Exception], pd.DataFrame, list[str]]] = {
+    "an unknown column": (DataError, ROWS_OF_FILE.assign(note=1), []),
+    "a column less": (DataError, ROWS_OF_FILE.drop(columns="age"), []),
+    "a category less": (DataError, ROWS_OF_FILE.drop(columns="size"), []),
+    "texts": (DataError, ROWS_OF_FILE.assign(age="x"), []),
+    "missing values": (DataError, ROWS_OF_FILE.assign(age=np.nan), []),
+    "no rows": (DataError, ROWS_OF_FILE.iloc[:0], []),
+    "ignored what is not there": (InputError, ROWS_OF_FILE, ["--ignore", "note"]),
+    "an unknown view": (InputError, ROWS_OF_FILE, ["--view", "genes=new.csv"]),
+    "no name of a view": (InputError, ROWS_OF_FILE, ["--view", "new.csv"]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_predict(name: str, results: Path, tmp_path: Path) -> None:
+    error, rows, words = FILES[name]
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(error):
+        predicted(results / "a.model", tmp_path / "new.csv", *words)
+    assert not (tmp_path / "predictions.csv").exists()
+
+
+def test_files_that_are_no_models_or_data(results: Path, tmp_path: Path) -> None:
+    ROWS_OF_FILE.to_csv(tmp_path / "new.csv", index=False)
+    whole = (results / "a.model").read_bytes()
+    (tmp_path / "cut.model").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "text.model").write_text("model")
+    for name in ("cut.model", "text.model", "none.model", "new.csv"):
+        with pytest.raises(InputError):
+            mkldist.load_model(tmp_path / name)
+        with pytest.raises(InputError):
+            predicted(tmp_path / name, tmp_path / "new.csv")
+    for name in ("none.csv", "cut.model"):
+        with pytest.raises(InputError):
+            predicted(results / "a.model", tmp_path / name)
+
+
+def test_unknown_categories_are_told(results: Path) -> None:
+    kept = mkldist.load_model(results / "a.model")
+    with pytest.warns(UnknownCategoryWarning):
+        kept.predict(ROWS_OF_FILE.assign(size="M"))
+
+
+@pytest.mark.parametrize("method", ["level", "primalmkl", "spicymkl"])
+def test_early_stops_are_told_by_every_way(method: str, tmp_path: Path) -> None:
+    params = {**METHODS[method], "max_iter": 1}
+    with pytest.warns(ConvergenceWarning):
+        found = mkldist.solve(method, bank(), LABELS, tol=1e-8, **params)
+    assert str(found.stop_reason) == "max_iter"
+    settings = {"C": params.pop("C")} if "C" in params else {}
+    with pytest.warns(ConvergenceWarning):
+        other = classifier(
+            method=method, tol=1e-8, normalisation="trace", method_params=params, **settings
+        ).fit(X[TRAIN], TWO[TRAIN])
+    assert other.stop_reason_ == "max_iter"
+    assert other.objective_ == pytest.approx(found.objective, rel=1e-9)
+    entry = {"name": method, **METHODS[method], "max_iter": 1}
+    run = sweep(tmp_path / "r", given(TWO), [entry], BANK)[f"mine/{method}"].to_dataset().squeeze()
+    assert str(run.stop_reason.values) == "max_iter"
+    assert float(run.objective) == pytest.approx(found.objective, rel=1e-9)
