@@ -40,6 +40,7 @@ from mkldist.in_memory.verbose import verbosity
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
+from mkldist.methods.block_norm.written_regularizers import named
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
 from mkldist.models.used_texts import UsedTexts
@@ -356,7 +357,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
-                "params": self._settings,
+                "params": {name: named(value) for name, value in self._settings.items()},
                 "objective": float(self.objective_),
                 **proximity_of(self._kept.solutions),
                 "stop_reason": self.stop_reason_,

@@ -40,7 +40,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.refit.anchors import with_anchors
 from mkldist.refit.choice import Choice
 from mkldist.refit.source import FittedFrom, source_of
-from mkldist.resolve.code_check import check_code
+from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.results.manifest import restored_manifest
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
@@ -135,7 +135,9 @@ def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> 
     check_code(used, results if file is None else file.parent, allowed=allow_code)
     _check_one_C(source, choice)
     method = METHODS[source.record.method]
-    params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
+    settings = {**source.record.params, **choice.changed}
+    check_allowed(code_of_settings(choice.method, settings), allowed=allow_code)
+    params = validate(method.params, choice.method, settings)
     return source, _run(source, plain_settings(params))
 
 
