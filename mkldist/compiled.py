@@ -5,7 +5,8 @@ first compiled function is called, so that commands that solve nothing do withou
 
 Compiling takes a second, and a small system is solved in much less by Python.  Functions of such
 systems say `python_first`: without machine code on disk, they are called in Python until that has
-taken a tenth of a second.
+taken a tenth of a second.  With ``NUMBA_DISABLE_JIT=1``, numba's switch for debuggers and coverage,
+Python runs all functions, which is slow.
 
 Compiled functions are written in loops over scalars, and write to arrays that they are given.  Each
 array expression, sort, matrix product, allocation or message inside one costs 0.1 to 4 seconds of
@@ -114,12 +115,15 @@ class CompiledFunction:
 
     def _first_form(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Return what the first call calls."""
-        choose = FIRST_CALL.get()
-        if choose is not None:
-            return choose(self, arguments)
         preparation.begin()  # to look for machine code imports the compiler
         try:
             with _no_garbage_sought():
+                if jit_is_disabled():
+                    self._form = self._plain_call
+                    return self._form
+                choose = FIRST_CALL.get()
+                if choose is not None:
+                    return choose(self, arguments)
                 few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
                 if few and self._may_wait():
                     return self._called_in_python
@@ -136,19 +140,23 @@ class CompiledFunction:
         return self._python_seconds > 0.0
 
     def _called_in_python(self, *arguments: Any) -> Any:
-        """Call the function in Python, without warnings of floats, and charge its seconds.
-
-        Scalars of numpy, which it may return, become those of Python, which machine code returns.
-        """
+        """Call the function in Python, and charge its seconds."""
         begun = time.perf_counter()
         preparation.begin()
         try:
-            with np.errstate(all="ignore"):
-                found = self.in_python(*arguments)
+            return self._plain_call(*arguments)
         finally:
             preparation.end()
             left = self._python_seconds or 0.0
             self._python_seconds = left - (time.perf_counter() - begun)
+
+    def _plain_call(self, *arguments: Any) -> Any:
+        """Call the function in Python, without warnings of floats.
+
+        Scalars of numpy, which it may return, become those of Python, which machine code returns.
+        """
+        with np.errstate(all="ignore"):
+            found = self.in_python(*arguments)
         return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
 
     def compile_for(self, types: tuple[Any, ...]) -> None:
@@ -232,6 +240,14 @@ preparation = _Preparation()
 def _plain(value: Any) -> Any:
     """Return a scalar of numpy as one of Python, and all else as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def jit_is_disabled() -> bool:
+    """Return True if numba's switch NUMBA_DISABLE_JIT has Python run all functions."""
+    import numba
+
+    config: Any = numba.config  # numba ships no types
+    return bool(config.DISABLE_JIT)
 
 
 def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

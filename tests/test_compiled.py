@@ -94,6 +94,31 @@ several = {name: count for name, count in used.items() if count > 1}
 assert not several, several
 """
 MOST_TURNS = 4_000_000_000
+WITHOUT_JIT = """
+import sys
+import numpy as np
+import mkldist
+from mkldist.compiled import CompiledFunction, jit_is_disabled
+from mkldist.kernels import Gaussian
+from tests.methods import instances
+from tests.methods.references.recorded import optimum_of
+
+assert jit_is_disabled()
+instance = instances.balanced()
+found = mkldist.solve("level", instance.grams, instance.y, C=instance.C, tol=1e-8)
+print(found.objective, found.dual_objective, optimum_of("level", instances.balanced))
+x = np.random.default_rng(0).normal(size=(24, 3))
+y = np.where(x[:, 0] + x[:, 1] > 0.0, 1, -1)
+bank = mkldist.KernelBank(x, [Gaussian([0.5, 2.0])], normalisation="none")
+squared = ((x[:, None] - x) ** 2).sum(axis=2)
+grams = np.array([np.exp(-squared / (2.0 * width**2)) for width in (0.5, 2.0)])
+print(*(mkldist.solve("uniform", one, y, tol=1e-9).objective for one in (bank, grams)))
+model = mkldist.MKLClassifier(kernels=[Gaussian([0.5, 2.0])], C=100.0).fit(x, y)
+print((model.predict(x) != y).sum())
+called = [value for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
+          for value in vars(module).values() if isinstance(value, CompiledFunction)]
+print(sum(one._form is not None for one in called))
+"""
 
 
 def compensated(values: np.ndarray) -> float:
@@ -317,6 +342,21 @@ print([f"{name}.{key}" for name, module in list(sys.modules.items()) if name.sta
     (*compiled_ones, used), (*in_python_ones, left) = found
     assert compiled_ones == in_python_ones
     assert len(ast.literal_eval(used)) - len(ast.literal_eval(left)) >= 6
+
+
+def test_numbas_switch_has_python_run_all_functions(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    done = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", WITHOUT_JIT],
+        check=True, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    solved, on_banks, mistakes, called = done.stdout.splitlines()
+    upper, lower, optimum = map(float, solved.split())
+    assert (upper, lower) == pytest.approx((optimum, optimum), rel=1e-7)
+    on_points, on_grams = map(float, on_banks.split())
+    assert on_points == pytest.approx(on_grams, rel=1e-8)
+    assert int(mistakes) == 0
+    assert int(called) > 5
 
 
 def test_other_threads_run_meanwhile():

@@ -154,9 +154,9 @@ def check_diagonal(matrix: Floats, tolerance: float, where: str) -> None:
 
 def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:
     """Raise GramError if a symmetric matrix has an eigenvalue below ``-tolerance trace(K)``."""
-    lowest = -tolerance * float(np.trace(matrix))
-    if not has_cholesky_factor(matrix, -lowest):
-        _refuse_below(lowest, float(np.linalg.eigvalsh(matrix)[0]), tolerance, where)
+    trace = float(np.trace(matrix))
+    if not has_cholesky_factor(matrix, tolerance * trace):
+        _refuse_below(float(np.linalg.eigvalsh(matrix)[0]), trace, tolerance, where)
 
 
 def semidefinite(matrix: Floats, tolerance: float, where: str) -> Floats:
@@ -186,7 +186,7 @@ def semidefinite(matrix: Floats, tolerance: float, where: str) -> Floats:
     if has_cholesky_factor(matrix, rounding) or not matrix.any():
         return matrix
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    _refuse_below(-tolerance * trace, float(values[0]), tolerance, where)
+    _refuse_below(float(values[0]), trace, tolerance, where)
     if values[0] >= -rounding:
         return matrix
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -194,8 +194,16 @@ def semidefinite(matrix: Floats, tolerance: float, where: str) -> Floats:
     return product
 
 
-def _refuse_below(lowest: float, smallest: float, tolerance: float, where: str) -> None:
-    """Raise GramError if the smallest eigenvalue lies below the lowest that is permitted."""
+def _refuse_below(smallest: float, trace: float, tolerance: float, where: str) -> None:
+    """Raise GramError if the smallest eigenvalue lies below ``-tolerance trace(K)``."""
+    if trace < 0.0:
+        raise GramError(
+            where,
+            f"a trace of {trace:.3g}",
+            "a positive semi-definite matrix, whose trace is not negative",
+            "Check its sign: kernel values grow with similarity, distances do not",
+        )
+    lowest = 0.0 - tolerance * trace  # 0 rather than -0 for a trace of 0
     if smallest < lowest:
         raise GramError(
             where,

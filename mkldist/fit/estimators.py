@@ -56,6 +56,7 @@ from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
+from mkldist.methods.block_norm.written_regularizers import named
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
 from mkldist.solvers.base import Method, Solution
@@ -231,6 +232,8 @@ def check_shares_weights(name: str) -> None:
 def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with the strength of the regulariser, unless they name one.
 
+    A regulariser that has its own strength takes only the default, 1.
+
     Parameters
     ----------
     method : Method
@@ -241,7 +244,17 @@ def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> di
     settings : mapping
         The other parameters.
     """
-    return {method.hyperparameters[0]: float(alpha), **settings}
+    name = method.hyperparameters[0]
+    if alpha == 1.0 and _is_idle(method, name, settings):
+        return dict(settings)
+    return {name: float(alpha), **settings}
+
+
+def _is_idle(method: Method, name: str, settings: Mapping[str, Any]) -> bool:
+    """Return True if a parameter has no effect beside others, as C beside a regulariser's own."""
+    other, values = method.params.effective_with.get(name, ("", ()))
+    fields = method.params.model_fields
+    return bool(other) and settings.get(other, fields[other].default) not in values
 
 
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
@@ -270,7 +283,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with C, which a method without C takes only at the default, 1.
+    """Return settings with C, where a method without use for C takes only the default, 1.
 
     Parameters
     ----------
@@ -287,10 +300,11 @@ def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[
         For a C that is no number above 0, and for another C than 1 where the method has none.
     """
     number = positive("C", C)
-    if "C" in method.params.model_fields:
-        return {"C": number, **settings}
-    if number == 1.0:
+    has_C = "C" in method.params.model_fields
+    if number == 1.0 and (not has_C or _is_idle(method, "C", settings)):
         return dict(settings)
+    if has_C:
+        return {"C": number, **settings}
     own = ", ".join(method.hyperparameters) or "none of its own"
     raise SpecError(
         "C",
@@ -755,7 +769,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
-                "params": self._settings,
+                "params": {name: named(value) for name, value in self._settings.items()},
                 "objective": float(self.objective_),
                 **proximity_of(self._kept.solutions),
                 "stop_reason": self.stop_reason_,

@@ -25,7 +25,7 @@ from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.fit.select import Choice
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.resolve.code_check import check_code
+from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.search_check import n_asked
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
@@ -266,7 +266,9 @@ def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> 
     check_code(used, results if file is None else file.parent, allowed=allow_code)
     _check_one_C(source, choice)
     method = METHODS[source.record.method]
-    params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
+    settings = {**source.record.params, **choice.changed}
+    check_allowed(code_of_settings(choice.method, settings), allowed=allow_code)
+    params = validate(method.params, choice.method, settings)
     return source, _run(source, plain_settings(params))
 
 

@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 from mkldist.data.given import SUFFIX, GivenData, given_data
 from mkldist.errors import SpecError, nearest
 from mkldist.fit.bank import plain
+from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.places import output_path, sweep_file_of
 from mkldist.spec.arguments import given_path
 from mkldist.spec.load import document_of, load_sweep, naming
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import apply_override
+from mkldist.spec.overrides import apply_override, item_at, name_of
 from mkldist.spec.values import spelled, toml_text
 
 SOURCES = ("source", "file", "openml", "grams")
@@ -74,6 +76,8 @@ class GivenSweep:
             return cls(model, file, output_path(model, place), file, FROM_FILES)
         document = document_of(file) if file is not None else _document(spec)
         make_absolute(document, file.absolute().parent if file is not None else Path.cwd())
+        if isinstance(methods := document.get("methods"), list):
+            document["methods"] = [_as_text(one, f"methods.{name_of(one)}") for one in methods]
         _change(document, changes or {})
         given = _given(data)
         if "datasets" not in document:
@@ -163,6 +167,15 @@ def _without_none(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+def _as_text(value: Any, where: str) -> Any:
+    """Return a value whose regularisers are text."""
+    if isinstance(value, dict):
+        return {key: _as_text(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item, where) for item in value]
+    return written(value, where) if isinstance(value, Regularizer) else value
+
+
 def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Replace values, as ``--set`` does."""
     if not isinstance(changes, Mapping):
@@ -172,12 +185,16 @@ def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:
             "a mapping of keys to values",
             'Write changes={"splits.repeats": 2}',
         )
-    for key, value in changes.items():
+    for key, given in changes.items():
+        where = f"changes[{key!r}]"
+        value = plain(given)
+        text = _as_text(value, where)
         try:
-            apply_override(document, f"{key}={spelled(plain(value), None)}")
+            location = apply_override(document, f"{key}={spelled(text, None)}")
         except SpecError as error:
-            where = f"changes[{key!r}]"
             raise SpecError(where, error.found, error.expected, error.hint) from None
+        if text != value:
+            item_at(document, location[:-1])[location[-1]] = text  # of an object at hand
 
 
 def _given(data: Any) -> dict[str, GivenData]:

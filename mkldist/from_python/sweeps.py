@@ -75,8 +75,8 @@ def sweep(
     progress : bool
         True to show the progress on standard error, or below the cell of a notebook.
     allow_code : bool
-        True if kernel functions that the sweep names as ``"module:function"`` may be imported and
-        called.
+        True if kernel functions that the sweep names as ``"module:function"``, and what it writes
+        of regularisers, may be imported and called.
     tls : str or Path, optional
         Folder of certificates for the scheduler and its workers.
     allow_unencrypted : bool

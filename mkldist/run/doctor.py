@@ -135,8 +135,11 @@ def _linear_algebra() -> Finding:
 
 
 def _compiled_code() -> Finding:
+    from mkldist.compiled import jit_is_disabled
     from mkldist.machines.hinge import slack_rounding
 
+    if jit_is_disabled():
+        return Finding("compiled code", "none by NUMBA_DISABLE_JIT", "Unset it: Python is slow")
     one: Any = slack_rounding  # any compiled function knows where numba keeps its code
     folder = Path(one.stats.cache_path)
     place = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])

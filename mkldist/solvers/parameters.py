@@ -146,8 +146,9 @@ def expand(
         points,
         "Give the others an entry of [[methods]] with a label of its own",
     )
+    plain = [point.model_dump() for point in points]
     dims = {
-        name: list(dict.fromkeys(getattr(point, name) for point in points))
+        name: list(dict.fromkeys(values[name] for values in plain))
         for name in dict.fromkeys((*method.hyperparameters, *names))
     }
     for name in names:

@@ -45,7 +45,7 @@ def test_code_is_refused_unless_it_is_asked_for(monkeypatch):
         check_code(OWN, Path("some"), allowed=False)
     assert str(caught.value) == (
         "banks.mine.kernels[2].function: found 'mine:k', code that would run on this machine and "
-        "on all workers; expected a kernel function of mkldist, or --allow-code. Repeat the "
+        "on all workers; expected what mkldist has, or --allow-code. Repeat the "
         "command with --allow-code if you trust this code."
     )
     assert sys.path == before

@@ -9,6 +9,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import numba
 import pytest
 
 from mkldist.gram.cache import SUFFIX
@@ -117,3 +118,8 @@ print(json.dumps([before.words, before.advice, after.words, after.advice]))
     assert after.endswith(f" functions in {tmp_path}")
     assert int(after.split()[0]) >= 1
     assert nothing == ""
+
+
+def test_numbas_switch_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert "NUMBA_DISABLE_JIT" in findings(tmp_path)["compiled code"].words

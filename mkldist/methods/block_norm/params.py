@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mkldist.arrays import Floats
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
@@ -13,6 +13,7 @@ from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.bounds import NORM_SUM
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.methods.block_norm.written_regularizers import read, written
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
@@ -26,6 +27,11 @@ _LOSSES: dict[str, type[Loss]] = {
     "squared": Squared,
     "epsilon": EpsilonInsensitive,
 }
+
+
+def _plain(regularizer: str | Regularizer) -> str:
+    """Return what records name a regulariser by."""
+    return regularizer if isinstance(regularizer, str) else str(written(regularizer, "regularizer"))
 
 
 class BlockNormParams(SolverParams):
@@ -51,9 +57,11 @@ class BlockNormParams(SolverParams):
         "logistic", description="logistic and hinge for classes, squared and epsilon for values"
     )
     epsilon: float = Field(0.1, ge=0, description="half width of the tube of loss epsilon")
-    regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
-        "block1", description="block1, elastic-net, block-q, uniform, or a Regularizer"
-    )
+    regularizer: Annotated[
+        Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer,
+        BeforeValidator(read),
+        PlainSerializer(_plain),
+    ] = Field("block1", description="block1, elastic-net, block-q, uniform, or a Regularizer")
     mix: float = Field(
         0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
     )

@@ -13,7 +13,8 @@ uniform      C/2 s^2                                  r^2 / (2 C)
 ===========  =======================================  ====================================
 
 For a regulariser of your own, subclass :class:`Regularizer` with psi and its two derivatives, or
-give g and its two derivatives to :class:`Concave`.
+give g and its two derivatives to :class:`Concave`.  Sweeps take those that another process can
+make: of functions and classes in modules that can be imported, see :mod:`.written_regularizers`.
 """
 
 from __future__ import annotations

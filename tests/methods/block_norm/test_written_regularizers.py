@@ -1,0 +1,116 @@
+"""Regularisers as text: the same function again, other text for other code, one refusal."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+import scipy.special
+
+from mkldist.errors import SpecError
+from mkldist.methods.block_norm import regularizers
+from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet
+from mkldist.methods.block_norm.written_regularizers import imported_by, read, written
+from mkldist.solvers.settings import plain_settings
+
+S = np.linspace(0.1, 3.0, 7)
+MODULE = """
+from dataclasses import dataclass
+import numpy as np
+from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet
+
+def slope(u):
+    return 0.5 / np.sqrt(u)
+
+def bend(u):
+    return -0.25 * u**-1.5
+
+@dataclass(frozen=True)
+class Named(BlockQ):
+    name: str = "it's"
+
+class Doubled(ElasticNet):
+    def __init__(self, C):
+        super().__init__(2.0 * C, 0.5)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Return a module of the user, importable."""
+    (tmp_path / "mine_of_tests.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("mine_of_tests")
+    del sys.modules["mine_of_tests"]
+
+
+def root(mine) -> Concave:
+    return Concave(np.float64(0.05), np.sqrt, mine.slope, mine.bend, 1.0, largest_of_g=np.inf)
+
+
+def test_a_text_makes_the_same_function(mine):
+    for one in (ElasticNet(0.3, 0.25), BlockQ(2, 1.5), mine.Named(0.5, 1.25, "a: b"), root(mine)):
+        text = str(written(one, "regularizer"))
+        again = read(text)
+        assert type(again) is type(one)
+        np.testing.assert_array_equal(again.value(S), one.value(S))
+        np.testing.assert_array_equal(again.derivative(S), one.derivative(S))
+        assert (again.threshold, again.largest_slope) == (one.threshold, one.largest_slope)
+        assert str(written(again, "regularizer")) == text
+
+
+def test_functions_of_packages_are_named(mine):
+    one = Concave(1.0, scipy.special.xlogy, np.sqrt, np.log1p)
+    text = written(one, "regularizer")
+    assert list(imported_by(text)) == []  # at hand
+    assert list(imported_by(str(text))) == ["scipy.special.xlogy", "numpy.sqrt", "numpy.log1p"]
+    assert list(imported_by("BlockQ(C=1.0, q=1.5)")) == []
+    assert "mine_of_tests.slope" in imported_by(str(written(root(mine), "regularizer")))
+
+
+def test_other_code_has_another_text_and_refuses_the_old_one(mine, tmp_path):
+    before = str(written(root(mine), "regularizer"))
+    (tmp_path / "mine_of_tests.py").write_text(MODULE.replace("0.5 /", "0.50 /"))
+    assert str(written(root(mine), "regularizer")) != before
+    with pytest.raises(ValueError, match="other code"):
+        read(before)
+
+
+def test_what_no_text_makes_is_refused_with_its_place(mine):
+    class Local(ElasticNet):
+        pass
+
+    closure = Concave(1.0, np.sqrt, lambda u: 0.5 / np.sqrt(u), mine.bend)
+    for one in (closure, Local(1.0, 0.5), mine.Doubled(0.5), ElasticNet(np.ones(2), 0.5)):
+        with pytest.raises(SpecError) as caught:
+            written(one, "methods.spicymkl.regularizer")
+        assert caught.value.where == "methods.spicymkl.regularizer"
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ElasticNet(1.0, 0.5)", "ElasticNet(C=1.0)", "ElasticNet(C=1.0, mix=(0.5)", "Regularizer()",
+        "np(C=1.0)", "os.getcwd()", "no_such_module.Mine(C=1.0)", "Concave(C=1.0, g=1 + 1)",
+        "ElasticNet(C=1.0, mix=" + "-" * 1500 + "1)", "ElasticNet(C=1.0, mix=0.5\0)",
+        "ElasticNet(C=__import__('os'), mix=0.5)", "ElasticNet(**{'C': 1.0})",
+    ],
+)  # fmt: skip
+def test_a_text_that_makes_none_is_a_mistake_of_the_sweep(text):
+    with pytest.raises(ValueError, match=r"regularizer\n"):
+        BlockNormParams(regularizer=text)
+
+
+def test_parameters_keep_the_object_and_record_the_text(mine):
+    params = BlockNormParams(regularizer=root(mine))
+    settings = plain_settings(params)
+    assert settings["regularizer"] == str(written(root(mine), "regularizer"))
+    assert type(settings["regularizer"]) is str
+    again = BlockNormParams(**settings)
+    np.testing.assert_array_equal(again.make_regularizer().value(S), root(mine).value(S))
+    assert BlockNormParams(regularizer="block-q").regularizer == "block-q"
+    assert regularizers.block1(1.0) == read(str(written(regularizers.block1(1.0), "regularizer")))
