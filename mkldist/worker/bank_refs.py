@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -134,9 +134,21 @@ class BankRef:
         return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
 
 
-@lru_cache(maxsize=CACHED_BANKS)
 def bank_inputs(ref: BankRef) -> BankInputs:
-    """Return the inputs of a bank: those that this process has made lately, or new ones."""
+    """Return the inputs of a bank: those that this process has made lately, or new ones.
+
+    Banks that differ in what views and solvers make of them alone have one id.
+    """
+    inputs, plan = cached_inputs(ref), ref.plan
+    own = tuple(plan.spec.normalisations), plan.preprocessing
+    if (inputs.normalisations, inputs.preprocessing) == own:
+        return inputs
+    return replace(inputs, normalisations=own[0], preprocessing=own[1])
+
+
+@lru_cache(maxsize=CACHED_BANKS)
+def cached_inputs(ref: BankRef) -> BankInputs:
+    """Return the inputs of a bank as the first that names it has them."""
     with ref.in_use():  # until its files are mapped
         dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
     if ref.code:

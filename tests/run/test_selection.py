@@ -11,7 +11,7 @@ import mkldist
 from mkldist.errors import DataError, InputError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.methods.registry import METHODS
-from mkldist.worker.bank_refs import bank_inputs, laplacian
+from mkldist.worker.bank_refs import cached_inputs, laplacian
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import run_here
 
@@ -24,7 +24,7 @@ SEED = 4
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """Have every sweep of this process read its own files."""
-    bank_inputs.cache_clear()
+    cached_inputs.cache_clear()
     laplacian.cache_clear()
 
 

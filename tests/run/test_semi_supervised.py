@@ -1,4 +1,4 @@
-"""Sweeps with few labels, for worker.bank_inputs: rows that methods see, and Laplacians built."""
+"""Sweeps with few labels, for `bank_refs`: rows that methods see, and Laplacians built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mkldist.errors import SpecError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.results.records import RecordStore
 from mkldist.worker import laplacian_cache
-from mkldist.worker.bank_refs import bank_inputs, laplacian
+from mkldist.worker.bank_refs import cached_inputs, laplacian
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, run_process
@@ -23,7 +23,7 @@ LAPSVM = '[[methods]]\nname = "lapsvm"\n'
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """Have every sweep of this process read its own files."""
-    bank_inputs.cache_clear()
+    cached_inputs.cache_clear()
     laplacian.cache_clear()
 
 
