@@ -84,6 +84,7 @@ def backends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return folder, sweep(folder, given(TWO), entries, banks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [*EXACT, "sharded"])
 @pytest.mark.parametrize("method", SWEPT)
 def test_a_sweep_finds_the_same_on_every_backend(
@@ -93,6 +94,7 @@ def test_a_sweep_finds_the_same_on_every_backend(
     in_memory(method).assert_near(found, method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SWEPT)
 def test_a_sweep_on_factors_finds_what_solve_finds_on_them(
     method: str, backends: tuple[Path, Any], tmp_path: Path
@@ -178,15 +180,14 @@ def matrices() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def precomputed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a sweep of all methods without a graph on Gram matrices."""
-    names = [name for name in METHODS if name not in FEW_LABELS]
-    entries = [{"name": name, **METHODS[name]} for name in names]
+    """Return a sweep on Gram matrices."""
+    entries = [{"name": name, **METHODS[name]} for name in SWEPT]
     data = {"mine": {"grams": matrices(), "y": TWO, "train": TRAIN[None], "test": TEST[None]}}
     bank = {"family": "precomputed", "normalisation": "none"}
     return sweep(tmp_path_factory.mktemp("grams") / "results", data, entries, bank)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in FEW_LABELS])
+@pytest.mark.parametrize("method", SWEPT)
 def test_gram_matrices(method: str, precomputed: Any) -> None:
     grams = matrices()
     between = grams[:, TEST[:, None], TRAIN]
