@@ -52,5 +52,6 @@ class Work:
 
     @cached_property
     def banks_by_id(self) -> dict[str, BankRef]:
-        """Banks by id, one of those that share it."""
-        return {key.id: ref for key, ref in self.banks.items()}
+        """Banks by id, one of those that share it: one that is stored, if any is."""
+        stored = {key.id: ref for key, ref in self.banks.items() if ref.plan.stored}
+        return {key.id: ref for key, ref in self.banks.items()} | stored

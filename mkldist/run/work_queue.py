@@ -126,7 +126,9 @@ class WorkQueue:
         unshared: Container[str] = (),
     ) -> WorkQueue:
         """Return the queue of the banks and batches of a plan, in its order."""
+        banks = list(banks)
         backends = {bank.id: bank.backend for bank in banks}
+        backends |= {bank.id: bank.backend for bank in banks if bank.stored}
         return cls(
             list(backends),
             batches,

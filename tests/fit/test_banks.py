@@ -28,8 +28,8 @@ from tests.fit.ways import (
 
 POINTS = standardised(X, TRAIN)
 LABELS = TWO[TRAIN]
-EXACT = ("recompute", "memory", "mmap", "stream")
-BACKENDS = ("sharded", *EXACT, "factors")  # of equal kernels, those that are not stored come first
+EXACT = ("memory", "recompute", "mmap", "stream")
+BACKENDS = (*EXACT, "sharded", "factors")
 ON_FACTORS = (
     "level", "silp", "simplemkl", "hessianmkl", "lp_mkl", "group_mkl", "spicymkl", "elastmkl",
     "primalmkl", "uniform", "best_single", "svm", "align", "alignf", "easymkl",
@@ -82,6 +82,14 @@ def backends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     banks = [{"name": name, "kernels": FEW_KERNELS, "backend": name} for name in BACKENDS]
     entries = [{"name": name, **METHODS[name]} for name in SWEPT]
     return folder, sweep(folder, given(TWO), entries, banks)
+
+
+def test_a_sweep_builds_a_bank_that_another_one_computes_in_passes(tmp_path: Path) -> None:
+    names = "memory", "recompute"
+    banks = [{"name": name, "kernels": FEW_KERNELS, "backend": name} for name in names]
+    tree = sweep(tmp_path / "results", given(TWO), [{"name": "level", "C": 10.0}], banks)
+    for name in names:
+        in_memory("level").assert_near(by_sweep(tree[f"mine/{name}/level"], TEST))
 
 
 @pytest.mark.slow
