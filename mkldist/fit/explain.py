@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +25,10 @@ from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.errors import DataError, InputError, StoreError, nearest
 from mkldist.fit.bank import recomputed
-from mkldist.fit.decision import GROUP_BYTES, RawPredictor, raw_predictor
-from mkldist.fit.problem import BankInputs, TrainingView
+from mkldist.fit.decision import BankFunctions
+from mkldist.fit.problem import TrainingView
 from mkldist.fit.refit import FittedFrom, inputs_of, source_of
+from mkldist.fit.score import new_points
 from mkldist.fit.select import Choice
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
@@ -98,79 +100,47 @@ def decision_parts(results: Path, records: Sequence[RunRecord]) -> list[Decision
         return f"{error.where}: {error.found}"
     if source.bank.backend == FACTORS:
         return "the pivots' coefficients of runs on factors are not recorded"
-    labels = {place.split(".")[1] for place, _ in code_of(source.spec)}
-    if source.bank.label in labels:
+    if source.bank.label in {place.split(".")[1] for place, _ in code_of(source.spec)}:
         return "kernel functions that are not mkldist's own are not called"
     if max(record.split for record in records) >= len(source.splits):
         return "runs learnt from a share of the training rows"
     n_values = sum(
-        len(record.kernels) * record.coefficients.shape[-1] * _n_scored(source, record)
+        len(record.kernels) * record.coefficients.shape[-1] * len(_scored_rows(source, record))
         for record in records
     )
     if n_values > MOST_VALUES:
         return f"{n_values:.1e} kernel values would be computed, more than {MOST_VALUES:.0e}"
-    return list(_parts(source, records))
+    return [_parts(source, record) for record in records]
 
 
-def _n_scored(source: FittedFrom, record: RunRecord) -> int:
+def _scored_rows(source: FittedFrom, record: RunRecord) -> Ints:
     split = source.splits[record.split]
-    return len(split.test) or len(split.unlabelled)
+    return split.test if len(split.test) else split.unlabelled
 
 
-def _parts(source: FittedFrom, records: Sequence[RunRecord]) -> Iterator[DecisionParts]:
-    """Yield the parts of each run."""
-    unlabelled = learns_unlabelled(METHODS[records[0].method])
-    for record in records:
-        split = source.splits[record.split]
-        inputs = inputs_of(source, split)
-        if inputs.kernels is None:
-            raise ValueError("parts of kernels need functions or matrices of views")
-        inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels))
-        rows = split.test if len(split.test) else split.unlabelled
-        view = TrainingView(0, unlabelled and len(split.unlabelled) > 0)
-        training, index = inputs.training_rows(view), inputs.view_index(view)
-        values = np.zeros((len(rows), len(record.kernels), _n_functions(record)))
-        with threads_for(len(training)):
-            kernels = inputs.source()
-            bank = recomputed(kernels)
-            try:
-                steps = [name for name in source.bank.normalisations if name != "cosine"]
-                [bank_view] = make_views(bank, [index], steps, presence=kernels.presence)
-                for c in range(values.shape[2]):
-                    weights = record.weights if record.weights.ndim == 1 else record.weights[c]
-                    coefficients = np.atleast_2d(record.coefficients)[c]
-                    raw = raw_predictor(bank_view, weights, coefficients, 0.0)
-                    values[:, raw.kernels, c] = _by_kernel(inputs, raw, rows, training)
-            finally:
-                bank.close()
-        yield DecisionParts(record.split, record.kernels, values)
-
-
-def _by_kernel(inputs: BankInputs, function: RawPredictor, rows: Ints, training: Ints) -> Floats:
-    """Return the share of each kernel in a decision function at some rows, (t, S)."""
-    n_kernels = len(function.kernels)
-    found = np.zeros((len(rows), n_kernels))
-    if inputs.kernels is None or not n_kernels:
-        return found
-    coefficients = np.broadcast_to(function.coefficients, (n_kernels, len(training)))
-    step = max(1, GROUP_BYTES // (8 * n_kernels * len(training)))
-    for start in range(0, len(rows), step):
-        some = slice(start, start + step)
-        between = inputs.kernels.cross_values(
-            inputs.dataset,
-            inputs.points,
-            function.kernels,
-            rows[some],
-            training,
-            cosine=inputs.cosine,
+def _parts(source: FittedFrom, record: RunRecord) -> DecisionParts:
+    """Return the parts of a run."""
+    split, rows = source.splits[record.split], _scored_rows(source, record)
+    inputs = inputs_of(source, split)
+    if inputs.kernels is None:
+        raise ValueError("parts of kernels need functions or matrices of views")
+    inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels))
+    unlabelled = learns_unlabelled(METHODS[record.method]) and len(split.unlabelled) > 0
+    learnt_from = TrainingView(0, unlabelled)
+    learnt, kernels = inputs.training_rows(learnt_from), inputs.source()
+    all_coefficients = np.atleast_2d(record.coefficients)
+    all_weights = np.broadcast_to(record.weights, (len(all_coefficients), len(record.kernels)))
+    values = np.zeros((len(rows), len(record.kernels), len(all_coefficients)))
+    steps = [name for name in source.bank.normalisations if name != "cosine"]
+    with threads_for(len(learnt)), closing(recomputed(kernels)) as bank:
+        [view] = make_views(
+            bank, [inputs.view_index(learnt_from)], steps, presence=kernels.presence
         )
-        for m, values in enumerate(between):
-            found[some, m] = function.weights[m] * (values @ coefficients[m])
-    return found
-
-
-def _n_functions(record: RunRecord) -> int:
-    return len(np.atleast_2d(record.coefficients))
+        points = new_points(inputs, view, rows, learnt)
+        for c, (weights, own) in enumerate(zip(all_weights, all_coefficients, strict=True)):
+            functions = BankFunctions.of(view, weights, own, 0.0)
+            values[:, functions.kernels, c] = points.by_kernel(functions)[:, :, 0]
+    return DecisionParts(record.split, record.kernels, values)
 
 
 UNIFORM = "uniform"
@@ -230,18 +200,7 @@ def explain(
 def _nothing_to_explain(
     path: str | Path, nodes: Sequence[xr.DataTree], *, any_method: bool
 ) -> InputError:
-    """Return the error that says why none of some methods can be explained, and what to do.
-
-    Parameters
-    ----------
-    path : str or Path
-        As the user gave it.
-    nodes : sequence of DataTree
-        The methods on their data sets and banks, each without kernel weights or complete runs, or
-        one of those that choose no kernels.
-    any_method : bool
-        True if the user named the method.
-    """
+    """Return the error that says why none of these methods can be explained, and what to do."""
     where = str(path)
     names = ", ".join(dict.fromkeys(place_of(node)["method"] for node in nodes)) or "any method"
     asked = [node for node in nodes if any_method or str(node.attrs["method"]) not in FIXED]

@@ -19,8 +19,7 @@ from mkldist.data.preprocessing import TargetScale, filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
 from mkldist.devices import CPU
 from mkldist.errors import DataError
-from mkldist.fit.decision import RawPredictor, bank_values
-from mkldist.fit.decision import raw_predictors as predictors_of
+from mkldist.fit.decision import BankFunctions, bank_values
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.device_source import on_device
 from mkldist.gram.factor_store import FactorStore
@@ -460,18 +459,18 @@ def is_scored_on_bank(inputs: BankInputs, training_view: TrainingView) -> bool:
     return training_view.selection is not None or len(unlabelled) > 0
 
 
-def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
+def functions_of(view: BankView, solution: Solution) -> BankFunctions:
     """Return the decision functions of a solution, one for each column of its labels."""
     own = solution.kernel_coefficients
     coefficients = solution.coefficients if own is None else own
-    return predictors_of(view, solution.kernel_weights, coefficients, solution.bias)
+    return BankFunctions.of(view, solution.kernel_weights, coefficients, solution.bias)
 
 
 def values_on_bank(
     view: BankView, solution: Solution, into: dict[str, Floats], key: str
 ) -> Generator[Request, Any, None]:
     """Request the values of a solution's decision functions on the bank; store them in `into`."""
-    into[key] = yield from bank_values(view, raw_predictors(view, solution))
+    into[key] = yield from bank_values(view, functions_of(view, solution))
 
 
 def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subproblem, ...]]:

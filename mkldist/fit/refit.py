@@ -32,8 +32,8 @@ from mkldist.fit.problem import (
     BankInputs,
     Subproblem,
     TrainingView,
+    functions_of,
     labels_of,
-    raw_predictors,
     subproblems_of,
 )
 from mkldist.fit.select import Choice
@@ -458,11 +458,11 @@ def _expansion(
     rows, kernels = inputs.training_rows(training_view), inputs.kernels
     points = np.zeros((len(rows), 0)) if inputs.points is None else inputs.points[rows]
     of_features = kernel_list([]) if kernels.of_features is None else kernels.of_features
-    predictors = raw_predictors(view, solution)
+    functions = functions_of(view, solution)
     texts = None
     if kernels.of_texts is not None and inputs.dataset.texts is not None:
         texts = TextSupport(kernels.of_texts, inputs.dataset.texts.values[rows])
-    return Expansion.of(of_features, inputs.cosine, points, predictors, kernels.given, texts)
+    return Expansion.of(of_features, inputs.cosine, points, functions, kernels.given, texts)
 
 
 def _model(

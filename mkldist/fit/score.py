@@ -6,7 +6,7 @@ import math
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,17 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
-from mkldist.fit.decision import RawPredictor, combined, sum_of_expansions
+from mkldist.fit.decision import NewPoints
 from mkldist.fit.problem import (
     BankInputs,
     BankRef,
     SolvedSubproblem,
     Subproblem,
     TrainingView,
-    raw_predictors,
 )
 from mkldist.gram.bank_kernels import part_of_gram
 from mkldist.gram.build_time import BuildTime
 from mkldist.gram.view import BankView
-from mkldist.identity import array_id
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.run_record import RunRecord
@@ -44,110 +42,35 @@ from mkldist.spec.kinds import Task
 from mkldist.worker.telemetry import environment, provenance
 
 LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
-BLOCK_BYTES = 2**25  # of the values of a kernel, where no combination is made
 
 
-@dataclass(eq=False)
-class CrossKernels:
-    """Kernels between the test points of a split and the training rows of a view of it.
-
-    The last combination of kernels is kept: runs of equal kernel weights, such as those of a
-    baseline along a grid of C, compute it once.  One that is too large is never made.
+def new_points(
+    inputs: BankInputs, view: BankView, rows: Ints, training_rows: Ints, cached_bytes: int = 0
+) -> NewPoints:
+    """Return rows of the data set as new points for decision functions over training rows.
 
     Parameters
     ----------
     inputs : BankInputs
         Points and kernels of the bank.
-    training_view : TrainingView
-        The split, and the rows that decision functions are expansions over.
+    view : BankView
+        The bank as solvers saw it.
+    rows, training_rows : (t,), (n,) intp
+        Rows of the data set: the new points, and the points of the view.
+    cached_bytes : int
+        Size of the largest combination of kernels that is made and cached.
     """
+    own, data = inputs.kernels, inputs.dataset
 
-    inputs: BankInputs
-    training_view: TrainingView
-    _key: str = field(init=False, default="")
-    _combined: Floats | None = field(init=False, default=None)
+    def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
+        there, learnt, cosine = rows[points], training_rows[support], inputs.cosine
+        if own is not None:
+            yield from own.cross_values(data, inputs.points, kernels, there, learnt, cosine=cosine)
+        elif data.grams is not None:
+            for kernel in kernels:
+                yield part_of_gram(data.grams[kernel], there, learnt, cosine=cosine)
 
-    @property
-    def test_rows(self) -> Ints:
-        """Rows of the data set that are test points, (t,)."""
-        return self.inputs.splits[self.training_view.split].test
-
-    @property
-    def training_rows(self) -> Ints:
-        """Rows of the data set that are training points, (n,)."""
-        return self.inputs.training_rows(self.training_view)
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        """Numbers of test points and of training rows."""
-        return len(self.test_rows), len(self.training_rows)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of the combination that is kept for the next run."""
-        return 0 if self._combined is None else self._combined.nbytes
-
-    def decision_values(self, predictor: RawPredictor) -> Floats:
-        """Evaluate a decision function at the test points.
-
-        Parameters
-        ----------
-        predictor : RawPredictor
-            The function, in terms of the bank's kernels as stored.
-
-        Returns
-        -------
-        (t,) float64
-        """
-        if not len(predictor.kernels) or not len(self.test_rows):
-            return np.full(len(self.test_rows), predictor.bias)
-        if predictor.coefficients.ndim == 2 or 8 * math.prod(self._shape) > LARGEST_BYTES:
-            return self._sum_in_blocks(predictor)
-        # Weights that are multiples of each other share one combination.
-        largest = float(np.abs(predictor.weights).max())
-        weights = predictor.weights / largest
-        key = array_id(predictor.kernels, weights)
-        if self._combined is None or key != self._key:
-            values = partial(self._values, self.test_rows)
-            self._combined = combined(values, predictor.kernels, weights, self._shape)
-            self._key = key
-        values_there: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
-        return values_there
-
-    def _sum_in_blocks(self, predictor: RawPredictor) -> Floats:
-        """Evaluate a decision function at some test points at a time."""
-        coefficients = predictor.coefficients
-        if coefficients.ndim == 1:
-            coefficients = np.broadcast_to(coefficients, (len(predictor.kernels), self._shape[1]))
-        of_each = replace(predictor, coefficients=coefficients)
-        n_used = max(1, int(coefficients.any(axis=0).sum()))
-        found = np.empty(len(self.test_rows))
-        step = max(1, BLOCK_BYTES // (8 * n_used))
-        for start in range(0, len(found), step):
-            rows = self.test_rows[start : start + step]
-            shape = len(rows), self._shape[1]
-            values = partial(self._values, rows)
-            found[start : start + step] = sum_of_expansions(values, of_each, shape)
-        return found
-
-    def _values(self, test_rows: Ints, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
-        """Yield the (t, s) values of each kernel between test points and some training rows."""
-        inputs, training_rows = self.inputs, self.training_rows[support]
-        if inputs.kernels is not None:
-            yield from inputs.kernels.cross_values(
-                inputs.dataset,
-                inputs.points,
-                kernels,
-                test_rows,
-                training_rows,
-                cosine=inputs.cosine,
-            )
-            return
-        grams = inputs.dataset.grams
-        if grams is None:
-            return
-        for kernel in kernels:
-            yield part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)
+    return NewPoints(view, len(rows), values, cached_bytes)
 
 
 KEPT_BYTES = 2**28  # of combined kernels between test and training points
@@ -202,7 +125,7 @@ class Scorer:
     predictions: bool = False
     coefficients: bool = False
     build_time: Callable[[], BuildTime | None] = lambda: None
-    _kept: dict[TrainingView, CrossKernels] = field(default_factory=dict)
+    _kept: dict[TrainingView, NewPoints] = field(default_factory=dict)
 
     def scale(self, training_view: TrainingView) -> TargetScale:
         """Return the units in which solvers of a training view see the labels."""
@@ -283,14 +206,9 @@ class Scorer:
         self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
     ) -> Floats:
         """Return decision values at the test points in the units of the labels, (k, t)."""
-        cross_kernels = self._cross_kernels(training_view)
-        scale = self.scale(training_view)
-        rows = [
-            scale.restored(cross_kernels.decision_values(predictor))
-            for one in solved
-            for predictor in raw_predictors(self.views[training_view], one.solution)
-        ]
-        return np.array(rows)
+        points = self._test_points(training_view)
+        values = [np.atleast_2d(one.solution.decision_function(points).T) for one in solved]
+        return self.scale(training_view).restored(np.concatenate(values))
 
     def _bank_values(
         self, training_view: TrainingView, solved: Iterable[SolvedSubproblem], rows: Ints
@@ -359,12 +277,14 @@ class Scorer:
             losses.append(self._losses(values, rows, training_view))
         return _mean_loss("validation", np.concatenate(losses), self.inputs.dataset.task)
 
-    def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
-        """Return the kernels of the test points, with the combination of the last run on them."""
+    def _test_points(self, training_view: TrainingView) -> NewPoints:
+        """Return the test points, with the combination of kernels of the last run on them."""
         if training_view not in self._kept:
-            if sum(kernels.n_bytes for kernels in self._kept.values()) > KEPT_BYTES:
+            if sum(points.n_bytes for points in self._kept.values()) > KEPT_BYTES:
                 self._kept.clear()
-            self._kept[training_view] = CrossKernels(self.inputs, training_view)
+            view, test = self.views[training_view], self.inputs.splits[training_view.split].test
+            learnt = self.inputs.training_rows(training_view)
+            self._kept[training_view] = new_points(self.inputs, view, test, learnt, LARGEST_BYTES)
         return self._kept[training_view]
 
     def _provenance(self, run: RunPlan) -> dict[str, Any]:
