@@ -88,23 +88,19 @@ class BankFunctions:
 def bank_values(view: BankView, functions: BankFunctions) -> Generator[Request, Any, Floats]:
     """Request the values (k, N) of functions of a view at all points of its bank."""
     found = np.repeat(functions.bias[:, None], view.bank.n_points, axis=1)
-    if not len(functions.kernels):
-        return found
     columns = np.moveaxis(functions.coefficients, -1, 0)
-    if functions.coefficients.ndim == 2:
-        dense = np.zeros(view.n_kernels)
-        dense[functions.kernels] = functions.weights
-        combined = yield Combine(dense, thin=True)
-        for row, coefficients in zip(found, columns, strict=True):
-            row += combined @ view.padded(coefficients)
-        return found
-    for row, of_kernels in zip(found, columns, strict=True):
-        for kernel, weight, own in zip(
-            functions.kernels, functions.weights, of_kernels, strict=True
-        ):
-            vector = np.ascontiguousarray(view.padded(own))
-            product = yield Matvec(np.array([kernel]), vector)
-            row += weight * product[0]
+    if functions.coefficients.ndim == 3:
+        for row, own in zip(found, columns, strict=True):
+            for s, kernel in enumerate(functions.kernels):
+                vector = np.ascontiguousarray(view.padded(own[s]))
+                product = yield Matvec(np.array([kernel]), vector)
+                row += functions.weights[s] * product[0]
+    elif len(functions.kernels):
+        weights = np.zeros(view.n_kernels)
+        weights[functions.kernels] = functions.weights
+        combined = yield Combine(weights, thin=True)
+        for row, own in zip(found, columns, strict=True):
+            row += combined @ view.padded(own)
     return found
 
 
@@ -425,7 +421,7 @@ class Expansion:
         for rows, _, shares in chain(self._of_given(between or {}), self._of_texts(texts)):
             found[rows] += shares
         n_values = t * self.n_support * own
-        if n_values and n_values >= MANY_VALUES and self._suits_loop(X):
+        if n_values >= max(1, MANY_VALUES) and self._suits_loop(X):
             shared = self.coefficients.ndim == 2
             coefficients = self.coefficients if shared else self.coefficients[:own]
             found += expansion_sums(self.kernels, self.points, self.weights[:own], coefficients, X)
@@ -461,6 +457,7 @@ class Expansion:
         if not (support and parts):
             return
         of_rows, X = Presence.of(self.kernels, X), without_gaps(X)
+        points, presence = self._known
         largest = max(part.stop - part.start for part, _ in parts)
         rows_at_once = max(1, min(t, PART_BYTES // (8 * support)))
         memory = np.empty((largest, rows_at_once, support))
@@ -468,11 +465,11 @@ class Expansion:
             rows = slice(start, min(start + rows_at_once, t))
             for part, kernels in parts:
                 out = memory[: len(kernels), : rows.stop - rows.start]
-                values = evaluate(kernels, X[rows], self._filled, cosine=self.cosine, out=out)
+                values = evaluate(kernels, X[rows], points, cosine=self.cosine, out=out)
                 for m, of_kernel in zip(range(part.start, part.stop), values, strict=True):
                     coefficients = self._coefficients(m)
-                    if self._presence is not None:  # 0 for support points where the kernel is zero
-                        coefficients = coefficients * self._presence[m][:, None]
+                    if presence is not None:  # kernels are zero where features are missing
+                        coefficients = coefficients * presence[m][:, None]
                     shares = self.weights[m] * (of_kernel @ coefficients)
                     if of_rows is not None:
                         shares[~of_rows[m][rows]] = 0.0
@@ -480,10 +477,9 @@ class Expansion:
 
     def _suits_loop(self, X: Floats) -> bool:
         """Return True if the compiled loop evaluates these kernels at these points."""
-        if is_sparse(X):
+        if is_sparse(X) or self.cosine or not takes(self.kernels):
             return False
-        finite = bool(np.isfinite(X).all() and np.isfinite(self.points).all())
-        return finite and not self.cosine and takes(self.kernels)
+        return bool(np.isfinite(X).all() and np.isfinite(self.points).all())
 
     @cached_property
     def _parts(self) -> tuple[tuple[slice, KernelList], ...]:
@@ -496,14 +492,9 @@ class Expansion:
         return tuple((part, self.kernels.select(part)) for part in cut)
 
     @cached_property
-    def _filled(self) -> Floats:
-        """Support points, 0 in the place of features that they lack."""
-        return without_gaps(self.points)
-
-    @cached_property
-    def _presence(self) -> Presence | None:
-        """Which support points have all features of which kernels; None if all have all."""
-        return Presence.of(self.kernels, self.points)
+    def _known(self) -> tuple[Floats, Presence | None]:
+        """Support points, with 0 for features that they lack, and which have all of a kernel."""
+        return without_gaps(self.points), Presence.of(self.kernels, self.points)
 
     def _coefficients(self, kernel: int) -> Floats:
         """Return the coefficients (s, k) of a kernel."""
