@@ -20,6 +20,7 @@ from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.gram.view import BankView
+from mkldist.identity import array_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.expansion_sums import expansion_sums, takes
@@ -143,7 +144,7 @@ class NewPoints:
     values: Values
     cached_bytes: int = 0
     block_bytes: int = BLOCK_BYTES
-    _combined: tuple[Ints, Floats, Floats] | None = field(init=False, default=None)
+    _combined: tuple[str, Floats] | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return self.n_points
@@ -155,7 +156,7 @@ class NewPoints:
     @property
     def n_bytes(self) -> int:
         """Bytes of the combination that is cached."""
-        return 0 if self._combined is None else self._combined[2].nbytes
+        return 0 if self._combined is None else self._combined[1].nbytes
 
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
@@ -207,16 +208,14 @@ class NewPoints:
 
     def _combination(self, kernels: Ints, weights: Floats) -> Floats:
         """Return the weighted sum of kernels (t, n), the cached one if it is the same."""
-        if self._combined is not None:
-            same = zip(self._combined[:2], (kernels, weights), strict=True)
-            if all(np.array_equal(one, other) for one, other in same):
-                return self._combined[2]
-        self._combined = None
-        total = np.zeros((self.n_points, self.view.n_points))
-        for rows, m, values in self._blocks(kernels, ALL, self.view.n_points):
-            total[rows] += weights[m] * values
-        self._combined = kernels, weights, total
-        return total
+        key = array_id(kernels, weights)
+        if self._combined is None or self._combined[0] != key:
+            self._combined = None  # its memory is that of the next one
+            total = np.zeros((self.n_points, self.view.n_points))
+            for rows, m, values in self._blocks(kernels, ALL, self.view.n_points):
+                total[rows] += weights[m] * values
+            self._combined = key, total
+        return self._combined[1]
 
     def _shares(self, functions: BankFunctions) -> Iterator[tuple[slice, int, Floats]]:
         """Yield the shares of kernels in functions: rows, number of the kernel, (r, k) values."""
@@ -241,7 +240,8 @@ class NewPoints:
             rows = slice(start, min(start + step, self.n_points))
             for first in range(0, len(kernels), at_once):
                 group = kernels[first : first + at_once]
-                for m, values in enumerate(self.values(group, rows, support), start=first):
+                numbers = range(first, first + len(group))
+                for m, values in zip(numbers, self.values(group, rows, support), strict=True):
                     yield rows, m, values
 
 
@@ -255,15 +255,7 @@ def _runs_of_equal_support(used: Bools) -> Iterator[tuple[slice, Ints | slice]]:
 
 @dataclass(frozen=True, eq=False)
 class TextSupport:
-    """Kernels of texts, and the texts of the support points.
-
-    Parameters
-    ----------
-    kernels : KernelList
-        The kernels.
-    points : (s, t) array of str objects
-        The texts; empty where a point has none.
-    """
+    """Kernels of texts, and the texts (s, t) of the support points, empty where one has none."""
 
     kernels: KernelList
     points: Array

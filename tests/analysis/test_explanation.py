@@ -18,7 +18,6 @@ from mkldist.analysis.explanation import (
 from mkldist.analysis.kernel_selection import weight_shares
 from mkldist.analysis.stability import selection_stability
 
-
 WEIGHTS = xr.DataArray(
     [[2.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0]],
     dims=("split", "kernel"),
