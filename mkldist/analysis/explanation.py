@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,16 +24,21 @@ LARGEST = 10
 """Kernels that are named one by one."""
 
 
-class Parts(Protocol):
-    """Parts of kernels in decision values, see :mod:`mkldist.fit.explain`."""
+@dataclass(frozen=True, eq=False)
+class DecisionParts:
+    """Decision functions of one split, kernel by kernel, at its scored rows.
 
-    @property
-    def kernels(self) -> Ints:
-        """Places of the kernels in the bank, (S,)."""
+    Parameters
+    ----------
+    kernels : (S,) intp
+        Places of the active kernels in the bank.
+    values : (t, S, k) float64
+        Part of each kernel in the k decision functions, without the intercept, at t rows: the test
+        rows, or the unlabelled ones where no row is held out.
+    """
 
-    @property
-    def values(self) -> Floats:
-        """Part of each kernel at each row and function, (t, S, k)."""
+    kernels: Ints
+    values: Floats
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ class Explanation:
         return next((one for one in self.groupings if one.coordinate == coordinate), None)
 
 
-def decision_shares(parts: Sequence[Parts], n_kernels: int) -> Floats:
+def decision_shares(parts: Sequence[DecisionParts], n_kernels: int) -> Floats:
     """Return the share of each kernel in the variance of the decision values of each split, (J, M).
 
     With f = sum_m f_m + b, the share of kernel m is ``Cov(f_m, f) / Var(f)`` over the scored rows,
@@ -151,7 +156,7 @@ def decision_shares(parts: Sequence[Parts], n_kernels: int) -> Floats:
 
     Parameters
     ----------
-    parts : sequence of Parts
+    parts : sequence of DecisionParts
         Those of each split.
     n_kernels : int
         Number M of kernels of the bank.

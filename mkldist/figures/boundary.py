@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import FeatureScale, feature_scale, filled
-from mkldist.fit.decision import RawPredictor, raw_predictor
+from mkldist.data.preprocessing import feature_scale, filled
+from mkldist.fit.decision import BankFunctions, Expansion
 from mkldist.fit.problem import BankInputs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.view import make_views
-from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.kernel_list import KernelList
 from mkldist.planning.model import BankPlan
 from mkldist.results.run_record import RunRecord
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them
 ALIKE = 3.0  # largest ratio of the spreads of two features that are drawn to one scale
-KEPT_BYTES = 2**26
-BLOCK_VALUES = 2**22
+CACHED_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +85,7 @@ def boundary(
     points = filled(bank.preprocessing, dataset, split)
     axes = _axes(points)
     grid = np.column_stack([side.ravel() for side in np.meshgrid(*axes)])
-    function = DecisionFunction.of(bank, dataset, splits, record)
+    function = decision_function(bank, dataset, splits, record)
     first, second = dataset.feature_names
     return Boundary(
         feature_names=(first, second),
@@ -101,72 +98,43 @@ def boundary(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionFunction:
-    """The decision function of a recorded run, for points in the units of the data.
+def decision_function(
+    bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
+) -> Callable[[Floats], Floats]:
+    """Return the decision function of a run; parameters as for :func:`boundary`.
 
-    Parameters
-    ----------
-    bank_inputs : BankInputs
-        Points and kernels of the bank.
-    scale : FeatureScale
-        Preprocessing of the features.
-    learnt : (n,) intp
-        Rows of the data set over which the function is expanded.
-    predictors : tuple of RawPredictor
-        The expansion, or that of each of k > 2 classes.
+    Returns
+    -------
+    callable
+        Takes points (r, 2) in the units of the data, and returns (k, r) values, or (1, r) for two
+        classes.
     """
-
-    bank_inputs: BankInputs
-    scale: FeatureScale
-    learnt: Ints
-    predictors: tuple[RawPredictor, ...]
-
-    @classmethod
-    def of(
-        cls, bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
-    ) -> DecisionFunction:
-        """Return the function of a run; parameters as for :func:`boundary`."""
-        given = BankInputs.of(bank.spec, bank.preprocessing, dataset, splits, bank.split, bank.seed)
-        normalisations = given.view_normalisations
-        recomputed = RecomputedBank(given.source(), KEPT_BYTES)
-        try:
-            (view,) = make_views(recomputed, [given.bank_points(record.train_rows)], normalisations)
-            predictors = tuple(raw_predictor(view, *parts) for parts in _expansions(record))
-        finally:
-            recomputed.close()
-        split = None if bank.split is None else splits[bank.split]
-        points = filled(bank.preprocessing, dataset, split)
-        scale = feature_scale(bank.preprocessing, np.asarray(points), split)
-        return cls(given, scale, record.train_rows, predictors)
-
-    def __call__(self, x: Floats) -> Floats:
-        """Return the values at points (r, 2), (k, r), or (1, r) for two classes."""
-        x = self.scale.scaled(x)
-        return np.array([self._values(predictor, x) for predictor in self.predictors])
-
-    def _values(self, found: RawPredictor, x: Floats) -> Floats:
-        """Return the values of one expansion at scaled points, (r,)."""
-        points, own = self.bank_inputs.points, self.bank_inputs.kernels
-        of_features = None if own is None else own.of_features
-        if points is None or of_features is None or not len(found.kernels):
-            return np.full(len(x), found.bias)
-        learnt, kernels = points[self.learnt], of_features.select(found.kernels)
-        expansion = found.weights[:, None] * np.atleast_2d(found.coefficients)
-        step = max(1, BLOCK_VALUES // expansion.size)
-        blocks = (x[start : start + step] for start in range(0, len(x), step))
-        values = [
-            np.einsum("src,sc->r", self._kernel_values(kernels, block, learnt), expansion)
-            for block in blocks
+    inputs = BankInputs.of(bank.spec, bank.preprocessing, dataset, splits, bank.split, bank.seed)
+    if inputs.points is None or inputs.kernels is None or inputs.kernels.of_features is None:
+        raise ValueError(f"{dataset.name}: a boundary needs kernels of features")
+    kernels, learnt = inputs.kernels.of_features, inputs.points[record.train_rows]
+    recomputed = RecomputedBank(inputs.source(), CACHED_BYTES)
+    try:
+        (view,) = make_views(
+            recomputed, [inputs.bank_points(record.train_rows)], inputs.view_normalisations
+        )
+        functions = [
+            Expansion.of(kernels, inputs.cosine, learnt, BankFunctions.of(view, *terms))
+            for terms in _terms(record)
         ]
-        result: Floats = np.concatenate(values) + found.bias
-        return result
+    finally:
+        recomputed.close()
+    split = None if bank.split is None else splits[bank.split]
+    points = filled(bank.preprocessing, dataset, split)
+    scale = feature_scale(bank.preprocessing, np.asarray(points), split)
 
-    def _kernel_values(self, kernels: KernelList, x: Floats, learnt: Floats) -> Floats:
-        return evaluate(kernels, x, learnt, cosine=self.bank_inputs.cosine)
+    def values(x: Floats) -> Floats:
+        return np.concatenate([one.values(scale.scaled(x)).T for one in functions])
+
+    return values
 
 
-def _expansions(record: RunRecord) -> list[tuple[Floats, Floats, float]]:
+def _terms(record: RunRecord) -> list[tuple[Floats, Floats, float]]:
     """Return kernel weights, coefficients and bias, of each class if there are more than two."""
     own, weights = record.kernel_coefficients, record.kernel_weights
     if "class_bias" not in record.of_classes:

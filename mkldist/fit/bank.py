@@ -26,7 +26,7 @@ from mkldist.data.listing import first_of
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.fit.decision import Expansion, NewPoints, RawPredictor, TextSupport, raw_predictors
+from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.grams import (
     MOST_THREADS,
     Inspection,
@@ -584,7 +584,7 @@ class Origin(Protocol):
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for decision functions on a view of the bank."""
 
-    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+    def expansion(self, functions: BankFunctions) -> Expansion:
         """Return decision functions of the bank apart from it."""
 
 
@@ -627,7 +627,7 @@ class GramOrigin:
 
         return NewPoints(view, between.shape[1], values)
 
-    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+    def expansion(self, functions: BankFunctions) -> Expansion:
         """Refuse: matrices know no points."""
         raise no_points()
 
@@ -735,11 +735,9 @@ class FeatureOrigin:
 
         return NewPoints(view, rows.shape[0], values)
 
-    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+    def expansion(self, functions: BankFunctions) -> Expansion:
         """See :meth:`Origin.expansion`."""
-        from mkldist.fit.decision import Expansion
-
-        return Expansion.of(self.kernels, self.cosine, self.features.points, predictors)
+        return Expansion.of(self.kernels, self.cosine, self.features.points, functions)
 
 
 def function_table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
@@ -920,27 +918,14 @@ class MixedOrigin:
 
         return NewPoints(view, rows.shape[0], values)
 
-    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+    def expansion(self, functions: BankFunctions) -> Expansion:
         """See :meth:`mkldist.fit.bank.Origin.expansion`."""
         of_texts, texts = self.kernels.of_texts, self.features.texts
         if self.kernels.given or of_texts is None or texts is None:
             raise no_points()
         own = self.kernels.of_features or of_texts.select(np.zeros(0, dtype=np.intp))
-        order = np.argsort(self.index[predictors[0].kernels])
-        placed = [self._placed(predictor, order) for predictor in predictors]
-        support = TextSupport(of_texts, texts.values)
-        made = Expansion.of(own, self.cosine, self.features.points, placed, texts=support)
-        return replace(made, index=predictors[0].kernels[order])
-
-    def _placed(self, predictor: RawPredictor, order: Ints) -> RawPredictor:
-        """Return a decision function whose kernels are places among all, in this order."""
-        coefficients = predictor.coefficients
-        return replace(
-            predictor,
-            kernels=self.index[predictor.kernels[order]],
-            weights=predictor.weights[order],
-            coefficients=coefficients if coefficients.ndim == 1 else coefficients[order],
-        )
+        support, points = TextSupport(of_texts, texts.values), self.features.points
+        return Expansion.of(own, self.cosine, points, functions, texts=support, index=self.index)
 
     def _of_texts(
         self, kernel: int, texts: Array | None, points: slice, support: Ints | slice
@@ -1474,8 +1459,9 @@ class KernelBank:
         """
         own = solution.kernel_coefficients
         coefficients = solution.coefficients if own is None else own
-        predictors = raw_predictors(self.view, solution.kernel_weights, coefficients, solution.bias)
-        return self._content.origin.expansion(predictors)
+        weights, bias = solution.kernel_weights, solution.bias
+        functions = BankFunctions.of(self.view, weights, coefficients, bias)
+        return self._content.origin.expansion(functions)
 
     def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
         """Check the kernels of positive weight, as ``check="active"`` asks after a solution.

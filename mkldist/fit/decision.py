@@ -1,255 +1,150 @@
-"""Decision functions: in terms of a bank's kernels, at new points, and apart from the bank."""
+"""Decision functions: in terms of a bank's kernels, at new points, and apart from the bank.
+
+All are ``f_c(x) = sum_m weights[m] sum_i coefficients[(m,) i, c] k_m(x, x_i) + bias[c]``, with
+coefficients (n, k) that all kernels share, or (S, n, k) of each kernel's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats, Ints
+from mkldist.arrays import Array, Bools, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.gram.view import BankView
+from mkldist.identity import array_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.gaps import Presence, without_gaps
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.optim.factored_matrix import FactoredMatrix
 
 
 @dataclass(frozen=True, eq=False)
-class RawPredictor:
-    """A decision function on kernels as the bank stores them, without any normalisation.
-
-    ``f(x) = sum_s weights[s] sum_i coefficients[i] k_kernels[s](x, x_i) + bias``
+class BankFunctions:
+    """k decision functions on kernels as the bank stores them, without any normalisation.
 
     Parameters
     ----------
     kernels : (S,) intp
         Indices of the kernels of non-zero weight.
     weights : (S,) float64
-        Their weights.
-    coefficients : (n,) or (S, n) float64
-        Expansion coefficients of the view's points: one vector, or one per kernel.
-    bias : float
-        Intercept.
+        Their weights, which the functions share.
+    coefficients : (n, k) or (S, n, k) float64
+        Expansion coefficients of the view's points, shared by all kernels or of each kernel's own.
+    bias : (k,) float64
+        Intercepts.
     """
 
     kernels: Ints
     weights: Floats
     coefficients: Floats
-    bias: float
+    bias: Floats
+
+    @classmethod
+    def of(
+        cls, view: BankView, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
+    ) -> BankFunctions:
+        """Return the decision functions of a solver in terms of the kernels as stored.
+
+        Centring is linear in a row of kernel values.  It is therefore moved into the coefficients,
+        ``c -> Hc``, and into the bias, for which the active kernels are combined.
+
+        Parameters
+        ----------
+        view : BankView
+            The view that the solver was given.
+        kernel_weights : (M,) float64
+            Weights of the view's kernels.
+        coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) where `bias` is an array
+            Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
+        bias : float or (k,) float64
+            Intercepts.
+        """
+        if np.ndim(bias) == 0:
+            coefficients = coefficients[..., None]
+        if coefficients.ndim == 3:  # kernels that vanish on the view's points are dropped
+            coefficients = coefficients[view.scale[np.flatnonzero(kernel_weights)] != 0.0]
+        weights = kernel_weights * view.scale
+        kernels = np.flatnonzero(weights)
+        made = cls(kernels, weights[kernels], coefficients, np.atleast_1d(np.float64(bias)))
+        if not view.centred:
+            return made
+        columns = np.moveaxis(coefficients, -1, 0)
+        centred = np.stack([c - c.mean(axis=-1, keepdims=True) for c in columns], axis=-1)
+        made = replace(made, coefficients=centred, bias=np.zeros(len(made.bias)))
+        points = slice(None) if view.index is None else view.index
+        means = [float(row[points].mean()) for row in answered(view.bank, bank_values(view, made))]
+        return replace(made, bias=bias - np.array(means))
 
 
-def raw_predictor(
-    view: BankView, kernel_weights: Floats, coefficients: Floats, bias: float
-) -> RawPredictor:
-    """Return the decision function of a view's kernels in terms of the kernels as stored.
-
-    Centring is linear in a row of kernel values.  It is therefore moved into the coefficients,
-    ``c -> Hc``, and into the bias, for which the active kernels are combined.
-
-    Parameters
-    ----------
-    view : BankView
-        The view.
-    kernel_weights : (M,) float64
-        Weights of the view's kernels.
-    coefficients : (n,) or (S, n) float64
-        Expansion coefficients: one vector, or one per kernel of non-zero weight.
-    bias : float
-        Intercept.
-    """
-    kept = np.flatnonzero(kernel_weights)
-    if coefficients.ndim == 2:  # kernels that vanish on the view's points are dropped
-        coefficients = coefficients[view.scale[kept] != 0.0]
-    weights = kernel_weights * view.scale
-    kernels = np.flatnonzero(weights)
-    raw = RawPredictor(kernels, weights[kernels], coefficients, bias)
-    if not view.centred:
-        return raw
-    centred = coefficients - coefficients.mean(axis=-1, keepdims=True)
-    raw = replace(raw, coefficients=centred, bias=0.0)
-    points = slice(None) if view.index is None else view.index
-    (values,) = answered(view.bank, bank_values(view, [raw]))
-    return replace(raw, bias=bias - float(values[points].mean()))
+def bank_values(view: BankView, functions: BankFunctions) -> Generator[Request, Any, Floats]:
+    """Request the values (k, N) of functions of a view at all points of its bank."""
+    found = np.repeat(functions.bias[:, None], view.bank.n_points, axis=1)
+    columns = np.moveaxis(functions.coefficients, -1, 0)
+    if functions.coefficients.ndim == 3:
+        for row, own in zip(found, columns, strict=True):
+            for s, kernel in enumerate(functions.kernels):
+                vector = np.ascontiguousarray(view.padded(own[s]))
+                product = yield Matvec(np.array([kernel]), vector)
+                row += functions.weights[s] * product[0]
+    elif len(functions.kernels):
+        weights = np.zeros(view.n_kernels)
+        weights[functions.kernels] = functions.weights
+        combined = yield Combine(weights, thin=True)
+        for row, own in zip(found, columns, strict=True):
+            row += combined @ view.padded(own)
+    return found
 
 
-def raw_predictors(
-    view: BankView, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
-) -> list[RawPredictor]:
-    """Return the decision functions of a solver in terms of the kernels as stored, one a class.
-
-    Parameters
-    ----------
-    view : BankView
-        The view that the solver was given.
-    kernel_weights : (M,) float64
-        Weights of the view's kernels.
-    coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) for k classes
-        Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
-    bias : float or (k,) float64
-        Intercepts.
-    """
-    if np.ndim(bias) == 0:
-        return [raw_predictor(view, kernel_weights, coefficients, float(bias))]
-    return [
-        raw_predictor(view, kernel_weights, coefficients[..., c], float(of_class))
-        for c, of_class in enumerate(np.asarray(bias))
-    ]
-
-
-def bank_values(
-    view: BankView, predictors: Sequence[RawPredictor]
-) -> Generator[Request, Any, Floats]:
-    """Request from the bank the values of decision functions at all of its points.
-
-    Parameters
-    ----------
-    view : BankView
-        View over whose points the functions are expansions.
-    predictors : sequence of RawPredictor
-        The functions.  Neighbours with equal weights share a combination of kernels.
-
-    Yields
-    ------
-    Combine, Matvec
-        Requests for kernels as the bank stores them.
-
-    Returns
-    -------
-    (len(predictors), N) float64
-    """
-    values = np.empty((len(predictors), view.bank.n_points))
-    before: RawPredictor | None = None
-    combined: Floats | FactoredMatrix = np.empty((0, 0))
-    for row, predictor in zip(values, predictors, strict=True):
-        row[:] = predictor.bias
-        padded = view.padded(predictor.coefficients.T)
-        if padded.ndim == 2:
-            for s, kernel in enumerate(predictor.kernels):
-                product = yield Matvec(np.array([kernel]), np.ascontiguousarray(padded[:, s]))
-                row += predictor.weights[s] * product[0]
-            continue
-        if not len(predictor.kernels):
-            continue
-        if before is None or not _equal_weights(before, predictor):
-            dense = np.zeros(view.n_kernels)
-            dense[predictor.kernels] = predictor.weights
-            combined, before = (yield Combine(dense, thin=True)), predictor
-        row += combined @ padded
-    return values
-
-
-def _equal_weights(one: RawPredictor, other: RawPredictor) -> bool:
-    return np.array_equal(one.kernels, other.kernels) and np.array_equal(one.weights, other.weights)
-
-
-GROUP_BYTES = 32 * 2**20  # of kernel values that are in memory together
-
-Values = Callable[[Ints, Ints | slice], Iterator[Floats]]
-"""Function that yields the (t, s) values of each of the given kernels, in order.
-
-They are those between t new points and some of the n points of the bank.
-"""
-
+BLOCK_BYTES = 2**25  # of kernel values that are in memory together
+KERNELS_AT_ONCE = 16  # which share the distances of a feature subset
 ALL = slice(None)
 
+Values = Callable[[Ints, slice, Ints | slice], Iterator[Floats]]
+"""Function that yields the (t, s) values of each of the given kernels, in order.
 
-def combined(values: Values, kernels: Ints, weights: Floats, shape: tuple[int, int]) -> Floats:
-    """Return the weighted sum of kernels between t new points and n points of the bank.
-
-    Parameters
-    ----------
-    values : callable
-        Source of the values of kernels.
-    kernels : (S,) intp
-        Indices of the kernels.
-    weights : (S,) float64
-        Their weights.
-    shape : (int, int)
-        Numbers t and n.
-    """
-    total = np.zeros(shape)
-    for group in _groups(len(kernels), total.nbytes):
-        for weight, of_kernel in zip(weights[group], values(kernels[group], ALL), strict=True):
-            total += weight * of_kernel
-    return total
+They are those between some of the new points and some of the view's points, as the bank stores
+them: without the normalisation of the view.
+"""
 
 
-def sum_of_expansions(values: Values, predictor: RawPredictor, shape: tuple[int, int]) -> Floats:
-    """Return the sum of expansions with coefficients of each kernel's own, (t,).
-
-    Kernels are evaluated at the points where their coefficients are not zero.
-
-    Parameters
-    ----------
-    values : callable
-        Source of the values of kernels.
-    predictor : RawPredictor
-        The function, whose coefficients are (S, n).
-    shape : (int, int)
-        Numbers t and n.
-    """
-    total = np.full(shape[0], predictor.bias)
-    for run, support in _runs_of_equal_support(predictor.coefficients):
-        own = predictor.coefficients[run, support]
-        kernels, weights = predictor.kernels[run], predictor.weights[run]
-        for group in _groups(len(kernels), 8 * shape[0] * own.shape[1]):
-            parts = zip(weights[group], values(kernels[group], support), own[group], strict=True)
-            for weight, of_kernel, coefficients in parts:
-                total += weight * (of_kernel @ coefficients)
-    return total
-
-
-def _runs_of_equal_support(coefficients: Floats) -> Iterator[tuple[slice, Ints | slice]]:
-    """Yield successive kernels that share the points of non-zero coefficients, and these points.
-
-    Parameters
-    ----------
-    coefficients : (S, n) float64
-        Coefficients of each kernel.
-    """
-    used = coefficients != 0.0
-    ends = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
-    for start, stop in pairwise([0, *ends.tolist(), len(used)]):
-        if stop > start and used[start].any():
-            yield slice(start, stop), ALL if used[start].all() else np.flatnonzero(used[start])
-
-
-def _groups(n_kernels: int, bytes_each: int) -> Iterator[slice]:
-    """Cut kernels into groups whose values fit in memory together."""
-    step = max(1, GROUP_BYTES // max(1, bytes_each))
-    for start in range(0, n_kernels, step):
-        yield slice(start, start + step)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NewPoints:
     """Points outside a bank, at which decision functions are evaluated.
+
+    Kernels are evaluated where their coefficients are not zero, a few kernels and points at a time.
 
     Parameters
     ----------
     view : BankView
         The bank as solvers saw it.
     n_points : int
-        Number of the new points.
+        Number t of the new points.
     values : callable
-        Function that takes indices of kernels, a slice of the new points and some of the view's
-        points, and yields the (t, s) values of each kernel between these, as stored in the bank:
-        without the normalisation of the view.
+        Source of the values of kernels between the new points and those of the view.
+    cached_bytes : int
+        Size of the largest combination of kernels, (t, n), that is made as a whole.  The last one
+        is cached: functions of equal kernel weights, such as those of a baseline along a grid of C,
+        compute it once.
+    block_bytes : int
+        Size of the values of kernels that are in memory together.
     """
 
     view: BankView
     n_points: int
-    values: Callable[[Ints, slice, Ints | slice], Iterator[Floats]]
+    values: Values
+    cached_bytes: int = 0
+    block_bytes: int = BLOCK_BYTES
+    _combined: tuple[str, Floats] | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return self.n_points
@@ -258,23 +153,24 @@ class NewPoints:
         """Return the numbers of points and kernels, without arrays."""
         return f"<{self.n_points} new points, {self.view.n_kernels} kernels>"
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the combination that is cached."""
+        return 0 if self._combined is None else self._combined[1].nbytes
+
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
     ) -> Floats:
-        """Evaluate decision functions, a few new points and kernels at a time.
+        """Evaluate the decision functions of a solver, whose parameters are as it returned them.
 
         Parameters
         ----------
-        kernel_weights : (M,) float64
-            Weights of the view's kernels.
-        coefficients : (n,), (n, k), (S, n) or (S, n, k) float64
-            Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
-        bias : float or (k,) float64
-            Intercepts, one for each function.
+        kernel_weights, coefficients, bias
+            As for :meth:`BankFunctions.of`.
 
         Returns
         -------
-        (n_points,) or (n_points, k) float64
+        (t,) or (t, k) float64
 
         Raises
         ------
@@ -289,85 +185,88 @@ class NewPoints:
                 f"points for the {len(kernel_weights)} kernels of the solution",
                 "Call the method on() of the bank that was solved",
             )
-        predictors = raw_predictors(self.view, kernel_weights, coefficients, bias)
-        found = np.empty((self.n_points, len(predictors)))
-        step = max(1, GROUP_BYTES // (8 * n))
-        for start in range(0, self.n_points, step):
-            points = slice(start, min(start + step, self.n_points))
-            self._evaluate(predictors, points, found[points])
+        functions = BankFunctions.of(self.view, kernel_weights, coefficients, bias)
+        found = np.tile(functions.bias, (self.n_points, 1))
+        shared = functions.coefficients.ndim == 2
+        if shared and len(functions.kernels) and 8 * self.n_points * n <= self.cached_bytes:
+            # Weights that are multiples of each other share one combination.
+            largest = float(np.abs(functions.weights).max())
+            combined = self._combination(functions.kernels, functions.weights / largest)
+            for column, own in zip(found.T, functions.coefficients.T, strict=True):
+                column += largest * (combined @ own)
+        else:
+            for rows, _, shares in self._shares(functions):
+                found[rows] += shares
         return found if np.ndim(bias) else found[:, 0]
 
-    def _evaluate(self, predictors: list[RawPredictor], points: slice, out: Floats) -> None:
-        """Write the values of functions of equal kernel weights at some points to `out`, (t, k)."""
+    def by_kernel(self, functions: BankFunctions) -> Floats:
+        """Return the share of each kernel in functions of the bank, without the bias, (t, S, k)."""
+        found = np.zeros((self.n_points, len(functions.kernels), len(functions.bias)))
+        for rows, m, shares in self._shares(functions):
+            found[rows, m] = shares
+        return found
 
-        def values(kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
-            return self.values(kernels, points, support)
+    def _combination(self, kernels: Ints, weights: Floats) -> Floats:
+        """Return the weighted sum of kernels (t, n), the cached one if it is the same."""
+        key = array_id(kernels, weights)
+        if self._combined is None or self._combined[0] != key:
+            self._combined = None  # its memory is that of the next one
+            total = np.zeros((self.n_points, self.view.n_points))
+            for rows, m, values in self._blocks(kernels, ALL, self.view.n_points):
+                total[rows] += weights[m] * values
+            self._combined = key, total
+        return self._combined[1]
 
-        shape, first = (len(out), self.view.n_points), predictors[0]
-        if first.coefficients.ndim == 1:
-            sums = combined(values, first.kernels, first.weights, shape)
-            for column, predictor in zip(out.T, predictors, strict=True):
-                column[:] = sums @ predictor.coefficients + predictor.bias
-        else:
-            for column, predictor in zip(out.T, predictors, strict=True):
-                column[:] = sum_of_expansions(values, predictor, shape)
+    def _shares(self, functions: BankFunctions) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield the shares of kernels in functions: rows, number of the kernel, (r, k) values."""
+        shared = functions.coefficients.ndim == 2
+        coefficients = functions.coefficients[None] if shared else functions.coefficients
+        for run, support in _runs_of_equal_support(np.asarray(coefficients.any(axis=-1))):
+            kernels = functions.kernels if shared else functions.kernels[run]
+            size = coefficients[run.start, support].shape[0]
+            for rows, m, values in self._blocks(kernels, support, size):
+                kernel = run.start + m
+                own = coefficients[0 if shared else kernel, support]
+                yield rows, kernel, functions.weights[kernel] * (values @ own)
+
+    def _blocks(
+        self, kernels: Ints, support: Ints | slice, size: int
+    ) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield values of kernels at `size` points: rows, number of the kernel, (r, s) values."""
+        most = max(1, self.block_bytes // (8 * size))
+        at_once = min(KERNELS_AT_ONCE, max(1, len(kernels)), most)
+        step = most // at_once
+        for start in range(0, self.n_points, step):
+            rows = slice(start, min(start + step, self.n_points))
+            for first in range(0, len(kernels), at_once):
+                group = kernels[first : first + at_once]
+                numbers = range(first, first + len(group))
+                for m, values in zip(numbers, self.values(group, rows, support), strict=True):
+                    yield rows, m, values
+
+
+def _runs_of_equal_support(used: Bools) -> Iterator[tuple[slice, Ints | slice]]:
+    """Yield successive kernels, rows of `used`, that use the same points, and these points."""
+    ends = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
+    for start, stop in pairwise([0, *ends.tolist(), len(used)]):
+        if stop > start and used[start].any():
+            yield slice(start, stop), ALL if used[start].all() else np.flatnonzero(used[start])
 
 
 @dataclass(frozen=True, eq=False)
 class TextSupport:
-    """Kernels of texts, and the texts of the support points.
-
-    Parameters
-    ----------
-    kernels : KernelList
-        The kernels.
-    points : (s, t) array of str objects
-        The texts; empty where a point has none.
-    """
+    """Kernels of texts, and the texts (s, t) of the support points, empty where one has none."""
 
     kernels: KernelList
     points: Array
 
-    def select(self, kernels: Ints, points: Ints) -> TextSupport:
-        """Return some of the kernels at some of the points."""
-        return TextSupport(self.kernels.select(kernels), self.points[points])
-
     def on_columns(self, columns: Ints) -> TextSupport:
-        """Return the same of some columns of texts alone, which contain all that kernels use.
-
-        Parameters
-        ----------
-        columns : (c,) intp
-            The columns, ascending.
-        """
+        """Return the same of some columns alone, ascending, which hold all that kernels use."""
         indices = np.searchsorted(columns, self.kernels.subset_indices).astype(np.int32)
         return TextSupport(replace(self.kernels, subset_indices=indices), self.points[:, columns])
 
-    def values(self, texts: Array, *, cosine: bool) -> Iterator[tuple[slice, int, Floats]]:
-        """Yield the values of each kernel between some texts and the support points.
-
-        Parameters
-        ----------
-        texts : (n, t) array of str objects
-            The texts; kernels are zero where one is empty.
-        cosine : bool
-            True if kernels are scaled to unit self-similarities.
-
-        Yields
-        ------
-        slice, int, and (r, s) float64
-            Rows of `texts`, the kernel, and its values.
-        """
-        step = max(1, GROUP_BYTES // (8 * max(1, len(self.points))))
-        for start in range(0, len(texts), step):
-            rows = slice(start, min(start + step, len(texts)))
-            for m in range(len(self.kernels)):
-                one = self.kernels.select([m])
-                yield rows, m, evaluate(one, texts[rows], self.points, cosine=cosine)[0]
-
 
 PART_BYTES = 2**20  # of the values of one kernel that are computed together
-KERNELS_AT_ONCE = 16
 MANY_VALUES = 2**26  # of kernels, beyond which loading compiled code costs less than it saves
 
 Between = Mapping[str, Floats]
@@ -376,11 +275,10 @@ Between = Mapping[str, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """k decision functions on S kernels and s support points.
+    """k decision functions on S kernels and s support points, apart from a bank.
 
-    ``f_c(x) = sum_m weights[m] sum_i coefficients[(m,) i, c] k_m(x, points[i]) + bias[c]``, with
-    kernels as their functions define them: the weights contain the normalisation, the coefficients
-    and the bias the centring.
+    Kernels are as their functions define them: the weights contain the normalisation, the
+    coefficients and the bias the centring.
 
     Parameters
     ----------
@@ -423,49 +321,42 @@ class Expansion:
         kernels: KernelList,
         cosine: bool,
         points: Floats,
-        predictors: list[RawPredictor],
+        functions: BankFunctions,
         given: tuple[GivenKernel, ...] = (),
         texts: TextSupport | None = None,
+        index: Ints | None = None,
     ) -> Expansion:
-        """Return the functions of a bank's predictors, which share kernels and weights.
+        """Return functions of a bank on its support points and active kernels alone.
 
-        Parameters
-        ----------
-        kernels : KernelList
-            All kernels of the bank that are functions of features.
-        cosine : bool
-            As above.
-        points : (n, d) float64 array or csr_array
-            All points of the bank.
-        predictors : list of RawPredictor
-            The functions.
-        given : tuple of GivenKernel
-            The bank's Gram matrices.
-        texts : TextSupport, optional
-            The bank's kernels of texts, on all points.
+        `kernels`, `points`, `given` and `texts` are all of the bank's, in this order; or more, of
+        which `index`, (M,) intp, says which are the bank's, in which order.
         """
-        first = predictors[0]
+        places = functions.kernels if index is None else index[functions.kernels]
+        order = np.argsort(places)
         n_texts = 0 if texts is None else len(texts.kernels)
-        sizes = np.cumsum([len(kernels), n_texts])
-        own, of_texts, others_of = np.split(first.kernels, np.searchsorted(first.kernels, sizes))
-        others = tuple(given[m - int(sizes[-1])] for m in others_of.tolist())
-        coefficients = np.stack([predictor.coefficients for predictor in predictors], axis=-1)
+        ends = np.cumsum([len(kernels), n_texts])
+        own, of_texts, others_of = np.split(places[order], np.searchsorted(places[order], ends))
+        others = tuple(given[m - int(ends[-1])] for m in others_of.tolist())
+        coefficients = functions.coefficients
         used = coefficients.any(axis=-1)
         support = np.flatnonzero(used if used.ndim == 1 else used.any(axis=0))
+        if used.ndim == 2:
+            coefficients = coefficients[order]
+        if texts is not None:
+            chosen = texts.kernels.select(of_texts - len(kernels))
+            texts = TextSupport(chosen, texts.points[support]) if len(of_texts) else None
         kept = points[support]
         return cls(
             kernels.select(own),
-            first.kernels,
+            functions.kernels[order],
             cosine,
             kept if is_sparse(kept) else np.ascontiguousarray(kept),
-            first.weights,
+            functions.weights[order],
             np.ascontiguousarray(coefficients[..., support, :]),
-            np.array([predictor.bias for predictor in predictors]),
+            functions.bias,
             others,
             support if others else None,
-            texts.select(of_texts - len(kernels), support)
-            if texts is not None and len(of_texts)
-            else None,
+            texts,
         )
 
     @property
@@ -478,51 +369,26 @@ class Expansion:
         """Number s of support points."""
         return int(self.points.shape[0])
 
-    @property
-    def n_of_functions(self) -> int:
-        """Number of kernels that are functions of features or of texts."""
-        return self.n_kernels - len(self.given)
-
     def names(self, feature_names: tuple[str, ...], text_names: tuple[str, ...] = ()) -> list[str]:
         """Return one name per kernel, (S,)."""
         of_texts = [] if self.texts is None else self.texts.kernels.names(text_names)
         of_features = self.kernels.names(feature_names)
         return of_features + of_texts + [kernel.name for kernel in self.given]
 
-    def by_kernel(self, X: Floats, texts: Array | None = None) -> Floats:
-        """Return the share of each kernel function in the decision, without the bias.
-
-        Parameters
-        ----------
-        X : (t, d) float64 array or csr_array
-            Points.
-        texts : (t, c) array of str objects, optional
-            Texts of the points in the columns of :attr:`texts`.
-
-        Returns
-        -------
-        (t, S, k) float64, S the number of functions of features, then of texts
-        """
-        t, n_kernels, support = X.shape[0], len(self.kernels), self.n_support
-        found = np.zeros((t, self.n_of_functions, len(self.bias)))
-        if support == 0:
-            return found
-        for rows, m, share in self._shares_of_texts(texts):
-            found[rows, m] = share
-        if n_kernels == 0:
-            return found
-        step = max(1, GROUP_BYTES // (8 * n_kernels * support))
-        for start in range(0, t, step):
-            rows = slice(start, start + step)
-            values = evaluate(self.kernels, X[rows], self.points, cosine=self.cosine)
-            shares = self.weights[:n_kernels, None, None] * (values @ self.coefficients)
-            found[rows, :n_kernels] = shares.transpose(1, 0, 2)
-        return found
-
     def in_units(self, centre: float, spread: float) -> Expansion:
         """Return the functions in other units: ``centre + spread * f``."""
         bias = centre + spread * self.bias
         return replace(self, coefficients=spread * self.coefficients, bias=bias)
+
+    def by_kernel(self, X: Floats, texts: Array | None = None) -> Floats:
+        """Return the shares (t, S, k) of kernels of features and texts, without the bias.
+
+        Points and texts are as for :meth:`values`.
+        """
+        found = np.zeros((X.shape[0], self.n_kernels - len(self.given), len(self.bias)))
+        for rows, m, shares in chain(self._of_texts(texts), self._of_features(X)):
+            found[rows, m] = shares
+        return found
 
     def values(
         self, X: Floats, between: Between | None = None, texts: Array | None = None
@@ -542,60 +408,70 @@ class Expansion:
         texts : (t, c) array of str objects, optional
             Texts of the points in the columns of :attr:`texts`, empty where they have none.
         """
-        t, support = X.shape[0], self.n_support
+        t, own = X.shape[0], len(self.kernels)
         found = np.tile(self.bias, (t, 1))
-        if not support:
-            return found
-        if self.given:
-            self._add_given(between or {}, found)
-        for rows, _, share in self._shares_of_texts(texts):
-            found[rows] += share
-        if not len(self.kernels):
-            return found
-        if t * support * len(self.kernels) >= MANY_VALUES and self._suits_loop(X):
-            own, shared = len(self.kernels), self.coefficients.ndim == 2
+        for rows, _, shares in chain(self._of_given(between or {}), self._of_texts(texts)):
+            found[rows] += shares
+        n_values = t * self.n_support * own
+        if n_values >= max(1, MANY_VALUES) and self._suits_loop(X):
+            shared = self.coefficients.ndim == 2
             coefficients = self.coefficients if shared else self.coefficients[:own]
             found += expansion_sums(self.kernels, self.points, self.weights[:own], coefficients, X)
             return found
+        for rows, _, shares in self._of_features(X):
+            found[rows] += shares
+        return found
+
+    def _of_given(self, between: Between) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield the shares of the given kernels at t points: rows, the kernel, and (r, k)."""
+        first = self.n_kernels - len(self.given)
+        for m, kernel in enumerate(self.given if self.n_support else (), start=first):
+            values = between[kernel.view][kernel.number][:, self.rows]
+            yield ALL, m, self.weights[m] * (values @ self._coefficients(m))
+
+    def _of_texts(self, texts: Array | None) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield the shares of the kernels of texts, as above."""
+        if self.texts is None or not self.n_support:
+            return
+        if texts is None:
+            raise ValueError("kernels of texts need texts")
+        step = max(1, BLOCK_BYTES // (8 * self.n_support))
+        for start in range(0, len(texts), step):
+            rows = slice(start, min(start + step, len(texts)))
+            for number in range(len(self.texts.kernels)):
+                one, m = self.texts.kernels.select([number]), len(self.kernels) + number
+                [values] = evaluate(one, texts[rows], self.texts.points, cosine=self.cosine)
+                yield rows, m, self.weights[m] * (values @ self._coefficients(m))
+
+    def _of_features(self, X: Floats) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield the shares of the kernels of features, as above."""
+        t, support, parts = X.shape[0], self.n_support, self._parts
+        if not (support and parts):
+            return
         of_rows, X = Presence.of(self.kernels, X), without_gaps(X)
-        parts = self._parts
+        points, presence = self._known
         largest = max(part.stop - part.start for part, _ in parts)
-        rows_at_once = min(t, max(1, PART_BYTES // (8 * support)))
+        rows_at_once = max(1, min(t, PART_BYTES // (8 * support)))
         memory = np.empty((largest, rows_at_once, support))
         for start in range(0, t, rows_at_once):
             rows = slice(start, min(start + rows_at_once, t))
             for part, kernels in parts:
                 out = memory[: len(kernels), : rows.stop - rows.start]
-                values = evaluate(kernels, X[rows], self._filled, cosine=self.cosine, out=out)
+                values = evaluate(kernels, X[rows], points, cosine=self.cosine, out=out)
                 for m, of_kernel in zip(range(part.start, part.stop), values, strict=True):
-                    shares = self.weights[m] * (of_kernel @ self._known_coefficients(m))
+                    coefficients = self._coefficients(m)
+                    if presence is not None:  # kernels are zero where features are missing
+                        coefficients = coefficients * presence[m][:, None]
+                    shares = self.weights[m] * (of_kernel @ coefficients)
                     if of_rows is not None:
                         shares[~of_rows[m][rows]] = 0.0
-                    found[rows] += shares
-        return found
-
-    def _add_given(self, between: Between, out: Floats) -> None:
-        """Add the shares of the given kernels at t points to `out`, (t, k)."""
-        for m, kernel in enumerate(self.given, start=self.n_of_functions):
-            values = between[kernel.view][kernel.number][:, self.rows]
-            out += self.weights[m] * (values @ self._coefficients(m))
-
-    def _shares_of_texts(self, texts: Array | None) -> Iterator[tuple[slice, int, Floats]]:
-        """Yield the shares of the kernels of texts at some of t points: rows, kernel, (r, k)."""
-        if self.texts is None:
-            return
-        if texts is None:
-            raise ValueError("kernels of texts need texts")
-        for rows, m, values in self.texts.values(texts, cosine=self.cosine):
-            place = len(self.kernels) + m
-            yield rows, place, self.weights[place] * (values @ self._coefficients(place))
+                    yield rows, m, shares
 
     def _suits_loop(self, X: Floats) -> bool:
         """Return True if the compiled loop evaluates these kernels at these points."""
-        if is_sparse(X):
+        if is_sparse(X) or self.cosine or not takes(self.kernels):
             return False
-        finite = bool(np.isfinite(X).all() and np.isfinite(self.points).all())
-        return finite and not self.cosine and takes(self.kernels)
+        return bool(np.isfinite(X).all() and np.isfinite(self.points).all())
 
     @cached_property
     def _parts(self) -> tuple[tuple[slice, KernelList], ...]:
@@ -608,19 +484,9 @@ class Expansion:
         return tuple((part, self.kernels.select(part)) for part in cut)
 
     @cached_property
-    def _filled(self) -> Floats:
-        """Support points, 0 in the place of features that they lack."""
-        return without_gaps(self.points)
-
-    @cached_property
-    def _presence(self) -> Presence | None:
-        """Which support points have all features of which kernels; None if all have all."""
-        return Presence.of(self.kernels, self.points)
-
-    def _known_coefficients(self, kernel: int) -> Floats:
-        """Return the coefficients (s, k) of a kernel, 0 for points where it is zero."""
-        found = self._coefficients(kernel)
-        return found if self._presence is None else found * self._presence[kernel][:, None]
+    def _known(self) -> tuple[Floats, Presence | None]:
+        """Support points, with 0 for features that they lack, and which have all of a kernel."""
+        return without_gaps(self.points), Presence.of(self.kernels, self.points)
 
     def _coefficients(self, kernel: int) -> Floats:
         """Return the coefficients (s, k) of a kernel."""

@@ -25,8 +25,8 @@ from mkldist.fit.problem import (
     Subproblem,
     TrainingView,
     chains_of,
+    functions_of,
     problem_on,
-    raw_predictors,
     subproblems_of,
 )
 from mkldist.gram.bank import Bank
@@ -391,4 +391,4 @@ def _values_on_bank(
     view: BankView, solution: Solution, into: dict[str, Floats], key: str
 ) -> Generator[Request, Any, None]:
     """Request the values of a solution's decision functions on the bank; store them in `into`."""
-    into[key] = yield from bank_values(view, raw_predictors(view, solution))
+    into[key] = yield from bank_values(view, functions_of(view, solution))

@@ -12,7 +12,7 @@ fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -26,9 +26,8 @@ from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
 from mkldist.devices import CPU
 from mkldist.errors import DataError
-from mkldist.fit.decision import Expansion, RawPredictor, TextSupport
-from mkldist.fit.decision import raw_predictors as predictors_of
-from mkldist.gram.bank_kernels import BankKernels
+from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
+from mkldist.gram.bank_kernels import BankKernels, part_of_gram
 from mkldist.gram.device_source import on_device
 from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.view import BankView
@@ -270,10 +269,37 @@ class BankInputs:
             texts = TextSupport(kernels.of_texts, self.dataset.texts.values[rows])
         of_features = kernels.of_features or KernelList.empty()
         found = Expansion.of(
-            of_features, self.cosine, points, solved.predictors, kernels.given, texts
+            of_features, self.cosine, points, solved.functions, kernels.given, texts
         )
         scale = self.target_scale(training_view)
         return found.in_units(scale.centre, scale.spread)
+
+    def new_points(
+        self, view: BankView, rows: Ints, training_rows: Ints, cached_bytes: int = 0
+    ) -> NewPoints:
+        """Return rows of the data set as new points for decision functions over training rows.
+
+        Parameters
+        ----------
+        view : BankView
+            The bank as solvers saw it.
+        rows, training_rows : (t,), (n,) intp
+            Rows of the data set: the new points, and the points of the view.
+        cached_bytes : int
+            Size of the largest combination of kernels that is made and cached.
+        """
+        own, data = self.kernels, self.dataset
+
+        def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
+            there, learnt, cosine = rows[points], training_rows[support], self.cosine
+            if own is not None:
+                x = self.points
+                yield from own.cross_values(data, x, kernels, there, learnt, cosine=cosine)
+            elif data.grams is not None:
+                for kernel in kernels:
+                    yield part_of_gram(data.grams[kernel], there, learnt, cosine=cosine)
+
+        return NewPoints(view, len(rows), values, cached_bytes)
 
     def training_rows(self, training_view: TrainingView) -> Ints:
         """Return the rows of the data set that a solver is trained on, unlabelled ones included."""
@@ -400,16 +426,16 @@ class SolvedSubproblem:
     values: Floats | None = None
 
     @property
-    def predictors(self) -> list[RawPredictor]:
+    def functions(self) -> BankFunctions:
         """The decision functions on the kernels as stored, one for each column of the labels."""
-        return raw_predictors(self.view, self.solution)
+        return functions_of(self.view, self.solution)
 
 
-def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
+def functions_of(view: BankView, solution: Solution) -> BankFunctions:
     """Return the decision functions of a solution, one for each column of its labels."""
     own = solution.kernel_coefficients
     coefficients = solution.coefficients if own is None else own
-    return predictors_of(view, solution.kernel_weights, coefficients, solution.bias)
+    return BankFunctions.of(view, solution.kernel_weights, coefficients, solution.bias)
 
 
 def subproblems_of(inputs: BankInputs, run: RunPlan) -> list[Subproblem]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.preprocessing import TargetScale
-from mkldist.fit.decision import RawPredictor, combined, sum_of_expansions
+from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
-from mkldist.gram.bank_kernels import part_of_gram
 from mkldist.gram.build_time import BuildTime
-from mkldist.identity import array_id
+from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.provenance import environment, provenance
@@ -34,113 +33,7 @@ from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 
 LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
-BLOCK_BYTES = 2**25  # of the values of a kernel, where no combination is made
-
-
-@dataclass(eq=False)
-class CrossKernels:
-    """Kernels between the test points of a split and the training rows of a view of it.
-
-    The last combination of kernels is kept: runs of equal kernel weights, such as those of a
-    baseline along a grid of C, compute it once.  One that is too large is never made.
-
-    Parameters
-    ----------
-    inputs : BankInputs
-        Points and kernels of the bank.
-    training_view : TrainingView
-        The split, and the rows that decision functions are expansions over.
-    """
-
-    inputs: BankInputs
-    training_view: TrainingView
-    _key: str = field(init=False, default="")
-    _combined: Floats | None = field(init=False, default=None)
-
-    @property
-    def test_rows(self) -> Ints:
-        """Rows of the data set that are test points, (t,)."""
-        return self.inputs.splits[self.training_view.split].test
-
-    @property
-    def training_rows(self) -> Ints:
-        """Rows of the data set that are training points, (n,)."""
-        return self.inputs.training_rows(self.training_view)
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        """Numbers of test points and of training rows."""
-        return len(self.test_rows), len(self.training_rows)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of the combination that is kept for the next run."""
-        return 0 if self._combined is None else self._combined.nbytes
-
-    def decision_values(self, predictor: RawPredictor) -> Floats:
-        """Evaluate a decision function at the test points.
-
-        Parameters
-        ----------
-        predictor : RawPredictor
-            The function, in terms of the bank's kernels as stored.
-
-        Returns
-        -------
-        (t,) float64
-        """
-        if not len(predictor.kernels) or not len(self.test_rows):
-            return np.full(len(self.test_rows), predictor.bias)
-        if predictor.coefficients.ndim == 2 or 8 * math.prod(self._shape) > LARGEST_BYTES:
-            return self._sum_in_blocks(predictor)
-        # Weights that are multiples of each other share one combination.
-        largest = float(np.abs(predictor.weights).max())
-        weights = predictor.weights / largest
-        key = array_id(predictor.kernels, weights)
-        if self._combined is None or key != self._key:
-            values = partial(self._values, self.test_rows)
-            self._combined = combined(values, predictor.kernels, weights, self._shape)
-            self._key = key
-        values_there: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
-        return values_there
-
-    def _sum_in_blocks(self, predictor: RawPredictor) -> Floats:
-        """Evaluate a decision function at some test points at a time."""
-        coefficients = predictor.coefficients
-        if coefficients.ndim == 1:
-            coefficients = np.broadcast_to(coefficients, (len(predictor.kernels), self._shape[1]))
-        of_each = replace(predictor, coefficients=coefficients)
-        n_used = max(1, int(coefficients.any(axis=0).sum()))
-        found = np.empty(len(self.test_rows))
-        step = max(1, BLOCK_BYTES // (8 * n_used))
-        for start in range(0, len(found), step):
-            rows = self.test_rows[start : start + step]
-            shape = len(rows), self._shape[1]
-            values = partial(self._values, rows)
-            found[start : start + step] = sum_of_expansions(values, of_each, shape)
-        return found
-
-    def _values(self, test_rows: Ints, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
-        """Yield the (t, s) values of each kernel between test points and some training rows."""
-        inputs, training_rows = self.inputs, self.training_rows[support]
-        if inputs.kernels is not None:
-            yield from inputs.kernels.cross_values(
-                inputs.dataset,
-                inputs.points,
-                kernels,
-                test_rows,
-                training_rows,
-                cosine=inputs.cosine,
-            )
-            return
-        grams = inputs.dataset.grams
-        if grams is None:
-            return
-        for kernel in kernels:
-            yield part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)
-
-
-KEPT_BYTES = 2**28  # of combined kernels between test and training points
+CACHED_BYTES = 2**28  # of combined kernels between test and training points
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +74,7 @@ class Scorer:
     predictions: bool = False
     coefficients: bool = False
     build_time: Callable[[], BuildTime | None] = lambda: None
-    _cross: dict[TrainingView, CrossKernels] = field(default_factory=dict)
+    _points: dict[TrainingView, NewPoints] = field(default_factory=dict)
 
     def record(self, ended: Fitted | FailedFit) -> RunRecord:
         """Return the record of a run: one whose scores fail is a failed run, not a failed batch."""
@@ -265,14 +158,9 @@ class Scorer:
         self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
     ) -> Floats:
         """Return decision values at the test points in the units of the labels, (k, t)."""
-        cross_kernels = self._cross_kernels(training_view)
-        scale = self.inputs.target_scale(training_view)
-        rows = [
-            scale.restored(cross_kernels.decision_values(predictor))
-            for one in solved
-            for predictor in one.predictors
-        ]
-        return np.array(rows)
+        points = self._test_points(training_view, solved[0].view)
+        values = [np.atleast_2d(one.solution.decision_function(points).T) for one in solved]
+        return self.inputs.target_scale(training_view).restored(np.concatenate(values))
 
     def _bank_values(
         self, training_view: TrainingView, solved: Iterable[SolvedSubproblem], rows: Ints
@@ -347,13 +235,15 @@ class Scorer:
             return {f"{part}_rmse": math.sqrt(mean)}
         return {f"{part}_error": mean}
 
-    def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
-        """Return the kernels of the test points, with the combination of the last run on them."""
-        if training_view not in self._cross:
-            if sum(kernels.n_bytes for kernels in self._cross.values()) > KEPT_BYTES:
-                self._cross.clear()
-            self._cross[training_view] = CrossKernels(self.inputs, training_view)
-        return self._cross[training_view]
+    def _test_points(self, training_view: TrainingView, view: BankView) -> NewPoints:
+        """Return the test points, with the combination of kernels of the last run on them."""
+        if training_view not in self._points:
+            if sum(points.n_bytes for points in self._points.values()) > CACHED_BYTES:
+                self._points.clear()
+            test = self.inputs.splits[training_view.split].test
+            learnt = self.inputs.training_rows(training_view)
+            self._points[training_view] = self.inputs.new_points(view, test, learnt, LARGEST_BYTES)
+        return self._points[training_view]
 
 
 def failed_record(

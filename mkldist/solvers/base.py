@@ -36,14 +36,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.fit.decision import NewPoints
 from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
@@ -164,6 +163,30 @@ def reason_at_end(params: SolverParams, gap: float, stop: StopReason | None) -> 
 
 
 Params = TypeVar("Params", bound=SolverParams)
+
+
+@runtime_checkable
+class NewPoints(Protocol):
+    """New points for decision functions on a bank, as :meth:`mkldist.KernelBank.on` makes them."""
+
+    def decision_values(
+        self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
+    ) -> Floats:
+        """Evaluate decision functions whose parameters are those of a solution on the bank.
+
+        Parameters
+        ----------
+        kernel_weights : (M,) float64
+            Weights of the kernels.
+        coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) where `bias` is an array
+            Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
+        bias : float or (k,) float64
+            Intercepts.
+
+        Returns
+        -------
+        (n_test,) or (n_test, k) float64
+        """
 
 
 @dataclass(frozen=True, eq=False)

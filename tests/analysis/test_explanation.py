@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from mkldist.analysis.explanation import (
+    DecisionParts,
     decision_shares,
     groupings_of,
     largest_kernels,
@@ -17,13 +17,6 @@ from mkldist.analysis.explanation import (
 )
 from mkldist.analysis.kernel_selection import weight_shares
 from mkldist.analysis.stability import selection_stability
-
-
-@dataclass
-class Parts:
-    kernels: np.ndarray
-    values: np.ndarray
-
 
 WEIGHTS = xr.DataArray(
     [[2.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0]],
@@ -47,7 +40,7 @@ def test_shares_of_weights_sum_to_one():
 def test_shares_of_the_decision_are_covariances_with_the_whole():
     draw = np.random.default_rng(0)
     values = draw.normal(size=(50, 3, 1))
-    (row,) = decision_shares([Parts(np.array([0, 3, 4]), values)], n_kernels=5)
+    (row,) = decision_shares([DecisionParts(np.array([0, 3, 4]), values)], n_kernels=5)
     whole = values[:, :, 0].sum(axis=1)
     expected = [np.cov(values[:, m, 0], whole)[0, 1] / whole.var(ddof=1) for m in range(3)]
     np.testing.assert_allclose(row[[0, 3, 4]], expected)
@@ -58,21 +51,25 @@ def test_shares_of_the_decision_are_covariances_with_the_whole():
 def test_independent_parts_share_by_their_variances_and_an_opposite_part_is_negative():
     signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=float)
     parts = np.stack([3.0 * signs[:, 0], 1.0 * signs[:, 1]], axis=1)[:, :, None]
-    found = decision_shares([Parts(np.arange(2), parts)], 2)
+    found = decision_shares([DecisionParts(np.arange(2), parts)], 2)
     np.testing.assert_allclose(found, [[0.9, 0.1]])
     against = np.stack([2.0 * signs[:, 0], -signs[:, 0]], axis=1)[:, :, None]
-    np.testing.assert_allclose(decision_shares([Parts(np.arange(2), against)], 2), [[2.0, -1.0]])
+    np.testing.assert_allclose(
+        decision_shares([DecisionParts(np.arange(2), against)], 2), [[2.0, -1.0]]
+    )
 
 
 def test_classes_count_by_their_variance():
     f = np.array([1.0, -1.0])
     values = np.zeros((2, 2, 2))
     values[:, 0, 0], values[:, 1, 1] = 2.0 * f, f  # kernel 0 makes class 0, kernel 1 class 1
-    np.testing.assert_allclose(decision_shares([Parts(np.arange(2), values)], 2), [[0.8, 0.2]])
+    np.testing.assert_allclose(
+        decision_shares([DecisionParts(np.arange(2), values)], 2), [[0.8, 0.2]]
+    )
 
 
 def test_a_constant_decision_has_no_shares():
-    assert np.isnan(decision_shares([Parts(np.arange(2), np.ones((3, 2, 1)))], 2)).all()
+    assert np.isnan(decision_shares([DecisionParts(np.arange(2), np.ones((3, 2, 1)))], 2)).all()
 
 
 def test_shares_are_summed_by_features_width_and_function():

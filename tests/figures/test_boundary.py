@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.figures.boundary import GRID, DecisionFunction, boundary
+from mkldist.figures.boundary import GRID, boundary, decision_function
 from tests.figures.sweeps import THREE, pictured, recorded, run, write_three_classes
 
 
@@ -28,7 +28,7 @@ def test_the_function_is_the_one_that_was_scored(
     runs = list(recorded(spec, outcome.path))
     assert {record.method for *_, record in runs} >= {"level", "majority"}
     for bank, dataset, splits, record in runs:
-        function = DecisionFunction.of(bank, dataset, splits, record)
+        function = decision_function(bank, dataset, splits, record)
         assert len(record.test_rows) >= 30
         values = function(dataset.x[record.test_rows])[0]
         np.testing.assert_allclose(values, record.decision_values, rtol=1e-9, atol=1e-12)
@@ -49,7 +49,7 @@ def test_several_classes_have_a_function_each(kernel_weights, tmp_path, schedule
         "three-majority",
     ]
     for bank, dataset, splits, record in recorded(spec, outcome.path):
-        values = DecisionFunction.of(bank, dataset, splits, record)(dataset.x[record.test_rows])
+        values = decision_function(bank, dataset, splits, record)(dataset.x[record.test_rows])
         assert values.shape == (3, len(record.test_rows))
         np.testing.assert_allclose(values, record.decision_values, rtol=1e-9, atol=1e-12)
         assert boundary(bank, dataset, splits, record).values.shape == (3, GRID, GRID)
@@ -64,7 +64,7 @@ def test_the_grid_lies_around_all_points(tmp_path, scheduler):
         assert shown.values.shape == (1, GRID, GRID)
         for side, axis in zip(dataset.x.T, shown.axes, strict=True):
             assert axis[0] < side.min() < side.max() < axis[-1]
-        function = DecisionFunction.of(bank, dataset, splits, record)
+        function = decision_function(bank, dataset, splits, record)
         corner = np.array([[shown.axes[0][-1], shown.axes[1][0]]])
         assert function(corner)[0, 0] == pytest.approx(shown.values[0, 0, -1])
         rows = np.concatenate(list(shown.roles.values()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.fit.decision import raw_predictor
+from mkldist.fit.decision import BankFunctions
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.view import make_views
 from tests.gram.bank_suite import random_grams
@@ -24,7 +24,7 @@ def bank(grams: np.ndarray) -> MemoryBank:
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_raw_predictor_is_the_decision_function(
+def test_functions_of_a_bank_are_those_of_its_view(
     bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
 ) -> None:
     """Against test rows that are centred with the training means, as in kernel PCA."""
@@ -45,33 +45,38 @@ def test_raw_predictor_is_the_decision_function(
         )
     expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
 
-    raw = raw_predictor(view, weights, coefficients, 0.3)
+    raw = BankFunctions.of(view, weights, coefficients, 0.3)
     assert_array_equal(raw.kernels, np.flatnonzero(weights))
     found = raw.bias + np.einsum(
-        "s,sti,i->t", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
+        "s,sti,ik->tk", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
     )
-    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    assert_allclose(found[:, 0], expected, rtol=1e-10, atol=1e-12)
+
+    two = np.stack([coefficients, -2.0 * coefficients], axis=1)
+    several = BankFunctions.of(view, weights, two, np.array([0.3, 1.0]))
+    assert_allclose(several.coefficients, raw.coefficients * [1.0, -2.0], atol=1e-12)
+    assert_allclose(several.bias, [raw.bias[0], 1.0 - 2.0 * (raw.bias[0] - 0.3)], atol=1e-12)
 
 
 @pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
-def test_raw_predictor_of_kernels_with_coefficients_of_their_own(
+def test_functions_of_kernels_with_coefficients_of_their_own(
     bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
 ) -> None:
-    """It is the sum of the predictors of the single kernels."""
+    """Each is the sum of the functions of the single kernels."""
     rng = np.random.default_rng(6)
     train = rng.permutation(N_POINTS)[:15]
     [view] = make_views(bank, [train], chain)
     weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
     kept = np.flatnonzero(weights)
     own = rng.standard_normal((len(kept), 15))
-    raw = raw_predictor(view, weights, own, 0.3)
+    raw = BankFunctions.of(view, weights, own, 0.3)
     found = np.full(N_POINTS, raw.bias)
     for s, kernel in enumerate(raw.kernels):
-        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s])
+        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s, :, 0])
     expected = np.full(N_POINTS, 0.3)
     for kernel, coefficients in zip(kept, own, strict=True):
         alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
-        one = raw_predictor(view, alone, coefficients, 0.0)
-        image = grams[kernel][:, train] @ one.coefficients
+        one = BankFunctions.of(view, alone, coefficients, 0.0)
+        image = grams[kernel][:, train] @ one.coefficients[:, 0]
         expected += one.weights[0] * image + one.bias
     assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from mkldist.fit import decision as text_support
 from mkldist.fit.decision import Expansion, TextSupport
 from mkldist.fit.model_file import kernel_list
 
@@ -40,24 +41,21 @@ def explicit(rows: np.ndarray, cols: np.ndarray, *, cosine: bool) -> list[np.nda
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-def test_values_are_counts_of_substrings_a_few_rows_at_a_time(cosine, monkeypatch):
-    monkeypatch.setattr(text_support, "GROUP_BYTES", 8 * 4 * 2)  # two rows
-    found = [np.full((5, 4), np.nan), np.full((5, 4), np.nan)]
-    support = TextSupport(KERNELS, TEXTS[5:])
-    for rows, m, values in support.values(TEXTS[:5], cosine=cosine):
-        assert rows.stop - rows.start <= 2
-        found[m][rows] = values
-    np.testing.assert_allclose(found, explicit(TEXTS[:5], TEXTS[5:], cosine=cosine))
-
-
-def test_columns_that_no_kernel_uses_may_be_dropped():
-    whole = TextSupport(KERNELS, TEXTS[5:])
-    part = whole.on_columns(np.array([0, 2]))
-    assert part.points.shape == (4, 2)
-    chosen = part.select(np.array([1]), np.array([3, 0]))
-    [(_, _, values)] = chosen.values(TEXTS[:5, [0, 2]], cosine=False)
-    expected = explicit(TEXTS[:5], TEXTS[[8, 5]], cosine=False)[1]
-    np.testing.assert_array_equal(values, expected)
+def test_values_are_counts_of_substrings(cosine):
+    support, coefficients = TextSupport(KERNELS, TEXTS[5:]), DRAW.normal(size=(4, 2))
+    no_features, points = KERNELS.select([]), np.zeros((9, 0))
+    function = Expansion(
+        no_features, np.arange(2), cosine, points[5:], np.array([2.0, 0.5]), coefficients,
+        np.zeros(2), texts=support,
+    )  # fmt: skip
+    first, second = explicit(TEXTS[:5], TEXTS[5:], cosine=cosine)
+    expected = np.stack([2.0 * first @ coefficients, 0.5 * second @ coefficients], axis=1)
+    np.testing.assert_allclose(function.by_kernel(points[:5], TEXTS[:5]), expected)
+    np.testing.assert_allclose(function.values(points[:5], texts=TEXTS[:5]), expected.sum(axis=1))
+    part = replace(function, texts=support.on_columns(np.array([0, 2])))
+    assert part.texts.points.shape == (4, 2)
+    found = part.by_kernel(points[:5], TEXTS[:5, [0, 2]])
+    np.testing.assert_array_equal(found, function.by_kernel(points[:5], TEXTS[:5]))
 
 
 def test_kernels_of_texts_stand_between_others_in_a_decision_function():
