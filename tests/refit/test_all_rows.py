@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.checked_json import checked_json
 from mkldist.errors import DataError, InputError, SpecError, StoreError
 from mkldist.fit.refit import refit, source_of
 from mkldist.fit.select import Choice, choose
@@ -204,17 +202,6 @@ def test_gram_matrices_are_refused_with_a_way_out(tmp_path):
     choice = choose(tmp_path / "results")
     with pytest.raises(DataError, match=r"precomputed Gram matrices; expected features.*bank\.on"):
         refit(tmp_path / "results", choice)
-
-
-def test_snapshots_of_before_there_were_columns_are_read(results, tmp_path):
-    older = tmp_path / "older"
-    shutil.copytree(results, older)
-    [header] = older.glob("snapshots/*/snapshot.json")
-    fields = json.loads(header.read_text())
-    del fields["columns"]
-    header.write_bytes(checked_json(fields))
-    model = refit(older, choose(older, method="level"))
-    assert model.columns.numbers == ("a", "b", "c", "size=L", "size=M", "size=S")
 
 
 @pytest.mark.slow
