@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from mkldist.fit.model import Model, load_model
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
-    from mkldist.from_python.reruns import rerun
-    from mkldist.from_python.sweeps import sweep
+    from mkldist.from_python.sweeps import rerun, sweep
     from mkldist.results.concat import concat
     from mkldist.results.rows import to_frame
     from mkldist.results.selected import selected
@@ -48,7 +47,7 @@ _EXPORTS = {
     "load_model": "mkldist.fit.model",
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
-    "rerun": "mkldist.from_python.reruns",
+    "rerun": "mkldist.from_python.sweeps",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.fit.api",
     "sweep": "mkldist.from_python.sweeps",

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist.analysis.compare_results import compare_sweeps
     from mkldist.analysis.comparison import (
         compare_methods,
         compare_over_data_sets,
         compared_losses,
     )
     from mkldist.analysis.convergence import convergence_curves
-    from mkldist.analysis.growth import scaling, scaling_fits
+    from mkldist.analysis.growth import fit_power_law, scaling, scaling_fits
     from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
     from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
     from mkldist.analysis.kernel_selection import (
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
         weights_at_best,
     )
     from mkldist.analysis.learning_curves import learning_curve
-    from mkldist.analysis.nested_validation import nested_selection, selection_optimism
+    from mkldist.analysis.nested_validation import (
+        choose_setting,
+        nested_selection,
+        selection_optimism,
+    )
     from mkldist.analysis.objective_paths import objective_path
     from mkldist.analysis.over_data_sets import (
         friedman,
@@ -32,9 +37,7 @@ if TYPE_CHECKING:
         pairwise_wilcoxon,
         signed_rank_posterior,
     )
-    from mkldist.analysis.paired_points import mcnemar
-    from mkldist.analysis.pooled_points import mcnemar_points
-    from mkldist.analysis.power_law import fit_power_law
+    from mkldist.analysis.points import mcnemar, mcnemar_points
     from mkldist.analysis.repeated_runs import agreement
     from mkldist.analysis.resampling import (
         Overlap,
@@ -42,33 +45,31 @@ if TYPE_CHECKING:
         corrected_t_test,
         correlated_posterior,
     )
-    from mkldist.analysis.selection_rules import choose_setting
     from mkldist.analysis.stability import selection_stability
-    from mkldist.analysis.sweep_comparison import compare_sweeps
 
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
     "active_kernels": "mkldist.analysis.kernel_numbers",
     "agreement": "mkldist.analysis.repeated_runs",
-    "choose_setting": "mkldist.analysis.selection_rules",
+    "choose_setting": "mkldist.analysis.nested_validation",
     "compare_active_kernels": "mkldist.analysis.kernel_numbers",
     "compare_methods": "mkldist.analysis.comparison",
     "compare_over_data_sets": "mkldist.analysis.comparison",
-    "compare_sweeps": "mkldist.analysis.sweep_comparison",
+    "compare_sweeps": "mkldist.analysis.compare_results",
     "compared_losses": "mkldist.analysis.comparison",
     "convergence_curves": "mkldist.analysis.convergence",
     "corrected_interval": "mkldist.analysis.resampling",
     "corrected_t_test": "mkldist.analysis.resampling",
     "correlated_posterior": "mkldist.analysis.resampling",
-    "fit_power_law": "mkldist.analysis.power_law",
+    "fit_power_law": "mkldist.analysis.growth",
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
     "learning_curve": "mkldist.analysis.learning_curves",
     "loss_by_active_kernels": "mkldist.analysis.kernel_number_curves",
     "loss_by_bank_size": "mkldist.analysis.kernel_number_curves",
-    "mcnemar": "mkldist.analysis.paired_points",
+    "mcnemar": "mkldist.analysis.points",
     "objective_path": "mkldist.analysis.objective_paths",
-    "mcnemar_points": "mkldist.analysis.pooled_points",
+    "mcnemar_points": "mkldist.analysis.points",
     "nested_selection": "mkldist.analysis.nested_validation",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",

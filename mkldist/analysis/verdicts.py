@@ -20,7 +20,7 @@ from mkldist.analysis.conclusion import Conclusion, Means
 from mkldist.analysis.kernel_numbers import paired_p_value
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Results
-from mkldist.analysis.pooled_points import mcnemar_points
+from mkldist.analysis.points import mcnemar_points
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.split_values import (
     OF_PROCESSOR,

@@ -67,14 +67,14 @@ def command(
     """
     from mkldist.durable import check_free
     from mkldist.fit.refit import prepared_fit, refit
-    from mkldist.fit.select import Wanted, choose
+    from mkldist.fit.select import choose
     from mkldist.run.places import results_of
 
-    wanted = Wanted(dataset, bank, method, dict(_setting(text) for text in settings))
+    wanted = dict(_setting(text) for text in settings)
     results = results_of(path)
     file = target or Path(f"{results.resolve().name}.model")
     check_free(file, overwrite=overwrite)
-    choice = choose(results, wanted)
+    choice = choose(results, dataset, bank, method, wanted)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")

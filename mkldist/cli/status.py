@@ -14,7 +14,7 @@ from mkldist.cli.json_output import json_option, print_json
 from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
-from mkldist.results.data_note import rewritten_files
+from mkldist.results.notes import rewritten_files
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:

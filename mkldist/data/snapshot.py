@@ -26,7 +26,6 @@ from mkldist.identity import array_file_id, array_id
 
 HEADER = "snapshot.json"
 VERSION = 5
-UNCHECKED_VERSION = 4  # the same without a checksum of the header
 PARTS = ("train", "test", "unlabelled")
 SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
 TEXTS = ("texts-content", "texts-ends")
@@ -136,7 +135,9 @@ def snapshot_header(path: Path) -> dict[str, Any]:
     try:
         header, checked = parsed((path / HEADER).read_bytes())
         version = header["version"]
-        if version != (VERSION if checked else UNCHECKED_VERSION):
+        if not checked:
+            raise ValueError("its checksum is missing")
+        if version != VERSION:
             raise StoreError(
                 f"snapshot {path}", f"version {version}", f"version {VERSION}", _REMEDY
             )
@@ -169,11 +170,6 @@ def _unusable(path: Path, error: Exception) -> StoreError:
     )
 
 
-def _columns(fields: Mapping[str, Any] | None) -> SourceColumns | None:
-    """Return the columns of a header; None for those of gram matrices and of older snapshots."""
-    return None if fields is None else SourceColumns.from_dict(fields)
-
-
 def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
     """Return the data set of a header and its arrays."""
     return Dataset(
@@ -194,18 +190,17 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
                 arrays[f"given-{i}"],
                 arrays[f"present-{i}"],
                 missing,
-                header.get("made_of", {}).get(name, ""),
+                header["made_of"].get(name, ""),
             )
             for i, (name, missing) in enumerate(header["given"].items())
         },
         origin=header["origin"],
         impute=header["impute"],
         row_groups=arrays.get("row_groups"),
-        columns=_columns(header.get("columns")),
-        texts=_texts_of(header.get("texts"), arrays),
+        columns=header["columns"] and SourceColumns.from_dict(header["columns"]),
+        texts=_texts_of(header["texts"], arrays),
         view_columns={
-            name: SourceColumns.from_dict(fields)
-            for name, fields in header.get("view_columns", {}).items()
+            name: SourceColumns.from_dict(fields) for name, fields in header["view_columns"].items()
         },
         ids=arrays.get("ids"),
     )

@@ -30,7 +30,6 @@ from mkldist.fit.bank import recomputed
 from mkldist.fit.decision import BankFunctions
 from mkldist.fit.problem import TrainingView
 from mkldist.fit.refit import FittedFrom, inputs_of, source_of
-from mkldist.fit.select import Choice
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.code_check import code_of
@@ -203,10 +202,8 @@ def decision_parts(results: Path, records: Sequence[RunRecord]) -> list[Decision
     first = records[0]
     if METHODS[first.method].needs_laplacian:
         return "methods that learn from a graph are not taken apart"
-    ids = tuple(record.id for record in records)
-    wanted = Choice(first.dataset, first.bank, first.key, dict(first.params), {}, ids, 0.0, "")
     try:
-        source = source_of(results, wanted)
+        source = source_of(results, first.id)
     except (DataError, StoreError) as error:
         return f"{error.where}: {error.found}"
     if source.bank.backend == FACTORS:

@@ -47,26 +47,13 @@ from mkldist.spec.source import FROM, GIVEN, is_from_method
 
 @dataclass(frozen=True)
 class FittedFrom:
-    """Data and settings of a chosen run, from the output folder of its sweep.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    entry : DatasetSpec
-        Its entry of the data set.
-    dataset : Dataset
-        The data set as the runs saw it.
-    splits : tuple of Split
-        Its splits, without those that repeat them with fewer training rows for a search.
-    record : RunRecord
-        A run of the setting.
-    """
+    """Data and settings of a chosen run, from the output folder of its sweep."""
 
     spec: SweepSpec
     entry: DatasetSpec
     dataset: Dataset
     splits: tuple[Split, ...]
+    """Without those that repeat others with fewer training rows for a search."""
     record: RunRecord
 
     @property
@@ -82,8 +69,8 @@ class FittedFrom:
         return found.on_factors if thin else found
 
 
-def source_of(results: Path, choice: Choice) -> FittedFrom:
-    """Read the sweep, a run of the setting, and the data that the run was made on.
+def source_of(results: Path, run_id: str) -> FittedFrom:
+    """Read the sweep, one of its runs, and the data that the run was made on.
 
     Raises
     ------
@@ -94,15 +81,15 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
     """
     folder = OutputFolder(results)
     spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
-    record = RecordStore(folder.records).read(choice.run_ids[0])
+    record = RecordStore(folder.records).read(run_id)
     if record is None:
         raise StoreError(
             str(folder.records),
-            f"no record of run {choice.run_ids[0]}",
+            f"no record of run {run_id}",
             "the records of the sweep",
             "Repeat the sweep's command, which runs what is missing",
         )
-    entry = next(entry for entry in spec.sized_datasets if entry.name == choice.dataset)
+    entry = next(entry for entry in spec.sized_datasets if entry.name == record.dataset)
     dataset, splits = _snapshot(folder.snapshots, record)
     if dataset.grams is not None:
         raise DataError(
@@ -117,26 +104,19 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
 
 def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:
     """Return the data set and the splits that a run was made on."""
-    wanted = record.provenance.get("data_fingerprint")
-    damaged = None
+    origin, damaged = record.provenance, None
     for path in sorted(folder.glob(f"*/{HEADER}")):
         try:
-            header = snapshot_header(path.parent)
+            is_named = snapshot_header(path.parent).get("name") == record.dataset
         except StoreError as error:
             damaged = error  # another one may be that of the run
             continue
-        if header.get("name") != record.dataset:
+        if not is_named:
             continue
-        if (header.get("views") or header.get("given")) and "view_columns" not in header:
-            raise StoreError(
-                str(path.parent),
-                "a copy of the data without the columns of its views, of an earlier version",
-                "a copy with them",
-                "Repeat the sweep in another folder",
-            )
         dataset, splits = load_snapshot(path.parent)
-        own = splits[record.split].fingerprint if record.split < len(splits) else ""
-        if dataset.fingerprint == wanted and own == record.provenance.get("split_fingerprint"):
+        split = splits[record.split].fingerprint if record.split < len(splits) else ""
+        found = dataset.fingerprint, split
+        if found == (origin.get("data_fingerprint"), origin.get("split_fingerprint")):
             return dataset, splits
     raise damaged or StoreError(
         str(folder),
@@ -260,7 +240,7 @@ def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> 
     mkldist.errors.StoreError
         If the folder lacks what the sweep kept.
     """
-    source = source_of(results, choice)
+    source = source_of(results, choice.run_ids[0])
     file = restored_manifest(results).file
     used = source.spec.model_copy(update={"banks": (source.bank,)})
     check_code(used, results if file is None else file.parent, allowed=allow_code)

@@ -3,112 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
 from mkldist.counted import counted
 from mkldist.errors import InputError, nearest
-from mkldist.results.node_arrays import NodeArrays, is_validated, nodes_in
-from mkldist.results.schema import RUN_ID, STATE
+from mkldist.results.node_variables import task_of
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of, to_frame
+from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
-from mkldist.results.tree import current
-from mkldist.results.tree_index import TreeIndex
-from mkldist.spec.kinds import Task
+from mkldist.results.tree import read_tree
 from mkldist.spec.trial import TRIAL
 
-
-@dataclass(frozen=True, eq=False)
-class SettingsRun:
-    """Settings of one method on one data set and bank, each with its runs on all splits.
-
-    Parameters
-    ----------
-    place : dict of str to str
-        Names of the data set, the bank and the method.
-    task : {"classification", "regression"}
-        Task of the data set.
-    names : tuple of str
-        Parameters that vary.
-    settings : tuple of dict
-        Their values, setting by setting.
-    planned : (n_splits, n_settings) bool
-        Which splits and settings have a run.
-    values : dict of str to (n_splits, n_settings) array
-        Variables of the runs by name.
-    """
-
-    place: Mapping[str, str]
-    task: Task
-    names: tuple[str, ...]
-    settings: tuple[dict[str, Any], ...]
-    planned: Array
-    values: Mapping[str, Array]
-
-    @classmethod
-    def of(cls, node: NodeArrays) -> SettingsRun:
-        """Return the settings of a node; with halving, those on the last rung."""
-        return _of_trials(node) if TRIAL in node.dims else _of_grid(node)
-
-    @property
-    def differ(self) -> bool:
-        """True if splits ran different settings, so that no mean over them compares all."""
-        return not self.planned.all(axis=0).all()
-
-    def values_of(self, name: str) -> list[Any]:
-        """Return the values of a parameter that were run."""
-        return list(dict.fromkeys(own[name] for own in self.settings if name in own))
-
-    def variable(self, name: str) -> Array:
-        """Return a variable of the runs; NaN where the node lacks it."""
-        return self.values.get(name, np.full(self.planned.shape, np.nan))
-
-
-def _of_grid(node: NodeArrays) -> SettingsRun:
-    n_splits, *grid = node.planned.shape
-    return SettingsRun(
-        node.place,
-        node.task,
-        tuple(node.dims),
-        tuple(
-            {name: _plain(node.dims[name][at]) for name, at in zip(node.dims, place, strict=True)}
-            for place in np.ndindex(*grid)
-        ),
-        node.planned.reshape(n_splits, -1),
-        {name: values.reshape(n_splits, -1) for name, values in node.values.items()},
-    )
-
-
-def _of_trials(node: NodeArrays) -> SettingsRun:
-    """Return the settings of trials: those of equal values are one setting in all splits."""
-    last = tuple(slice(None) if name == TRIAL else -1 for name in node.dims)
-    planned = node.planned[(slice(None), *last)]
-    columns: dict[tuple[Any, ...], int] = {}
-    place_of: dict[tuple[int, int], tuple[int, int]] = {}
-    for split, trial in np.argwhere(planned).tolist():
-        setting = tuple(_plain(values[split, trial]) for values in node.trials.values())
-        place_of[split, columns.setdefault(setting, len(columns))] = split, trial
-    shape = len(planned), len(columns)
-    is_run = np.zeros(shape, dtype=np.bool_)
-    values = {
-        name: np.full(shape, np.nan if array.dtype.kind == "f" else "", dtype=array.dtype)
-        for name, array in node.values.items()
-    }
-    for to, of in place_of.items():
-        is_run[to] = True
-        for name, array in node.values.items():
-            values[name][to] = array[(slice(None), *last)][of]
-    names = tuple(node.trials)
-    settings = tuple(dict(zip(names, setting, strict=True)) for setting in columns)
-    return SettingsRun(node.place, node.task, names, settings, is_run, values)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 ERRORS = {
     "classification": ("validation_error", "test_error", "unlabelled_error"),
@@ -116,78 +29,37 @@ ERRORS = {
 }
 """Scores that choose a setting, by task: on inner folds, on test parts, on unlabelled parts."""
 PARTS = ("by cross-validation", "on the test parts", "on the unlabelled parts")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Choice of a user; None and empty where any will do.
-
-    Parameters
-    ----------
-    dataset, bank, method : str, optional
-        Names in the results.
-    settings : mapping of str to object
-        Values of parameters.
-    """
-
-    dataset: str | None = None
-    bank: str | None = None
-    method: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+PLACE = ["dataset", "bank", "method"]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting of a sweep.
-
-    Parameters
-    ----------
-    dataset, bank, method : str
-        Names in the results.
-    settings : dict of str to object
-        Values of the parameters that vary.
-    changed : dict of str to object
-        Parameters that the user asks for and the sweep did not run.
-    run_ids : tuple of str
-        Its complete runs, in the order of the splits.
-    score : float
-        Mean over the splits of the score that chose it; NaN if there is none.
-    said : str
-        How it was chosen, in words.
-    note : str
-        What the sweep has not run yet, in words; empty if it has ended.
-    """
+    """A setting of a sweep."""
 
     dataset: str
     bank: str
     method: str
-    settings: dict[str, Any]
-    changed: dict[str, Any]
-    run_ids: tuple[str, ...]
-    score: float
-    said: str
-    note: str = ""
+    settings: dict[str, Any]  # values of the parameters that vary
+    changed: dict[str, Any]  # parameters that the user asks for and the sweep did not run
+    run_ids: tuple[str, ...]  # its complete runs, in the order of the splits
+    score: float  # mean over the splits of the score that chose it; NaN if there is none
+    said: str  # how it was chosen, in words
+    note: str = ""  # what the sweep has not run yet, in words; empty if it has ended
+    missing: int = 0  # number of its runs that are not complete
 
     @property
     def words(self) -> str:
         """Method and parameters in words."""
-        values = {**self.settings, **self.changed}
-        listed = [f"{name} = {_spelled(value)}" for name, value in values.items()]
-        return ", ".join([self.method, *listed])
+        return ", ".join([self.method, *_listed({**self.settings, **self.changed})])
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A setting with a complete run at least."""
-
-    place: Mapping[str, str]
-    settings: dict[str, Any]
-    run_ids: tuple[str, ...]
-    missing: int
-    score: float
-
-
-def choose(results: Path, wanted: Wanted) -> Choice:
+def choose(
+    results: Path,
+    dataset: str | None = None,
+    bank: str | None = None,
+    method: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Choice:
     """Choose the setting of least mean error over the splits among those that the user allows.
 
     The error is that of inner folds where the sweep has a selection, else that of the test parts,
@@ -198,8 +70,10 @@ def choose(results: Path, wanted: Wanted) -> Choice:
     ----------
     results : Path
         Output folder of the sweep.
-    wanted : Wanted
-        What the user asks for.
+    dataset, bank, method : str, optional
+        Names in the results; any will do where none is given.
+    settings : mapping of str to object, optional
+        Values of parameters.
 
     Raises
     ------
@@ -208,119 +82,86 @@ def choose(results: Path, wanted: Wanted) -> Choice:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    index = TreeIndex(current(results))
-    scores = {name for names in ERRORS.values() for name in names}
-    found_in = nodes_in(index, (RUN_ID.name, STATE.name, *scores))
-    nodes = [SettingsRun.of(node) for node in _of_places(found_in, wanted, results)]
-    settings = dict(wanted.settings)
-    level = 0 if is_validated(index) else 1
-    if level and not any(_has_score(node, 1) for node in nodes):
-        level = 2
-    varied = {name for node in nodes for name in node.names}
-    _check_names(settings, varied, nodes)
-    able = [node for node in nodes if all(n in node.names for n in settings if n in varied)]
-    _check_comparable(able, level, settings, results)
-    asked = {name: value for name, value in settings.items() if _was_run(able, name, value)}
-    found = [one for node in able for one in _candidates(node, level, asked)]
+    tree, wanted = read_tree(results), settings or {}
+    nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
+    task = task_of(nodes[0])
+    tested = [node.ds[ERRORS[task][1]] for node in nodes if ERRORS[task][1] in node.ds]
+    level = 0 if is_validated(tree) else 1 if any(one.notnull().any() for one in tested) else 2
+    error = ERRORS[task][level]
+    methods = [(settings_of(node), _runs(node, error)) for node in nodes]
+    varied = {name for names, _ in methods for name in names}
+    _check_names(wanted, varied, [str(node.name) for node in nodes])
+    able = [(names, runs) for names, runs in methods if wanted.keys() & varied <= {*names}]
+    for names, runs in able:
+        if not {*names} <= wanted.keys():
+            _check_comparable(names, runs, error, nodes[0].sizes[SPLIT], results)
+    every = [one for names, runs in able for one in _settings(names, runs, error)]
+    run = {n: v for n, v in wanted.items() if any((n, v) in one.settings.items() for one in every)}
+    found = [one for one in every if one.run_ids and run.items() <= one.settings.items()]
     if not found:
-        raise _nothing(able or nodes, asked or settings, results)
+        raise _nothing(able or methods, run or wanted, results)
     whole = [one for one in found if not one.missing] or found
-    known = [one for one in whole if not np.isnan(one.score)] or whole
-    best = min(known, key=lambda one: np.nan_to_num(one.score, nan=np.inf))
-    changed = {name: value for name, value in settings.items() if best.settings.get(name) != value}
-    kept = {name: value for name, value in best.settings.items() if name not in changed}
-    partial = sum(one.missing > 0 for one in found)
-    said = _said(best, len(found), partial, level, nodes[0].task)
+    best = min(whole, key=lambda one: (np.isnan(one.score), one.score))
+    changed = {name: value for name, value in wanted.items() if best.settings.get(name) != value}
+    unchanged = {name: value for name, value in best.settings.items() if name not in changed}
+    said = _said(best, len(found), sum(one.missing > 0 for one in found), level, task)
     if changed:
-        said = _said_of_given(changed)
-    return Choice(
-        best.place["dataset"], best.place["bank"], best.place["method"], kept, changed,
-        best.run_ids, best.score, said, _unfinished(nodes),
-    )  # fmt: skip
+        said = f"as asked; the results have no run of {', '.join(_listed(changed))}, "
+        said += "so the error of this setting is unknown"
+    states = [state for _, runs in methods for state in runs[STATE.name]]
+    waiting = states.count(RunState.WAITING.value)
+    note = f"{waiting} of {counted(len(states), 'run')} {'is' if waiting == 1 else 'are'} waiting"
+    note = f"{note}; resume the sweep first" if waiting else ""
+    return replace(best, settings=unchanged, changed=changed, said=said, note=note)
 
 
-def _of_places(nodes: Sequence[NodeArrays], wanted: Wanted, results: Path) -> Sequence[NodeArrays]:
+def _nodes_at(
+    nodes: Sequence[xr.DataTree], place: Sequence[str | None], results: Path
+) -> Sequence[xr.DataTree]:
     """Return the nodes of the data set, bank and method that are asked for; refuse several data."""
     if not nodes:
         raise InputError(str(results), "results without runs", "a sweep with runs")
-    for key in ("dataset", "bank", "method"):
-        asked, known = getattr(wanted, key), list(dict.fromkeys(n.place[key] for n in nodes))
-        if asked is not None and asked not in known:
-            hint = nearest(asked, known)
-            raise InputError(f"--{key} {asked}", "nothing of this name", " or ".join(known), hint)
-        if asked is not None:
-            nodes = [node for node in nodes if node.place[key] == asked]
+    for key, name in zip(PLACE, place, strict=True):
+        known = list(dict.fromkeys(place_of(node)[key] for node in nodes))
+        if name is not None and name not in known:
+            hint = nearest(name, known)
+            raise InputError(f"--{key} {name}", "nothing of this name", " or ".join(known), hint)
+        if name is not None:
+            nodes = [node for node in nodes if place_of(node)[key] == name]
         elif key == "dataset" and len(known) > 1:
-            raise InputError(
-                str(results),
-                f"{len(known)} data sets: {', '.join(known)}",
-                "one, for a model is of one data set",
-                f"Choose it: --dataset {known[0]}",
-            )
+            found = f"{len(known)} data sets: {', '.join(known)}"
+            hint = f"Choose it: --dataset {known[0]}"
+            raise InputError(str(results), found, "one, for a model is of one data set", hint)
     return nodes
 
 
-def _check_comparable(
-    nodes: Sequence[SettingsRun], level: int, settings: Mapping[str, Any], results: Path
-) -> None:
-    """Refuse to compare settings of a search that not all splits ran, unless one is asked for."""
-    for node in nodes:
-        if not node.differ or settings.keys() >= {*node.names}:
-            continue
-        losses = node.variable(ERRORS[node.task][level]).astype(float)
-        if np.isnan(losses).all():
-            continue
-        split, best = np.unravel_index(np.nanargmin(losses), losses.shape)
-        given = " ".join(f"--set {n}={_spelled(v)}" for n, v in node.settings[best].items())
-        method = node.place["method"]
-        raise InputError(
-            str(results),
-            f"a search that tried other settings of {method} on each split, so that no mean over "
-            "the splits compares them",
-            "one setting, or another method",
-            f"Give one: --method {method} {given} is the best of split {split}; "
-            "mkldist.selected(tree) has the best of each",
-        )
+def _runs(node: xr.DataTree, error: str) -> pd.DataFrame:
+    """Return the runs of a node, one of each setting and split; with halving, of the last rung."""
+    runs, dims = to_frame(node, (RUN_ID.name, STATE.name, error)), hyperparameters(node)
+    for rungs in {*dims} - {TRIAL} if TRIAL in dims else ():
+        runs = runs[runs[rungs] == node[rungs].to_numpy()[-1]]
+    runs = runs.drop_duplicates([SPLIT, *settings_of(node)])  # trials of equal values
+    return runs if error in runs else runs.assign(**{error: np.nan})
 
 
-def _candidates(node: SettingsRun, level: int, asked: Mapping[str, Any]) -> Iterator[_Candidate]:
-    """Yield the settings of a node that have a complete run and the values that are asked for."""
-    run_ids, planned = node.variable(RUN_ID.name), node.planned
-    complete = planned & (node.variable(STATE.name) == RunState.COMPLETE.value)
-    errors = node.variable(ERRORS[node.task][level])
-    for number in np.flatnonzero(complete.any(axis=0)).tolist():
-        own = node.settings[number]
-        if any(own[name] != value for name, value in asked.items()):
-            continue
-        done = complete[:, number]
-        of_runs = errors[done, number].astype(float)
-        yield _Candidate(
-            node.place,
-            dict(own),
-            tuple(str(run_id) for run_id in run_ids[done, number]),
-            int((planned[:, number] & ~done).sum()),
-            float(of_runs.mean()),
-        )
+def _settings(names: Sequence[str], runs: pd.DataFrame, error: str) -> Iterator[Choice]:
+    """Yield the settings of a node in the order of their first runs."""
+    for _, own in runs.groupby([*PLACE, *names], sort=False, dropna=False):
+        done = own[own[STATE.name] == RunState.COMPLETE.value]
+        mean = float(done[error].to_numpy().mean()) if len(done) else np.nan
+        [first] = own.head(1).to_dict("records")
+        dataset, bank, method, *values = (first[name] for name in [*PLACE, *names])
+        yield Choice(
+            dataset, bank, method, dict(zip(names, values, strict=True)), {},
+            tuple(done[RUN_ID.name]), mean, "", missing=len(own) - len(done),
+        )  # fmt: skip
 
 
-def _was_run(nodes: Sequence[SettingsRun], name: str, value: Any) -> bool:
-    """Return True if a node has runs at this value of a parameter."""
-    return any(value in node.values_of(name) for node in nodes)
-
-
-def _has_score(node: SettingsRun, level: int) -> bool:
-    values = node.values.get(ERRORS[node.task][level])
-    return values is not None and not np.isnan(values.astype(float)).all()
-
-
-def _check_names(
-    settings: Mapping[str, Any], names: set[str], nodes: Sequence[SettingsRun]
-) -> None:
+def _check_names(wanted: Mapping[str, Any], varied: set[str], methods: Sequence[str]) -> None:
     """Refuse several methods if a parameter is asked for that none of them varied."""
-    others = [name for name in settings if name not in names]
-    methods = list(dict.fromkeys(node.place["method"] for node in nodes))
+    others, methods = [name for name in wanted if name not in varied], [*dict.fromkeys(methods)]
     if others and len(methods) > 1:
-        known = sorted(names)
+        known = sorted(varied)
         raise InputError(
             f"--set {others[0]}",
             f"a parameter that no method of {', '.join(methods)} varied",
@@ -329,21 +170,40 @@ def _check_names(
         )
 
 
+def _check_comparable(
+    names: Sequence[str], runs: pd.DataFrame, error: str, n_splits: int, results: Path
+) -> None:
+    """Refuse to compare the settings of a search that not all splits ran."""
+    n_settings = len(runs.groupby([*PLACE, *names], dropna=False))
+    if len(runs) == n_settings * n_splits or runs[error].isna().all():
+        return
+    [best] = runs.nsmallest(1, error).to_dict("records")
+    method, split = best["method"], best[SPLIT]
+    values = " ".join(f"--set {name}={_spelled(best[name])}" for name in names)
+    raise InputError(
+        str(results),
+        f"a search that tried other settings of {method} on each split, so that no mean over "
+        "the splits compares them",
+        "one setting, or another method",
+        f"Give one: --method {method} {values} is the best of split {split}; "
+        "mkldist.selected(tree) has the best of each",
+    )
+
+
 def _nothing(
-    nodes: Sequence[SettingsRun], settings: Mapping[str, Any], results: Path
+    methods: Sequence[tuple[Sequence[str], pd.DataFrame]], wanted: Mapping[str, Any], results: Path
 ) -> InputError:
     """Return the error of results in which no setting can be chosen."""
-    if not settings:
-        return InputError(
-            str(results), "no complete run", "a complete run", "Run or resume the sweep first"
-        )
-    asked = ", ".join(f"{name} = {_spelled(value)}" for name, value in settings.items())
-    values = {name: node.values_of(name) for node in nodes for name in node.names}
-    ran = "; ".join(f"{name} = {', '.join(map(_spelled, v))}" for name, v in values.items())
-    return InputError(f"--set {asked}", "no complete run of this setting", f"one of {ran}")
+    if not wanted:
+        hint = "Run or resume the sweep first"
+        return InputError(str(results), "no complete run", "a complete run", hint)
+    ran = {name: runs[name].unique().tolist() for names, runs in methods for name in names}
+    values = "; ".join(f"{name} = {', '.join(map(_spelled, own))}" for name, own in ran.items())
+    where = f"--set {', '.join(_listed(wanted))}"
+    return InputError(where, "no complete run of this setting", f"one of {values}")
 
 
-def _said(best: _Candidate, n_settings: int, n_partial: int, level: int, task: str) -> str:
+def _said(best: Choice, n_settings: int, n_partial: int, level: int, task: str) -> str:
     """Return how a setting was chosen, in words."""
     if n_settings == 1 or np.isnan(best.score):
         return "the only setting" if n_settings == 1 else "the first setting: none has a score"
@@ -354,30 +214,15 @@ def _said(best: _Candidate, n_settings: int, n_partial: int, level: int, task: s
     said = f"the best of {n_settings} settings {PARTS[level]} ({what} {score}{over})"
     if not n_partial:
         return said
-    lacking = f"{counted(n_partial, 'setting')} with runs that are not complete"
     if not best.missing:
-        return f"{said}; {lacking} {'was' if n_partial == 1 else 'were'} left out"
-    all_lack = "all" if n_partial == n_settings else "some"
-    return f"{said}; {all_lack} have runs that are not complete, so that it may change"
+        partial = f"{counted(n_partial, 'setting')} with runs that are not complete"
+        return f"{said}; {partial} {'was' if n_partial == 1 else 'were'} left out"
+    some = "all" if n_partial == n_settings else "some"
+    return f"{said}; {some} have runs that are not complete, so that it may change"
 
 
-def _said_of_given(changed: Mapping[str, Any]) -> str:
-    """Return that a setting was given of which the sweep has no run, in words."""
-    given = ", ".join(f"{name} = {_spelled(value)}" for name, value in changed.items())
-    return f"as asked; the results have no run of {given}, so the error of this setting is unknown"
-
-
-def _unfinished(nodes: Sequence[SettingsRun]) -> str:
-    """Return how many runs wait, in words; empty if none does."""
-    planned = sum(int(node.planned.sum()) for node in nodes)
-    waiting = sum(
-        int((node.planned & (node.variable(STATE.name) == RunState.WAITING.value)).sum())
-        for node in nodes
-    )
-    if not waiting:
-        return ""
-    are = "is" if waiting == 1 else "are"
-    return f"{waiting} of {counted(planned, 'run')} {are} waiting; resume the sweep first"
+def _listed(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{name} = {_spelled(value)}" for name, value in settings.items()]
 
 
 def _spelled(value: Any) -> str:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.consoles import as_text
 from mkldist.counted import counted
+from mkldist.data.listing import first_of
 from mkldist.forecast import MOST_WORKERS
-from mkldist.forecast.curve import Forecast
+from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
+from mkldist.forecast.curve import Forecast, forecasts
+from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
-from mkldist.from_python.plan_forecast import (
-    FORECAST_COLUMNS,
-    forecast_here,
-    forecast_table,
-)
-from mkldist.from_python.plan_notes import (
-    factor_lines,
-    graph_lines,
-    opposite_lines,
-    search_lines,
-    shard_lines,
-    solver_lines,
-)
-from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
-from mkldist.memory import readable_bytes
-from mkldist.planning.model import Plan
+from mkldist.gram.factored_kernels import limits_of
+from mkldist.memory import FLOAT_BYTES, readable_bytes
+from mkldist.methods.registry import METHODS
+from mkldist.planning.batches import without
+from mkldist.planning.costs import factors_bytes
+from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.model import BankPlan, Plan
+from mkldist.planning.shard_traffic import shard_traffic
+from mkldist.resolve.memory_limit import parse_memory
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.data_read import FilesBefore, changed_lines
+from mkldist.run.progress import duration
+from mkldist.run.small_work import (
+    RECOMPUTED_BYTES_A_SECOND,
+    bank_seconds,
+    build_seconds,
+    certificate_bytes,
+)
 from mkldist.run.sweep_setup import sweep_rounds
+from mkldist.search.rounds import Rounds
+from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -42,6 +48,351 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
     from mkldist.data.given import GivenData
+
+
+SIZE_HEADINGS = ("runs", "passes", "bytes", "seconds")
+RULE = (
+    "time:      of one processor, a rough upper estimate, of which runs may take a tenth: a second",
+    "           for 4 GB of passes over stored kernels, 0.4 GB of kernels built or computed in",
+    "           passes, or 20 solvers, each with 50 factorisations of its Gram matrix besides",
+)
+
+
+@dataclass(frozen=True)
+class SizeCost:
+    """Expected cost of all runs on one data set and bank.
+
+    Parameters
+    ----------
+    dataset, bank : str
+        Names of the data set and of the bank.
+    runs, passes : int
+        Runs, and passes over the bank that all of them take.
+    bytes : int
+        Bytes of kernel values that these passes read or compute.
+    seconds : float
+        Time of one processor, a rough upper estimate: the build of the banks, and what
+        :func:`mkldist.run.small_work.bank_seconds` says of runs on them.
+    """
+
+    dataset: str
+    bank: str
+    runs: int
+    passes: int
+    bytes: int
+    seconds: float
+
+
+def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
+    """Yield the cost of every size, in the order of the plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    passes : mapping of (str, str) to int
+        Passes by data set and label of the bank.
+    """
+    for (dataset, label), of_all in passes.items():
+        banks = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)]
+        runs = [r for r in plan.runs if (r.dataset, r.bank_label) == (dataset, label)]
+        n_solvers = sum(run.n_jobs for run in runs)
+        share = 1 / len(banks)
+        yield SizeCost(
+            dataset,
+            label,
+            len(runs),
+            of_all,
+            round(share * of_all * sum(bank.n_bytes for bank in banks)),
+            sum(bank_seconds(bank, share * of_all, 0) + build_seconds(bank) for bank in banks)
+            + bank_seconds(banks[0], 0, n_solvers),
+        )
+
+
+def size_table(costs: Iterator[SizeCost]) -> RenderableType:
+    """Return the costs as a table for a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("data set", "bank"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("runs", "passes", "kernel values", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in costs:
+        table.add_row(
+            Text(one.dataset),
+            Text(one.bank),
+            str(one.runs),
+            str(one.passes),
+            readable_bytes(one.bytes),
+            duration(one.seconds),
+        )
+    return table
+
+
+def search_lines(plan: Plan) -> list[str]:
+    """Return a line on the trials of a search, if there is one."""
+    search = plan.spec.search
+    if search is None:
+        return []
+    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
+    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
+    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
+    return [
+        f"search:    {search.trials} trials of each method on each split, "
+        f"{how.get(search.kind, halving)}; least validation error wins"
+    ]
+
+
+def solver_lines(plan: Plan, n_problems: Mapping[str, int]) -> list[str]:
+    """Return a line on the solvers, if runs have more than one.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    n_problems : mapping of str to int
+        Classes of each data set that are learnt against the rest; 1 for two classes.
+    """
+    n_solvers = sum(run.n_jobs for run in plan.runs)
+    if n_solvers == len(plan.runs):
+        return []
+    classes = any(n_problems[r.dataset] > 1 and not r.shared_weights for r in plan.runs)
+    folds = any(run.selection for run in plan.runs)
+    of = "one for each class" if classes else "one"
+    on = " on each inner fold and on the whole training part" if folds else ""
+    return [f"solvers:   {n_solvers}: a run has {of}{',' * (classes and folds)}{on}"]
+
+
+def graph_lines(plan: Plan) -> list[str]:
+    """Return a line on the graphs, if there are any."""
+    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
+    if not graphs:
+        return []
+    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
+    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
+
+
+def _words(graph: GraphTable) -> str:
+    """Return a graph in words."""
+    joined = f"{graph.neighbours} neighbours"
+    if graph.kind == "epsilon":
+        joined = f"all within {graph.epsilon:g}"
+    features = "raw" if graph.of_raw_features else "preprocessed"
+    power = f" to the power {graph.power}" if graph.power > 1 else ""
+    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
+
+
+def factor_lines(plan: Plan) -> list[str]:
+    """Return three lines on banks of factors, if there are any."""
+    banks = [bank for bank in plan.banks if bank.is_factored]
+    if not banks:
+        return []
+    largest = max(banks, key=certificate_bytes)
+    certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
+    first = largest.n_kernels * limits_of(largest.spec).first(largest.n_points)
+    built = of_byte * FLOAT_BYTES * largest.n_points * first
+    in_memory = factors_bytes(largest, parse_memory(plan.spec.memory))
+    held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""
+    return [
+        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first{held}, "
+        f"built by {counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
+        f"           a pass over the kernels for each certificate computes at most "
+        f"{readable_bytes(round(certified))}, in about "
+        f"{of_byte * certified:.2g} s",
+        f"           {_rounds_of(plan, largest)}",
+    ]
+
+
+def _rounds_of(plan: Plan, bank: BankPlan) -> str:
+    """Return how many passes over the kernels a solution on a bank of factors takes."""
+    methods = {run.method for run in plan.runs if run.bank == bank.id}
+    rounds = [factor_rounds(bank, METHODS[name]) for name in sorted(methods)]
+    most, usual = max(one.most for one in rounds), sorted({one.usual for one in rounds})
+    if most == 1:
+        return "a solution takes one such pass: no factor can grow"
+    return (
+        f"a solution takes 1 to {most} such passes, about {_span(usual)}: factors may grow "
+        f"from {rounds[0].first} to {rounds[0].longest} columns"
+    )
+
+
+def _span(numbers: list[int]) -> str:
+    """Return the least and the largest of rising numbers, or the only one."""
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def _seconds_of_byte() -> float:
+    """Return the time to compute a byte of kernel values: as measured here, else a typical one."""
+    rates = stored_rates()
+    if rates is None:
+        return 1.0 / RECOMPUTED_BYTES_A_SECOND
+    return (rates.kernel_value_seconds + rates.pass_value_seconds) / FLOAT_BYTES
+
+
+def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:
+    """Yield two lines on the shards of each bank that workers hold together."""
+    limit = parse_memory(plan.spec.memory)
+    sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
+    for (dataset, label), bank in sharded.items():
+        of = shard_traffic(bank, limit, n_workers)
+        largest, of_pass, of_sum = map(
+            readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
+        )
+        yield f"shards:    {of.n_shards} of up to {largest} for {label} of {dataset}"
+        yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
+
+
+def opposite_lines(plan: Plan) -> Iterator[str]:
+    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
+    values: dict[bool, set[float]] = {True: set(), False: set()}
+    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for run in plan.runs:
+        if "C" in run.params:
+            smooths = "C" in METHODS[run.method].params.weigh_regularizer
+            values[smooths].add(run.params["C"])
+            names[smooths][run.key] = None
+    if values[True] & values[False]:
+        yield (
+            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
+            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
+        )
+
+
+FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
+MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
+STORED = "Rates of this machine as 'mkldist doctor' measured them."
+UNKNOWN = (
+    "No run of {methods} is recorded: besides passes, a run counts as long as one\n"
+    "of the Level method when these rates were measured.  It may take several times as long:\n"
+    "run a split first."
+)
+ABANDONED = "Runs that fail because their workers die: {counts}."
+ALL_RECORDED = "Nothing is foretold: all runs are recorded."
+SHOWN = 3
+TABLE_WIDTH = 80  # of the table
+
+
+def forecast_here(
+    rounds: Rounds, store: RecordStore, crew: Crew, storage: float | None = None
+) -> tuple[tuple[Forecast, ...], str]:
+    """Return the forecast of a sweep by the rates of this machine, and notes on it.
+
+    Parameters
+    ----------
+    rounds, store, crew
+        As for :func:`forecast_of`.
+    storage : float, optional
+        Bytes a second of another storage.
+    """
+    if not without(rounds.expected.batches, store.ids().keys()):
+        return (), ALL_RECORDED
+    rates, said = rates_of_here(storage)
+    rows, unknown = forecast_of(rounds, store, crew, rates)
+    failed = [
+        f"{row.abandoned} with {counted(row.workers, 'worker')}" for row in rows if row.abandoned
+    ]
+    notes = said, unknown, ABANDONED.format(counts=", ".join(failed)) if failed else ""
+    return rows, "\n".join(filter(None, notes))
+
+
+def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
+    """Return the rates of this machine, and a sentence on where they are from.
+
+    Parameters
+    ----------
+    storage : float, optional
+        Bytes a second of another storage.
+    """
+    rates, said = stored_rates(), STORED
+    if rates is None:
+        rates, said = _measured(), MEASURED_NOW
+    return (rates if storage is None else replace(rates, storage_bytes_per_second=storage)), said
+
+
+def _measured() -> Rates:
+    from mkldist.forecast.measuring import measured_rates
+
+    with tempfile.TemporaryDirectory() as folder:
+        return measured_rates(Path(folder))
+
+
+def forecast_of(
+    rounds: Rounds, store: RecordStore, crew: Crew, rates: Rates
+) -> tuple[tuple[Forecast, ...], str]:
+    """Return the forecast of the runs that are not recorded, for rising numbers of workers.
+
+    With it comes a sentence on methods of which no run is recorded; it may be empty.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        The sweep; of a search, as many rounds as there may be.
+    store : RecordStore
+        Its records, by which the code of the same methods is timed.
+    crew : Crew
+        The workers that are asked for.
+    rates : Rates
+        Rates of a machine.
+    """
+    plan, resolved = rounds.expected, rounds.resolved
+    known = recorded_costs(plan, store)
+    costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
+    unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
+    said = UNKNOWN.format(methods=first_of([*unknown], SHOWN)) if unknown else ""
+    return tuple(forecasts(costs, crew, store.ids())), said
+
+
+def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
+    """Return a forecast as a table for a terminal.
+
+    ``memory`` is that of each worker, ``held h`` the hours of all threads from the beginning to the
+    end, and ``load`` the share of the time in which coordinator and scheduler are busy.  ``CPU h``
+    is left out where a line would be too long for a narrow terminal.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    columns = {
+        "workers": [str(one.workers) for one in rows],
+        "time": [duration(one.seconds) for one in rows],
+        "efficiency": [f"{one.efficiency:.0%}" for one in rows],
+        "CPU h": [_hours(one.processor_hours) for one in rows],
+        "held h": [_hours(one.held_hours) for one in rows],
+        "moved": [_bytes(one.bytes) for one in rows],
+        "memory": [_bytes(one.memory_per_worker) for one in rows],
+        "load": [_share(one.scheduler_load) for one in rows],
+        "limit": [one.limit for one in rows],
+    }
+    if sum(max(map(len, (head, *cells))) + 2 for head, cells in columns.items()) - 2 > TABLE_WIDTH:
+        del columns["CPU h"]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
+    return table
+
+
+def _bytes(n_bytes: float) -> str:
+    """Return bytes with three digits and a unit."""
+    number, unit = readable_bytes(round(n_bytes)).split()
+    return f"{number[:4].removesuffix('.')} {unit}"
+
+
+def _share(share: float) -> str:
+    """Return a share as a percentage, with a digit after the point if it is small."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
+
+
+def _hours(hours: float) -> str:
+    """Return hours with three digits, with two below one hour, or all before the point."""
+    if hours >= 100:
+        return f"{hours:.0f}"
+    return f"{hours:.3g}" if hours >= 1 else f"{hours:.2g}"
+
 
 WIDTH = 100  # of the text of a plan
 BANK_HEADINGS = ("banks", "points", "kernels", "dtype", "backend", "disk", "runs")

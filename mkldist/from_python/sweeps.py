@@ -1,24 +1,68 @@
-"""Sweeps from Python: :func:`sweep` does what ``mkldist sweep`` does and returns the results."""
+"""Sweeps from Python: :func:`sweep` and :func:`rerun` do what these commands do."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.consoles import standard_error
-from mkldist.errors import FailedRunsWarning
+from mkldist.errors import FailedRunsWarning, SpecError
 from mkldist.from_python.short_errors import with_short_errors
-from mkldist.from_python.worker_choice import worker_choice
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from mkldist.analysis.repeated_runs import Agreement
     from mkldist.run.cluster import ConnectOptions
     from mkldist.run.outcome import SweepOutcome
     from mkldist.spec.model import SweepSpec
+
+
+def worker_choice(
+    workers: int | None,
+    threads: int,
+    scheduler: str | None,
+    cluster: str | Path | None,
+    tls: str | Path | None = None,
+    *,
+    allow_unencrypted: bool = False,
+) -> ConnectOptions:
+    """Return the choice of workers that some arguments make.
+
+    Parameters
+    ----------
+    workers, threads, scheduler, cluster, tls, allow_unencrypted
+        As for :func:`mkldist.sweep`.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For wrong values, or arguments that contradict each other.
+    """
+    from mkldist.from_python.given_sweep import check_count
+    from mkldist.run.cluster import ConnectOptions
+    from mkldist.spec.arguments import check_flags, given_path
+
+    check_flags(allow_unencrypted=allow_unencrypted)
+    if scheduler is not None and not isinstance(scheduler, str):
+        raise SpecError("scheduler", f"{scheduler!r:.60}", 'an address such as "tcp://host:8786"')
+    check_count("workers", workers, 0)
+    check_count("threads_per_worker", threads, 1)
+    options = ConnectOptions(
+        scheduler,
+        None if cluster is None else given_path("cluster", cluster),
+        workers or None,
+        threads,
+        tls=None if tls is None else given_path("tls", tls),
+        allow_unencrypted=allow_unencrypted,
+    )
+    options = replace(options, in_this_process=True) if workers == 0 else options
+    options.check()
+    return options
 
 
 @with_short_errors
@@ -180,3 +224,70 @@ def _warn_of_failures(outcome: SweepOutcome) -> None:
             FailedRunsWarning,
             stacklevel=4,
         )
+
+
+@with_short_errors
+def rerun(
+    results: str | Path,
+    *,
+    output: str | Path | None = None,
+    data_dirs: str | Path | Sequence[str | Path] = (),
+    workers: int | None = None,
+    threads_per_worker: int = 1,
+    scheduler: str | None = None,
+    cluster: str | Path | None = None,
+    progress: bool = True,
+    allow_code: bool = False,
+) -> Agreement:
+    """Run the sweep of some results again, into another folder, and compare both.
+
+    The sweep is that of the results, whatever its file says now.  After any interruption the same
+    call resumes.
+
+    Parameters
+    ----------
+    results : str or Path
+        Folder of a sweep's results, its file or its name.
+    output : str or Path, optional
+        Folder of the new results; by default beside the former ones, under their name and
+        ``-rerun``.
+    data_dirs, workers, threads_per_worker, scheduler, cluster, progress, allow_code
+        As for :func:`mkldist.sweep`.
+
+    Returns
+    -------
+    Agreement
+        How many runs are in both and equal to the bit, the largest differences of objectives and
+        losses, and the runs whose certificates contradict each other; ``holds`` is False if there
+        are such runs or some are in one of both alone.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For results or data that cannot be used, or data that differ from those of the runs.
+    mkldist.errors.ClusterError
+        When workers cannot be started or the scheduler is lost.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
+    True
+    """
+    from mkldist.from_python.given_sweep import given_folders
+    from mkldist.run.places import results_of
+    from mkldist.run.rerun import Rerun, rerun_folder
+    from mkldist.spec.arguments import check_flags, given_path
+
+    check_flags(progress=progress, allow_code=allow_code)
+    options = worker_choice(workers, threads_per_worker, scheduler, cluster)
+    folder = results_of(given_path("results", results))
+    new = rerun_folder(folder) if output is None else given_path("output", output)
+    folders = tuple(given_folders("data_dirs", data_dirs))
+    again = Rerun(folder, new, folders, options, allow_code)
+    again.check_data()
+    again.run(
+        console=standard_error if progress else None,
+        resume_command=f"the same call of mkldist.rerun, or mkldist rerun {folder} -o {new}",
+    )
+    return again.agreement()

@@ -13,10 +13,14 @@ from mkldist.analysis.comparison import ranks_of
 from mkldist.durable import check_free, make_folder, write_file, writing
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
-from mkldist.report.convergence_figures import convergence_charts
+from mkldist.report.curves import (
+    bank_size_charts,
+    convergence_charts,
+    kernel_number_charts,
+    learning_charts,
+    scaling_charts,
+)
 from mkldist.report.facts import Facts
-from mkldist.report.kernel_number_figures import bank_size_charts, kernel_number_charts
-from mkldist.report.learning_figures import learning_charts
 from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
 from mkldist.report.page_target import origin_of
@@ -31,7 +35,6 @@ from mkldist.report.tables import (
     results_table,
     stability_table,
 )
-from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.spec.values import toml_text

@@ -24,12 +24,18 @@ from mkldist.identity import array_id
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.resolve.device_check import check_device
-from mkldist.resolve.factor_check import check_factors
+from mkldist.resolve.checks import (
+    check_device,
+    check_factors,
+    check_figures,
+    check_folds,
+    check_number_of_runs,
+    check_presence,
+    check_unlabelled,
+    check_unscaled,
+)
 from mkldist.resolve.factor_choice import with_backends
-from mkldist.resolve.figure_check import check_figures
-from mkldist.resolve.graph_check import check_graph
-from mkldist.resolve.graph_views import check_graph_views, with_graph_views
+from mkldist.resolve.graph import check_graph, check_graph_views, with_graph_views
 from mkldist.resolve.method_check import (
     check_banks,
     check_graph_has_use,
@@ -38,16 +44,12 @@ from mkldist.resolve.method_check import (
     check_sharing_has_use,
 )
 from mkldist.resolve.method_grids import resolve_methods
-from mkldist.resolve.presence_check import check_presence
-from mkldist.resolve.run_count import check_number_of_runs
 from mkldist.resolve.search_check import (
     check_search,
     n_asked,
     smaller_shares,
 )
 from mkldist.resolve.source_check import check_two_classes
-from mkldist.resolve.sparse_check import check_unscaled
-from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec

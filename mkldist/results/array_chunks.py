@@ -19,11 +19,9 @@ from mkldist.arrays import Array
 from mkldist.checksums import CHECKSUM_BYTES, crc32c
 from mkldist.durable import write_file
 from mkldist.results.zarr_documents import (
-    CHECKED,
     COMPRESSION_LEVEL,
     Document,
     array_document,
-    unchecked_codecs,
 )
 
 
@@ -96,7 +94,7 @@ def read_chunk(folder: Path, document: Document, index: Sequence[int]) -> Array 
         content = _chunk_path(folder, index).read_bytes()
     except FileNotFoundError:
         return None
-    return _decoded(content, _dtype(document), document).reshape(_chunk_shape(document))
+    return _decoded(content, _dtype(document)).reshape(_chunk_shape(document))
 
 
 def write_chunk(
@@ -114,7 +112,7 @@ def write_chunk(
         Folder of the temporary file, on the same file system.
     """
     path = _chunk_path(folder, index)
-    write_file(path, [_encoded(values, document)], through=through, durable=False)
+    write_file(path, [_encoded(values)], through=through, durable=False)
 
 
 def write_rows(
@@ -154,23 +152,9 @@ def fill_of(document: Document) -> Any:
     return float(fill) if document["data_type"] == "float64" else fill
 
 
-def has_checksums(document: Document) -> bool:
-    """Return True if each chunk of an array ends with a checksum of all of its bytes."""
-    return bool(document["codecs"][-1] == CHECKED)
-
-
-def is_intact(content: bytes, document: Document) -> bool:
-    """Return True if the bytes of a chunk of an array fit their checksum.
-
-    Chunks of older trees have one of their values alone, which is found by decoding them.
-    """
-    if has_checksums(document):
-        return content[-CHECKSUM_BYTES:] == crc32c([content[:-CHECKSUM_BYTES]])
-    try:
-        _decoded(content, _dtype(document), document)
-    except (ValueError, RuntimeError):
-        return False
-    return True
+def is_intact(content: bytes) -> bool:
+    """Return True if the bytes of a chunk fit the checksum that they end with."""
+    return content[-CHECKSUM_BYTES:] == crc32c([content[:-CHECKSUM_BYTES]])
 
 
 def chunk_names(document: Document) -> tuple[str, ...]:
@@ -188,16 +172,16 @@ def _names_of_grid(shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[str,
 def _dtype(document: Document) -> np.dtype[Any]:
     """Return the dtype of the entries of an array that is stored as documents here say."""
     kind = document["data_type"]
-    if document["codecs"] not in _known_codecs(kind):
+    if document["codecs"] != _codecs(kind):
         raise ValueError("an array in an unknown coding")
     return np.dtype(object if kind == "string" else kind).newbyteorder("<")
 
 
 @cache
-def _known_codecs(kind: str) -> tuple[list[Document], list[Document]]:
-    """Return the codecs of arrays of some type, and those without a checksum of all bytes."""
-    codecs = array_document({}, kind, ())["codecs"]
-    return codecs, unchecked_codecs(codecs)
+def _codecs(kind: str) -> list[Document]:
+    """Return the codecs of arrays of some type."""
+    codecs: list[Document] = array_document({}, kind, ())["codecs"]
+    return codecs
 
 
 def _chunk_shape(document: Document) -> list[int]:
@@ -209,25 +193,22 @@ def _chunk_path(folder: Path, index: Sequence[int]) -> Path:
     return folder.joinpath("c", *map(str, index))
 
 
-def _decoded(content: bytes, dtype: np.dtype[Any], document: Document) -> Array:
+def _decoded(content: bytes, dtype: np.dtype[Any]) -> Array:
     from numcodecs.vlen import VLenUTF8
     from numcodecs.zstd import Zstd
 
-    if has_checksums(document):
-        if not is_intact(content, document):
-            raise ValueError("a chunk that fails its checksum")
-        content = content[:-CHECKSUM_BYTES]
-    raw = Zstd().decode(content)
+    if not is_intact(content):
+        raise ValueError("a chunk that fails its checksum")
+    raw = Zstd().decode(content[:-CHECKSUM_BYTES])
     decoded: Array = VLenUTF8().decode(raw) if dtype.hasobject else np.frombuffer(raw, dtype)
     return decoded
 
 
-def _encoded(values: Array, document: Document) -> bytes:
+def _encoded(values: Array) -> bytes:
     from numcodecs.vlen import VLenUTF8
     from numcodecs.zstd import Zstd
 
-    checked = has_checksums(document)
     flat = np.ascontiguousarray(values).ravel()
     raw = VLenUTF8().encode(flat) if flat.dtype.hasobject else flat.view(np.uint8)
-    content: bytes = Zstd(level=COMPRESSION_LEVEL, checksum=not checked).encode(raw)
-    return content + crc32c([content]) if checked else content
+    content: bytes = Zstd(level=COMPRESSION_LEVEL, checksum=False).encode(raw)
+    return content + crc32c([content])

@@ -13,8 +13,14 @@ from mkldist.arrays import Array
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
-from mkldist.results.bank_coordinates import bank_coordinates
-from mkldist.results.coordinates import DTYPES, Coordinate, of_runs, of_values, positions_of
+from mkldist.results.coordinates import (
+    DTYPES,
+    Coordinate,
+    bank_coordinates,
+    of_runs,
+    of_values,
+    positions_of,
+)
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     BANK_SERIES,
@@ -54,7 +60,7 @@ class TreeFacts:
         Hyperparameters of each method and their values, by data set and the method's key.
     kernels : mapping of (str, str) to mapping of str to (M,) array
         Coordinates along kernels, by data set and bank label, see
-        :func:`mkldist.results.kernel_coordinates.kernel_coordinates`; without them kernels have
+        :func:`mkldist.results.coordinates.kernel_coordinates`; without them kernels have
         numbers only.
     labels : mapping of str to (n,) array
         Labels of all rows, by data set; needed if predictions or coefficients are kept.

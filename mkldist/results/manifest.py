@@ -14,7 +14,6 @@ from mkldist.results.zarr_documents import read_root
 
 MANIFEST = "sweep.json"
 FORMAT = 2
-UNCHECKED_FORMAT = 1  # the same without a checksum and a specification
 RESULTS = "results.zarr"
 _DAMAGE = (OSError, ValueError, KeyError, TypeError)
 _NAME = re.compile(rb'"sweep": "([^"\\]+)"')
@@ -142,8 +141,8 @@ def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") ->
 
 def _read(path: Path) -> Manifest:
     document, checked = parsed((path / MANIFEST).read_bytes())
-    if document["format"] != (FORMAT if checked else UNCHECKED_FORMAT):
-        raise ValueError("a manifest of another format")
+    if not checked or document["format"] != FORMAT:
+        raise ValueError("a manifest without a checksum, or of another format")
     file = document.get("file")
     return Manifest(
         str(document["sweep"]), None if file is None else Path(file), document.get("spec", "")

@@ -13,7 +13,6 @@ from mkldist.results.schema import (
     CLASS_SCORES,
     CLASS_VALUES,
     CONVERGENCE,
-    LATER_TRACES,
     RUN_ID,
     SCALARS,
     SCORES,
@@ -134,10 +133,7 @@ def check(node: xr.DataTree, where: str) -> None:
     given = (variable for variable in (*scores, *vectors) if variable.name in variables)
     _check_variables(variables, (*node_variables(kind), *given), dims, where)
     if CONVERGENCE in node.children:
-        traces = node[CONVERGENCE].variables
-        later = LATER_TRACES - set(traces)
-        wanted = (variable for variable in kind.traces if variable.name not in later)
-        _check_variables(traces, wanted, dims, f"{where}/{CONVERGENCE}")
+        _check_variables(node[CONVERGENCE].variables, kind.traces, dims, f"{where}/{CONVERGENCE}")
 
 
 def task_of(node: xr.DataTree) -> Task:

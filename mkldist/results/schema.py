@@ -278,8 +278,6 @@ FINAL_TRACES = (
              "last iteration; empty for none", "string", (RANK,)),
 )  # fmt: skip
 """The course of the weights that are largest at the end."""
-LATER_TRACES = frozenset(variable.name for variable in (*OWN_TRACES, *FINAL_TRACES))
-"""Traces that results of before lack."""
 TRACES = (
     Variable("seconds", "s", "the run's own time and share of the passes", dims=(ITERATION,)),
     Variable("passes", "1", "how often the requests had read the whole bank", dims=(ITERATION,)),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mkldist.errors import StoreError
 from mkldist.results.manifest import MANIFEST, manifest_name
+from mkldist.results.notes import AtWork, read_work_note
 from mkldist.results.output import Claim, OutputFolder, claim_on, no_folder
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import MOST_RUNS
@@ -17,7 +18,6 @@ from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
-from mkldist.results.work_note import AtWork, read_work_note
 from mkldist.results.zarr_documents import read_root
 
 

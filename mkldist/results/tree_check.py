@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.results.array_chunks import chunk_names, has_checksums, is_intact
+from mkldist.results.array_chunks import chunk_names, is_intact
 from mkldist.results.convergence import trace_shape, traces_of
 from mkldist.results.lost_chunks import lost_chunks
 from mkldist.results.records import RecordStore
@@ -49,8 +49,8 @@ def is_sound(root: Path) -> bool:
         return False
 
 
-def tree_files(root: Path) -> tuple[int, list[Path], bool]:
-    """Return the number of a tree's files, the damaged and lost ones, and True if all are checked.
+def tree_files(root: Path) -> tuple[int, list[Path]]:
+    """Return the number of a tree's files, and the damaged and lost ones.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def tree_files(root: Path) -> tuple[int, list[Path], bool]:
         documents = _documents(root)
         chunks = list(_chunks(root, documents))
     except _DAMAGE:
-        return 1, [root / DOCUMENT], True
+        return 1, [root / DOCUMENT]
     damaged = [
         root / path / DOCUMENT
         for path, document in documents.items()
@@ -71,8 +71,7 @@ def tree_files(root: Path) -> tuple[int, list[Path], bool]:
     damaged += map(Path, unfit)
     with suppress(*_DAMAGE):  # states that cannot be read are among the damaged files
         damaged += map(Path, lost_chunks(root, documents, absent))
-    checked = all(has_checksums(document) for _, document in chunks)
-    return 1 + len(documents) + len(chunks) - len(absent), damaged, checked
+    return 1 + len(documents) + len(chunks) - len(absent), damaged
 
 
 def differing_runs(root: Path, store: RecordStore) -> list[str]:
@@ -153,21 +152,21 @@ def _documents(root: Path) -> dict[str, Document]:
     return found
 
 
-def _chunks(root: Path, documents: dict[str, Document]) -> Iterator[tuple[str, Document]]:
+def _chunks(root: Path, documents: dict[str, Document]) -> Iterator[str]:
     """Yield the path of every chunk, written or not, and the document of its array."""
     for where, document in documents.items():
         if document["node_type"] == "array":
             folder = f"{root}/{where}/"
             for name in chunk_names(document):
-                yield folder + name, document
+                yield folder + name
 
 
-def _looked_at(chunks: Sequence[tuple[str, Document]]) -> tuple[list[str], set[str]]:
+def _looked_at(chunks: Sequence[str]) -> tuple[list[str], set[str]]:
     """Return the paths of the chunks that do not fit their checksums, and of those not there."""
 
     def of_part(start: int) -> list[tuple[str, bool | None]]:
         part = chunks[start : start + CHUNKS_AT_ONCE]
-        return [(path, _is_intact(path, document)) for path, document in part]
+        return [(path, _is_intact(path)) for path in part]
 
     starts = iter(range(0, len(chunks), CHUNKS_AT_ONCE))
     found = list[tuple[str, bool | None]]()
@@ -182,7 +181,7 @@ def _looked_at(chunks: Sequence[tuple[str, Document]]) -> tuple[list[str], set[s
     return damaged, {path for path, intact in found if intact is None}
 
 
-def _is_intact(path: str, document: Document) -> bool | None:
+def _is_intact(path: str) -> bool | None:
     """Return True if a chunk fits its checksum, None if there is none."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123, thousands of them
@@ -191,4 +190,4 @@ def _is_intact(path: str, document: Document) -> bool | None:
         return None
     except OSError:
         return False
-    return is_intact(content, document)
+    return is_intact(content)

@@ -83,12 +83,6 @@ def array_document(
     }
 
 
-def unchecked_codecs(codecs: list[Document]) -> list[Document]:
-    """Return the codecs of a tree before chunks had a checksum over all of their bytes."""
-    *first, zstd, _ = codecs
-    return [*first, {**zstd, "configuration": {**zstd["configuration"], "checksum": True}}]
-
-
 def run_chunks(run_dims: Mapping[str, int], vector: int | None = None) -> tuple[int, ...]:
     """Return the chunk shape of a variable: one split, with all hyperparameters if they fit.
 
@@ -168,8 +162,7 @@ def read_root(root: Path) -> Document:
         If it cannot be read.
     """
     text = (root / DOCUMENT).read_bytes()
-    # Only a tree of a version without checksums has none; its arrays name no codec for them.
-    if not is_checked(text) and b'"crc32c"' in text:
+    if not is_checked(text):
         raise ValueError("its checksum is missing")
     document = json_value(text)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.results.work_note import AtWork, put_together, remove_work_note, write_work_note
+from mkldist.results.notes import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.work_items import BatchItem, BuildItem, Item
 

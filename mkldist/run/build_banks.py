@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mkldist.durable import writing
 from mkldist.errors import MkldistError, StoreError, UnfitClusterError
 from mkldist.gram.bank_users import using_banks
-from mkldist.results.bank_note import note_banks
+from mkldist.results.notes import note_banks
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs

@@ -14,7 +14,7 @@ from mkldist.gram.bank_users import removing_banks
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.gram.stored_banks import BankStore, open_store
-from mkldist.results.bank_note import NOTE, checked_note, noted_banks
+from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
 from mkldist.results.output import OutputFolder
 from mkldist.run.places import BANKS
 
@@ -124,7 +124,7 @@ def other_users(path: Path, banks: Sequence[StoredBank]) -> dict[tuple[Path, str
     here, users = path.resolve(), defaultdict[tuple[Path, str], list[str]](list)
     for root in {bank.root for bank in banks}:
         beside = {here.parent, root.parent.resolve()}
-        noting = {note.parent for folder in beside for note in folder.glob(f"*/{NOTE}")} - {here}
+        noting = {one.parent for folder in beside for one in folder.glob(f"*/{BANK_NOTE}")} - {here}
         noted = ((folder, *entry) for folder in noting for entry in noted_banks(folder).items())
         for folder, place, ids in sorted(noted):
             if Path(place).resolve() == root.resolve():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mkldist.data.source_files import source_files
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.data_note import ReadData, Stamp, changed_data, note_data, stamps_of
+from mkldist.results.notes import ReadData, Stamp, changed_data, note_data, stamps_of
 from mkldist.spec.model import SweepSpec
 
 

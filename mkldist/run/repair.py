@@ -12,8 +12,8 @@ from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
-from mkldist.results.bank_note import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.manifest import restored_manifest
+from mkldist.results.notes import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore

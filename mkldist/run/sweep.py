@@ -22,14 +22,13 @@ from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
-from mkldist.results.bank_note import drop_damaged_note, is_note_damaged, note_banks
-from mkldist.results.lacking import lacking_runs
+from mkldist.results.notes import drop_damaged_note, is_note_damaged, note_banks, remove_work_note
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
+from mkldist.results.recorded import lacking_runs
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
-from mkldist.results.work_note import remove_work_note
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.data_read import FilesBefore, noted_changes

@@ -10,7 +10,7 @@ import numpy as np
 from mkldist.arrays import Array, Ints
 from mkldist.data.dataset import Split
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.kernel_coordinates import kernel_coordinates
+from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
 from mkldist.search.rounds import Rounds
 from mkldist.solvers.parameters import MethodGrid

@@ -16,8 +16,8 @@ from mkldist.fit.model_file import read_sealed
 from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
-from mkldist.results.bank_note import NOTE, is_note_damaged, noted_banks
 from mkldist.results.manifest import MANIFEST, read_manifest
+from mkldist.results.notes import BANK_NOTE, is_note_damaged, noted_banks
 from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.tree_check import differing_runs, tree_files, unrecorded_runs
@@ -126,13 +126,12 @@ def _gone(folder: OutputFolder, store: RecordStore) -> str:
 def _results(folder: OutputFolder) -> Checked:
     if not folder.results.is_dir():
         return Checked("results", 0, _lost_tree(folder))
-    n_files, damaged, checked = tree_files(folder.results)
-    note = "" if checked else "an older tree, whose checksums do not cover all of it"
+    n_files, damaged = tree_files(folder.results)
     found = [*map(str, damaged)]
     if not damaged:
         runs = differing_runs(folder.results, RecordStore(folder.records))
         found += [f"{folder.results}: run {run} differs from its record" for run in runs]
-    return Checked("results", n_files, tuple(found), note)
+    return Checked("results", n_files, tuple(found))
 
 
 def _lost_tree(folder: OutputFolder) -> tuple[str, ...]:
@@ -182,7 +181,7 @@ def _words(folder: OutputFolder) -> Checked:
 
 
 def _banks(folder: OutputFolder) -> Checked:
-    note = folder.path / NOTE
+    note = folder.path / BANK_NOTE
     if not os.path.lexists(note):
         return Checked("banks", 0, ())
     n_files, damaged = 1, [str(note)] if is_note_damaged(folder.path) else []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.analysis.captions import EDGES_SHOWN, caption
-from mkldist.analysis.run_counts import RunCounts
+from mkldist.analysis.tables import EDGES_SHOWN, RunCounts, caption
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from mkldist import analysis
-from mkldist.analysis.pooled_points import mcnemar_points
+from mkldist.analysis.points import mcnemar_points
 from tests.analysis.two_sweeps import made
 
 RMKL = ("skm", "simplemkl", "rmkl")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from mkldist.analysis.power_law import fit_power_law, fit_repeated, lack_of_fit
+from mkldist.analysis.growth import fit_power_law, fit_repeated, lack_of_fit
 from tests.variants import quick
 
 

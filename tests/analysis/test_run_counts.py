@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mkldist.analysis.run_counts import run_counts
-from mkldist.analysis.tables import results_table
+from mkldist.analysis.tables import results_table, run_counts
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import open_results, prepare
 from mkldist.spec.selection import SelectionSpec

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.conclusion import Conclusion
-from mkldist.analysis.paired_points import McNemar
 from mkldist.analysis.pairing import Results
+from mkldist.analysis.points import McNemar
 from mkldist.analysis.verdicts import Case, _verdict, judge
 from tests.analysis.two_sweeps import made
 from tests.variants import quick

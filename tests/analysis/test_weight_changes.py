@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.analysis.weight_changes import weight_changes
+from mkldist.analysis.split_values import weight_changes
 
 
 def trace(*runs):

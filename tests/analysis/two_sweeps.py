@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.analysis.pairing import Results
+from mkldist.results.manifest import write_manifest
 from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
@@ -102,7 +103,7 @@ def made(
             name: {"repeat": number // folds, "fold": number % folds, **parts} for name in datasets
         },
     )
-    (folder / "sweep.json").write_text('{"format": 1, "sweep": "made-up"}')
+    write_manifest(folder, "made-up", None)
     prepare(folder / "results.zarr", plan, facts, store)
     return Results.of(folder)
 

@@ -14,7 +14,7 @@ from mkldist.cli.clean import command
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.bank_users import using_banks
 from mkldist.gram.store import list_banks
-from mkldist.results.bank_note import note_banks
+from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
 from tests.gram.stores import stored
 

@@ -1,4 +1,4 @@
-"""Commands of `bank`, `export`, `listing`, `method_card`, `options`, `plan`, `status`, `sweep`."""
+"""Commands of `bank`, `export`, `listing`, `options`, `plan`, `status`, `sweep`."""
 
 from __future__ import annotations
 

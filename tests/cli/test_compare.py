@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import mkldist
 from mkldist.analysis.cell_texts import NOTHING
-from mkldist.analysis.point_counts import PointCounts
+from mkldist.analysis.points import PointCounts
 from mkldist.cli.compare import command
 from mkldist.cli.compare_tables import legend
 from mkldist.errors import InputError

@@ -7,10 +7,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from mkldist.cli.status import command
+from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import prepare
-from mkldist.results.work_note import AtWork, write_work_note
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 

@@ -13,7 +13,6 @@ from mkldist.checked_json import checked_json, parsed
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View
 from mkldist.data.snapshot import (
     HEADER,
-    UNCHECKED_VERSION,
     damaged_files,
     load_snapshot,
     save_snapshot,
@@ -152,7 +151,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
         header.write_bytes(damaged)
         with mistake("damaged", error=StoreError):
             load_snapshot(tmp_path)
-    for version in (0, UNCHECKED_VERSION):
+    for version in (0, 4):
         header.write_bytes(checked_json({**json.loads(text), "version": version}))
         with mistake(f"version {version}", error=StoreError):
             load_snapshot(tmp_path)
@@ -208,11 +207,9 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(
             file.write_bytes(whole)
 
 
-def test_a_snapshot_of_before_checksums_opens(tmp_path: Path) -> None:
+def test_a_snapshot_without_a_checksum_is_refused(tmp_path: Path) -> None:
     save_snapshot(tmp_path, DATASET, SPLITS)
     header, _ = parsed((tmp_path / HEADER).read_bytes())
-    (tmp_path / HEADER).write_text(json.dumps({**header, "version": UNCHECKED_VERSION}, indent=1))
-    assert load_snapshot(tmp_path, mmap=True)[0].fingerprint == DATASET.fingerprint
     (tmp_path / HEADER).write_text(json.dumps(header))
-    with mistake("version 5", error=StoreError):
+    with mistake("damaged", error=StoreError):
         load_snapshot(tmp_path)

@@ -17,7 +17,7 @@ from mkldist.errors import SpecError
 from mkldist.forecast import measuring
 from mkldist.forecast.curve import Forecast
 from mkldist.forecast.rates import Rates, store_rates
-from mkldist.from_python.plan_forecast import (
+from mkldist.from_python.plans import (
     ALL_RECORDED,
     FORECAST_COLUMNS,
     MEASURED_NOW,

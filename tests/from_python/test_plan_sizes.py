@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import mkldist
-from mkldist.from_python.plan_sizes import SIZE_HEADINGS, SizeCost, size_table
+from mkldist.from_python.plans import SIZE_HEADINGS, SizeCost, size_table
 from tests.run.sweeps import sweep_text
 
 TEXT = sweep_text({"level": [1.0, 10.0], "uniform": [1.0]}, execution="isolated")

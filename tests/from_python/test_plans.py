@@ -1,4 +1,4 @@
-"""Plans from Python: numbers that add up, and the text of the command, with `plan_notes`."""
+"""Plans from Python: numbers that add up, and the text of the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reruns from Python, with `worker_choice`."""
+"""Reruns from Python."""
 
 from __future__ import annotations
 

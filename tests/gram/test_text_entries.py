@@ -17,7 +17,7 @@ from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.layout import TileLayout
 from mkldist.kernels import Spectrum
-from mkldist.results.kernel_coordinates import kernel_coordinates
+from mkldist.results.coordinates import kernel_coordinates
 from mkldist.spec.banks import BankSpec
 
 N = 40

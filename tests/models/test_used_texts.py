@@ -12,7 +12,7 @@ import mkldist
 from mkldist.errors import DataError
 from mkldist.fit.model import write_predictions
 from mkldist.fit.refit import refit
-from mkldist.fit.select import Wanted, choose
+from mkldist.fit.select import choose
 from mkldist.results.state import RunState
 from mkldist.sealed import unsealed
 from tests.refit.sweeps import recorded
@@ -131,7 +131,7 @@ def results(tmp_path_factory) -> Path:
 
 
 def test_only_texts_of_used_columns_are_kept(results, tmp_path):
-    model = refit(results, choose(results, Wanted()))
+    model = refit(results, choose(results))
     assert model.texts is not None
     assert (model.texts.names, model.texts.optional) == (("chain",), (True,))
     assert model.columns.texts == ("chain",)
@@ -151,7 +151,7 @@ def test_only_texts_of_used_columns_are_kept(results, tmp_path):
 
 def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
     pytest.importorskip("pyarrow")
-    model = refit(results, choose(results, Wanted()))
+    model = refit(results, choose(results))
     rows = pd.DataFrame({"chain": ["abcä", "", "bb"], "x": [0.5, 1.0, np.nan], "id": list("pqr")})
     folds = pd.DataFrame({"id": ["p", "r"], "size": [0.1, 0.2]})
     views = {"folds": folds} if "folds" in model.needed_views else {}
@@ -185,7 +185,7 @@ def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
     ids=["missing", "renamed", "array"],
 )
 def test_rows_without_a_column_of_texts_are_refused(change, said, results):
-    model = refit(results, choose(results, Wanted()))
+    model = refit(results, choose(results))
     rows = pd.DataFrame({"chain": ["ab"], "x": [0.5], "id": ["p"]})
     views = {name: pd.DataFrame({"id": ["p"], "size": [0.1]}) for name in model.needed_views}
     with pytest.raises(DataError, match=said):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import InputError, StoreError
-from mkldist.fit.select import Wanted, choose
+from mkldist.fit.select import choose
 from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
@@ -45,7 +45,7 @@ def with_errors(errors: dict[tuple[str, float], list[float]], score: str = "test
 
 def test_the_least_mean_error_over_the_splits_is_chosen_and_said(tmp_path):
     errors = {("level", 1.0): [0.3, 0.0, 0.0], ("level", 100.0): [0.15, 0.15, 0.15]}
-    found = choose(results_of(tmp_path, made_up_plan(), with_errors(errors)), Wanted())
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors(errors)))
     assert (found.dataset, found.bank, found.method) == ("heart", "xu2008", "level")
     assert found.settings == {"C": 1.0}
     assert found.score == pytest.approx(0.1)
@@ -57,7 +57,7 @@ def test_the_least_mean_error_over_the_splits_is_chosen_and_said(tmp_path):
 
 
 def test_of_equal_settings_the_first_counts(tmp_path):
-    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), Wanted())
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})))
     assert (found.method, found.settings) == ("level", {"C": 0.1})
 
 
@@ -72,7 +72,7 @@ def test_without_test_parts_the_unlabelled_parts_choose(tmp_path):
         store.write(change(made_up_record(run)))
     unlabelled = type(facts)(**{**vars(facts), "unlabelled": {"heart"}})
     prepare(tmp_path / "results.zarr", plan, unlabelled, store)
-    found = choose(tmp_path, Wanted())
+    found = choose(tmp_path)
     assert found.settings == {"C": 100.0}
     assert "on the unlabelled parts (error 10.00 %" in found.said
 
@@ -80,21 +80,21 @@ def test_without_test_parts_the_unlabelled_parts_choose(tmp_path):
 @pytest.mark.parametrize(
     ("wanted", "method", "settings", "changed"),
     [
-        (Wanted(method="uniform"), "uniform", {}, {}),
-        (Wanted(method="level", settings={"C": 100}), "level", {"C": 100.0}, {}),
-        (Wanted(settings={"C": 100.0, "variant": "newton"}), "simplemkl",
+        ({"method": "uniform"}, "uniform", {}, {}),
+        ({"method": "level", "settings": {"C": 100}}, "level", {"C": 100.0}, {}),
+        ({"settings": {"C": 100.0, "variant": "newton"}}, "simplemkl",
          {"C": 100.0, "variant": "newton"}, {}),
-        (Wanted(method="level", settings={"C": 3.0}), "level", {}, {"C": 3.0}),
-        (Wanted(method="level", settings={"tol": 1e-6}), "level", {"C": 0.1}, {"tol": 1e-6}),
+        ({"method": "level", "settings": {"C": 3.0}}, "level", {}, {"C": 3.0}),
+        ({"method": "level", "settings": {"tol": 1e-6}}, "level", {"C": 0.1}, {"tol": 1e-6}),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_is_chosen(wanted, method, settings, changed, tmp_path):
-    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), wanted)
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), **wanted)
     assert (found.method, found.settings, found.changed) == (method, settings, changed)
 
 
 def test_the_only_setting_is_no_choice(tmp_path):
-    found = choose(results_of(tmp_path, made_up_plan()), Wanted(method="uniform"))
+    found = choose(results_of(tmp_path, made_up_plan()), method="uniform")
     assert found.said == "the only setting"
 
 
@@ -105,7 +105,7 @@ def test_settings_whose_runs_are_not_complete_come_last(tmp_path):
         lacking = record.key == "level" and record.params["C"] == 1.0 and record.split == 2
         return None if lacking else errors(record)
 
-    found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
+    found = choose(results_of(tmp_path, made_up_plan(), change))
     assert found.settings == {"C": 100.0}
     assert found.note == "1 of 24 runs is waiting; resume the sweep first"
     assert "1 setting with runs that are not complete was left out" in found.said
@@ -114,25 +114,31 @@ def test_settings_whose_runs_are_not_complete_come_last(tmp_path):
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted(), "2 data sets: heart, liver; expected one.*--dataset heart"),
-        (Wanted("hart"), "--dataset hart: found nothing of this name.*Did you mean 'heart'"),
-        (Wanted("heart", method="levl"), "--method levl: found nothing of this name.*'level'"),
-        (Wanted("heart", bank="x"), "--bank x: found nothing of this name; expected xu2008"),
-        (Wanted("heart", settings={"c": 1.0}), "--set c: .*expected one of C, variant"),
+        ({}, "2 data sets: heart, liver; expected one.*--dataset heart"),
+        ({"dataset": "hart"}, "--dataset hart: found nothing of this name.*Did you mean 'heart'"),
+        (
+            {"dataset": "heart", "method": "levl"},
+            "--method levl: found nothing of this name.*'level'",
+        ),
+        (
+            {"dataset": "heart", "bank": "x"},
+            "--bank x: found nothing of this name; expected xu2008",
+        ),
+        ({"dataset": "heart", "settings": {"c": 1.0}}, "--set c: .*expected one of C, variant"),
     ],
 )
 def test_what_is_not_there_is_told(wanted, said, tmp_path):
     plan = made_up_plan(datasets=("heart", "liver"))
     with pytest.raises(InputError, match=said):
-        choose(results_of(tmp_path, plan), wanted)
+        choose(results_of(tmp_path, plan), **wanted)
 
 
 def test_results_without_a_complete_run_are_told(tmp_path):
     with pytest.raises(InputError, match="no complete run; expected a complete run"):
-        choose(results_of(tmp_path, made_up_plan(), lambda record: None), Wanted())
+        choose(results_of(tmp_path, made_up_plan(), lambda record: None))
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match="no results here"):
-        choose(tmp_path / "empty", Wanted())
+        choose(tmp_path / "empty")
 
 
 def test_a_setting_without_a_score_is_told(tmp_path):
@@ -140,7 +146,7 @@ def test_a_setting_without_a_score_is_told(tmp_path):
         record.scores.clear()
         return record
 
-    found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
+    found = choose(results_of(tmp_path, made_up_plan(), change))
     assert np.isnan(found.score)
     assert found.said == "the first setting: none has a score"
 
@@ -151,14 +157,14 @@ def test_settings_that_all_lack_runs_are_counted_and_the_note_says_how_many_wait
     def change(record: RunRecord) -> RunRecord | None:
         return None if record.split else record
 
-    found = choose(results_of(tmp_path, made_up_plan(grids), change, grids), Wanted())
+    found = choose(results_of(tmp_path, made_up_plan(grids), change, grids))
     assert "all have runs that are not complete" in found.said
     assert found.note == "4 of 6 runs are waiting; resume the sweep first"
 
 
 def test_a_value_that_the_sweep_did_not_run_has_no_error(tmp_path):
-    wanted = Wanted(method="level", settings={"C": 7.0})
-    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), wanted)
+    wanted = {"method": "level", "settings": {"C": 7.0}}
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), **wanted)
     assert found.words == "level, C = 7"
     assert found.said == (
         "as asked; the results have no run of C = 7, so the error of this setting is unknown"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import mkldist
-from mkldist.checked_json import checked_json
-from mkldist.errors import DataError, InputError, StoreError, UnknownCategoryWarning
+from mkldist.errors import DataError, InputError, UnknownCategoryWarning
 from mkldist.fit.model import write_predictions
 from mkldist.fit.refit import refit
-from mkldist.fit.select import Choice, Wanted, choose
+from mkldist.fit.select import Choice, choose
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.sweep import run_sweep
@@ -146,7 +144,7 @@ def test_views_are_predicted_as_in_the_sweep(folder, tmp_path):
 
 def test_views_are_predicted_in_python_as_from_files(folder):
     results = folder / "results"
-    model = refit(results, choose(results, Wanted(method="uniform")))
+    model = refit(results, choose(results, method="uniform"))
     assert model.needed_views == ("genes", "strings")
     assert len(model.given.names) == 60
     table = pd.read_csv(folder / "clinical.csv").drop(columns="ill")
@@ -209,7 +207,7 @@ def test_views_are_predicted_in_python_as_from_files(folder):
 )
 def test_views_that_do_not_fit_are_refused(views, said, folder):
     results = folder / "results"
-    model = refit(results, choose(results, Wanted(method="uniform")))
+    model = refit(results, choose(results, method="uniform"))
     table = pd.read_csv(folder / "clinical.csv").drop(columns="ill").iloc[:2]
     genes = pd.read_csv(folder / "genes.csv", dtype={"patient": str}).iloc[:2]
     tables = {
@@ -270,7 +268,7 @@ def test_features_that_a_sparse_model_does_not_know_are_told(tmp_path):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     dump_svmlight_file(POINTS, y, str(tmp_path / "wide.svm"), zero_based=False)
     results = swept(tmp_path, SPARSE_SWEEP.format(sparse="sparse = true"))
-    model = refit(results, choose(results, Wanted()))
+    model = refit(results, choose(results))
     (tmp_path / "new.svm").write_text("0 3:1 70:2 71:1\n0 4:1\n")
     (tmp_path / "known.svm").write_text("0 3:1\n0 4:1\n")
     done = write_predictions(model, tmp_path / "new.svm", tmp_path / "a.csv")
@@ -286,15 +284,4 @@ def test_cosines_of_given_matrices_are_refused(tmp_path):
     write_views(tmp_path)
     results = swept(tmp_path, SWEEP.format(normalisation="cosine", backend="auto", C=50.0))
     with pytest.raises(InputError, match=r"\"cosine\" of Gram matrices of a view"):
-        refit(results, choose(results, Wanted()))
-
-
-def test_copies_of_data_of_an_earlier_version_are_told(tmp_path):
-    write_views(tmp_path)
-    results = swept(tmp_path, SWEEP.format(normalisation="trace", backend="auto", C=50.0))
-    [header] = results.glob("snapshots/*/snapshot.json")
-    fields = json.loads(header.read_text())
-    del fields["view_columns"]
-    header.write_bytes(checked_json(fields))
-    with pytest.raises(StoreError, match="without the columns of its views, of an earlier version"):
-        refit(results, choose(results, Wanted()))
+        refit(results, choose(results))

@@ -1,4 +1,4 @@
-"""A browser; `loss_figures`, `weight_figures` and `time_figures`; `charts` beneath them all."""
+"""A browser; `loss_figures`, `weight_figures` and `curves`; `charts` beneath them all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ import pytest
 import xarray as xr
 
 from mkldist.report import charts
-from mkldist.report.convergence_figures import convergence_charts
-from mkldist.report.learning_figures import learning_charts
+from mkldist.report.curves import convergence_charts, learning_charts, scaling_charts
 from mkldist.report.loss_figures import loss_units, objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
-from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from tests.analysis.studies import study
 from tests.report.studies import facts_of

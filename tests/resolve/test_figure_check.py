@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve import figure_check
-from mkldist.resolve.figure_check import check_figures
+from mkldist.resolve import checks as figure_check
+from mkldist.resolve.checks import check_figures
 from tests.resolve.words import dataset, sweep
 
 DRAWN = sweep('[[methods]]\nname = "level"\n[outputs]\nfigures = ["decision-boundary"]').outputs

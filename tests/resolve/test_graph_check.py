@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.graph_check import check_graph
+from mkldist.resolve.graph import check_graph
 from mkldist.resolve.method_grids import resolve_methods
 from tests.resolve.words import dataset, split, sweep
 

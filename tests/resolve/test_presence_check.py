@@ -8,7 +8,7 @@ import pytest
 from mkldist.data.dataset import Dataset, GivenGrams, View
 from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
-from mkldist.resolve.presence_check import check_presence
+from mkldist.resolve.checks import check_presence
 from mkldist.spec.banks import BankSpec
 
 X = np.array([[1.0, np.nan], [2.0, 3.0], [4.0, 1.0]])

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, random_array
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
-from mkldist.resolve.sparse_check import check_unscaled
+from mkldist.resolve.checks import check_unscaled
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.resolve.checks import check_folds, check_unlabelled
 from mkldist.resolve.method_grids import resolve_methods
-from mkldist.resolve.split_check import check_folds, check_unlabelled
 from tests.resolve.words import dataset, split, sweep
 
 SIGNS_AND_ZERO = dataset([0, 1, 2, 0, 1, 2], classes=("-1", "0", "1"))

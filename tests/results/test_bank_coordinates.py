@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mkldist.results.bank_coordinates import bank_coordinates
+from mkldist.results.coordinates import bank_coordinates
 from tests.results.sweeps import made_up_plan
 
 

@@ -19,7 +19,7 @@ from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.rows import to_frame
-from mkldist.results.schema import ITERATION, LATER_TRACES, N_RANKS, RANK, TRACES
+from mkldist.results.schema import ITERATION, N_RANKS, RANK, TRACES
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
 from mkldist.results.zarr_documents import read_root, write_root
@@ -257,26 +257,3 @@ def test_coefficients_of_each_kernel_are_left_in_the_record(tmp_path, store):
     prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
     assert open_results(tmp_path)["heart/level"].coefficients.isnull().all()
     np.testing.assert_array_equal(store.read(run.id).kernel_coefficients, own)
-
-
-def test_trees_and_records_of_before_there_were_all_traces_are_read(tmp_path, store):
-    path = tmp_path / "results.zarr"
-    prepare(path, PLAN, FACTS, store)
-    root = read_root(path)
-    documents = root["consolidated_metadata"]["metadata"]
-    for where in [where for where in documents if where.rpartition("/")[2] in LATER_TRACES]:
-        del documents[where]
-    write_root(path, root)
-    traces = open_results(path)["heart/level/convergence"]
-    assert set(traces.data_vars) == {variable.name for variable in TRACES} - LATER_TRACES
-    for length, run in enumerate(PLAN.runs):
-        record = traced(run, length)
-        kept = {name: part for name, part in record.trace.items() if name not in LATER_TRACES}
-        store.write(dataclasses.replace(record, trace=kept))
-    assert prepare(path, PLAN, FACTS, store).written == len(PLAN.runs)
-    gap = open_results(path)["heart/level/convergence"].gap
-    prepare(tmp_path / "new.zarr", PLAN, FACTS, store)
-    new = open_results(tmp_path / "new.zarr")["heart/level/convergence"]
-    np.testing.assert_array_equal(new.gap, gap)
-    assert new.final_weights.isnull().all()
-    assert (new.final_kernels == "").all()

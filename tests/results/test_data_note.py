@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.results.data_note import (
-    NOTE,
+from mkldist.results.notes import (
+    DATA_NOTE,
     ReadData,
     changed_data,
     note_data,
@@ -28,9 +28,9 @@ def file(tmp_path: Path) -> Path:
 def test_it_reads_back_and_is_written_once(file: Path) -> None:
     noted = read_data_note(file.parent)
     assert noted == {"t": ReadData("old", stamps_of([file]))}
-    before = (file.parent / NOTE).stat().st_mtime_ns
+    before = (file.parent / DATA_NOTE).stat().st_mtime_ns
     note_data(file.parent, noted)
-    assert (file.parent / NOTE).stat().st_mtime_ns == before
+    assert (file.parent / DATA_NOTE).stat().st_mtime_ns == before
     note_data(file.parent, {"u": ReadData("u", {})})
     assert set(read_data_note(file.parent)) == {"t", "u"}
 
@@ -52,5 +52,5 @@ def test_files_that_are_not_here_and_damaged_notes_say_nothing(file: Path) -> No
     file.unlink()
     assert list(rewritten_files(file.parent)) == []
     for text in ("", "[]", '{"t": 1}'):
-        (file.parent / NOTE).write_text(text)
+        (file.parent / DATA_NOTE).write_text(text)
         assert read_data_note(file.parent) == {}

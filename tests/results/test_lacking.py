@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.results.lacking import lacking_runs
+from mkldist.results.recorded import lacking_runs
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text

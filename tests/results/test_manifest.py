@@ -75,9 +75,7 @@ def test_without_a_tree_the_name_is_that_of_the_text_or_the_folder(tmp_path):
         assert restored_manifest(folder) == Manifest(name, folder / "sweep.toml")
 
 
-def test_a_manifest_of_before_checksums_is_read(tmp_path):
-    (tmp_path / "sweep.json").write_text('{"format": 1, "sweep": "one", "file": "/a.toml"}')
-    assert read_manifest(tmp_path).sweep == owner(tmp_path) == "one"
+def test_a_manifest_without_a_checksum_is_refused(tmp_path):
     (tmp_path / "sweep.json").write_text('{"format": 2, "sweep": "one"}')
     with pytest.raises(OutputError):
         read_manifest(tmp_path)

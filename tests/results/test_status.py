@@ -12,18 +12,19 @@ import pytest
 
 from mkldist.durable import machine_id
 from mkldist.errors import StoreError
+from mkldist.results.manifest import write_manifest
+from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import Claim, claimed
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results, prepare
-from mkldist.results.work_note import AtWork, write_work_note
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "sweep.json").write_text(json.dumps({"format": 1, "sweep": "made-up"}))
+    write_manifest(tmp_path, "made-up", None)
     return tmp_path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -15,11 +14,9 @@ import xarray as xr
 
 from mkldist.errors import StoreError
 from mkldist.results import tree_check
-from mkldist.results.array_chunks import read_array, write_rows
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.tree_check import differing_runs, is_sound, tree_files
-from mkldist.results.zarr_documents import read_root, unchecked_codecs
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 PLAN = made_up_plan(n_splits=2)
@@ -59,8 +56,8 @@ def values_of(tree: Path) -> dict[str, xr.Dataset]:
 def test_a_flipped_bit_in_any_file_is_refused_and_mended(tmp_path, store):
     tree, rng = tmp_path / "results.zarr", np.random.default_rng(3)
     sound = values_of(tree)
-    n_files, damaged, checked = tree_files(tree)
-    assert (n_files, damaged, checked) == (len(files_of(tree)), [], True)
+    n_files, damaged = tree_files(tree)
+    assert (n_files, damaged) == (len(files_of(tree)), [])
     some = [*rng.choice(files_of(tree), size=25, replace=False), tree / "zarr.json"]
     for path in some:
         for _ in flipped(path, rng, 2):
@@ -107,37 +104,6 @@ def test_a_bit_that_flips_after_a_check_is_found_by_the_next(tmp_path, store):
     prepare(tree, PLAN, FACTS, store)
     assert chunk.read_bytes() == whole
     assert is_sound(tree)
-
-
-def as_before(tree: Path) -> None:
-    """Store a tree as versions without checksums of all bytes did."""
-    root = read_root(tree)
-    for path, document in root["consolidated_metadata"]["metadata"].items():
-        if document["node_type"] == "array":
-            values = read_array(tree / path, document)
-            document["codecs"] = unchecked_codecs(document["codecs"])
-            by_split = document["chunk_grid"]["configuration"]["chunk_shape"][:1] == [1]
-            for place in np.ndindex(values.shape[:1] if by_split else ()):
-                write_rows(tree / path, document, place, values[place], tree.parent)
-            (tree / path / "zarr.json").write_text(json.dumps(document))
-    (tree / "zarr.json").write_text(json.dumps(root))
-
-
-def test_a_tree_of_before_checksums_opens_and_is_checked_as_far_as_it_can_be(tmp_path, store):
-    tree = tmp_path / "results.zarr"
-    whole = values_of(tree)
-    as_before(tree)
-    for node, data in values_of(tree).items():
-        xr.testing.assert_identical(data, whole[node])
-    assert tree_files(tree)[1:] == ([], False)
-    assert is_sound(tree)
-    before = tree.stat().st_ino
-    prepare(tree, PLAN, FACTS, store)
-    assert tree.stat().st_ino == before
-    chunk = tree / "heart/level/gap/c/0/0"
-    chunk.write_bytes(chunk.read_bytes()[:-3])
-    assert tree_files(tree)[1] == [chunk]
-    assert not is_sound(tree)
 
 
 def test_a_lost_chunk_of_a_trace_differs_from_the_record(tmp_path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mkldist.results.work_note import (
-    NOTE,
+from mkldist.results.notes import (
+    WORK_NOTE,
     AtWork,
     put_together,
     read_work_note,
@@ -34,6 +34,6 @@ def test_a_note_is_read_as_it_was_written(tmp_path):
 
 
 def test_a_note_that_cannot_be_read_or_written_says_nothing(tmp_path):
-    (tmp_path / NOTE).write_text("[{}]")
+    (tmp_path / WORK_NOTE).write_text("[{}]")
     assert read_work_note(tmp_path) == []
     write_work_note(tmp_path / "nowhere", [FIRST])

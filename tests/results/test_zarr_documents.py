@@ -16,7 +16,6 @@ from mkldist.results.zarr_documents import (
     group_document,
     read_root,
     run_chunks,
-    unchecked_codecs,
     write_documents,
 )
 
@@ -96,11 +95,3 @@ def test_a_flipped_bit_anywhere_in_a_root_is_found(tmp_path):
         path.write_bytes(flipped)
         with pytest.raises(ValueError):  # noqa: PT011, the message may be Python's own for JSON
             read_root(tmp_path)
-
-
-def test_a_root_of_before_checksums_is_read(tmp_path):
-    codecs = unchecked_codecs(array_document({}, "int64", ())["codecs"])
-    array = {**array_document({}, "int64", ()), "codecs": codecs}
-    write_documents(tmp_path, {"": group_document({"n": 1}), "x": array})
-    (tmp_path / "zarr.json").write_text(json.dumps(read_root(tmp_path)))
-    assert read_root(tmp_path)["attributes"] == {"n": 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.results.work_note import AtWork, read_work_note
+from mkldist.results.notes import AtWork, read_work_note
 from mkldist.run.at_work import WorkTeller
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.work_items import BatchItem, BuildItem

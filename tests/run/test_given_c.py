@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mkldist.errors import InputError
 from mkldist.fit.refit import prepared_fit
-from mkldist.fit.select import Wanted, choose
+from mkldist.fit.select import choose
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.run.sweeps import records, run_here, sweep_text
@@ -69,8 +69,8 @@ def test_an_interrupted_sweep_goes_on(folder):
 
 def test_a_model_needs_one_c(folder):
     with pytest.raises(InputError, match=r"whose C comes from spicymkl on each split.*--set C="):
-        prepared_fit(folder, choose(folder, Wanted(method="level")))
-    _, run = prepared_fit(folder, choose(folder, Wanted(method="level", settings={"C": 7.0})))
+        prepared_fit(folder, choose(folder, method="level"))
+    _, run = prepared_fit(folder, choose(folder, method="level", settings={"C": 7.0}))
     assert run.params["C"] == 7.0
 
 

@@ -6,7 +6,6 @@ Results then equal the undamaged ones, or are refused by name; they are never ot
 from __future__ import annotations
 
 import errno
-import json
 import os
 import tomllib
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from mkldist.checked_json import checked_json
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
@@ -166,7 +166,7 @@ def test_a_bank_with_too_little_of_its_description_goes(made):
 def test_a_bank_whose_sweep_cannot_be_read_stays_and_it_is_said_why(made):
     manifest = made / "sweep.json"
     whole_manifest = manifest.read_bytes()
-    manifest.write_text(json.dumps({"format": 1, "sweep": "small"}))
+    manifest.write_bytes(checked_json({"format": 2, "sweep": "small"}))
     path = descriptions(made)[1]
     whole = damage.flip(path, np.random.default_rng(1))
     [said] = repair(made, {"banks"})
@@ -315,7 +315,7 @@ def test_options_of_the_call_are_kept_or_said_to_be_lost(tmp_path, monkeypatch):
     damage.flip(root, rng)
     assert len(repair(output, {"results"})) == 1
     assert_equal(damage.values_of(output), expected)
-    manifest.write_text(json.dumps({"format": 1, "sweep": "small", "file": str(file)}))
+    manifest.write_bytes(checked_json({"format": 2, "sweep": "small", "file": str(file)}))
     damage.flip(output / "results.zarr/two_moons/uniform/gap/c/0/0", rng)
     assert len(repair(output, {"results"})) == 1
     assert_equal(damage.values_of(output), expected)

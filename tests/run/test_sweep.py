@@ -14,9 +14,9 @@ from sklearn.svm import SVC
 
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.api import solve
+from mkldist.results.notes import WORK_NOTE
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
-from mkldist.results.work_note import NOTE
 from tests.run import damage
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 from tests.variants import quick
@@ -120,9 +120,9 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
 def test_the_note_of_a_killed_process_goes_though_nothing_is_left_to_do(tmp_path):
     output = tmp_path / "small"
     damage.sweep(output)
-    (output / NOTE).write_text("[]")
+    (output / WORK_NOTE).write_text("[]")
     assert damage.sweep(output).computed == 0
-    assert not (output / NOTE).exists()
+    assert not (output / WORK_NOTE).exists()
 
 
 def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_path, scheduler):

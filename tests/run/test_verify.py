@@ -11,7 +11,7 @@ from mkldist.counted import counted
 from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
 from mkldist.kernels.graph import GraphSpec
-from mkldist.results.bank_note import note_banks
+from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import prepare
