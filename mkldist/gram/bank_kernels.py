@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats, Ints
+from mkldist.arrays import Array, Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
 from mkldist.data.texts import TextColumns
@@ -31,6 +31,8 @@ from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
 SHOWN = 8
 EVERY = ("all", "each", "views", "groups")
+Points = tuple[Floats | None, Array | None]
+"""Features (n, d) of some points, and their texts (n, t)."""
 
 
 def text_entries(spec: BankSpec, dataset: Dataset) -> frozenset[int]:
@@ -215,6 +217,11 @@ class BankKernels:
         return sum(self._sizes)
 
     @property
+    def are_of_features(self) -> bool:
+        """True if all kernels are functions of features."""
+        return self.of_texts is None and not self.given
+
+    @property
     def _sizes(self) -> tuple[int, int, int]:
         """Numbers of kernels of features, of texts, and of given matrices."""
         lists = (self.of_features, self.of_texts, self.given)
@@ -320,20 +327,52 @@ class BankKernels:
         rows, cols : (r,), (c,) intp
             Rows of the data set.
         """
-        n_own, n_texts, _ = self._sizes
         texts = None if dataset.texts is None else dataset.texts.values
+
+        def at(some: Ints) -> Points:
+            return points if points is None else points[some], None if texts is None else texts[
+                some
+            ]
+
+        def gram(kernel: GivenKernel) -> Floats:
+            matrix = dataset.given[kernel.view].grams[kernel.number]
+            return part_of_gram(matrix, rows, cols, cosine=cosine)
+
+        yield from self.values_between(kernels, at(rows), at(cols), gram, cosine=cosine)
+
+    def values_between(
+        self,
+        kernels: Ints,
+        rows: Points,
+        cols: Points,
+        gram: Callable[[GivenKernel], Floats],
+        *,
+        cosine: bool,
+    ) -> Iterator[Floats]:
+        """Yield the values of each of some kernels between two sets of points.
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels, at least one.
+        rows, cols : (r, d) float64 and (r, t) array of str objects; (c, d) and (c, t)
+            Features and texts of the points; None where no kernel sees them.
+        gram : callable
+            Returns the (r, c) values of a given matrix.
+        cosine : bool
+            True if kernels are scaled to unit self-similarities.
+        """
+        n_own, n_texts, _ = self._sizes
         kinds = np.searchsorted([n_own, n_own + n_texts], kernels, side="right")
         for some in np.split(kernels, np.flatnonzero(np.diff(kinds)) + 1):
-            on_texts = bool(some[0] >= n_own)
-            functions, seen = (self.of_texts, texts) if on_texts else (self.of_features, points)
-            if functions is not None and seen is not None and some[0] < n_own + n_texts:
-                chosen = functions.select(some - n_own * on_texts)
-                yield from evaluate(chosen, seen[rows], seen[cols], cosine=cosine)
-                continue
-            for kernel in some.tolist():
-                given = self.given[kernel - n_own - n_texts]
-                gram = dataset.given[given.view].grams[given.number]
-                yield part_of_gram(gram, rows, cols, cosine=cosine)
+            kind = int(some[0] >= n_own)
+            functions, left, right = (self.of_features, self.of_texts)[kind], rows[kind], cols[kind]
+            if some[0] >= n_own + n_texts:
+                yield from (gram(self.given[m - n_own - n_texts]) for m in some.tolist())
+            elif functions is not None and left is not None and right is not None:
+                yield from evaluate(
+                    functions.select(some - n_own * kind), left, right, cosine=cosine
+                )
 
 
 def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
