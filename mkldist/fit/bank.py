@@ -999,7 +999,8 @@ class KernelBank:
 
         def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
             def gram(kernel: GivenKernel) -> Floats:
-                return of_views[kernel.view][kernel.number][points][:, support]
+                known: Floats = of_views[kernel.view][kernel.number][points][:, support]
+                return known
 
             rows, columns = _rows_of(new, points), _rows_of(own, support)
             chosen = self._index[kernels]
