@@ -46,17 +46,14 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class GivenData:
-    """Data set given in Python, as plain arrays.
+    """Data set given in Python, as plain arrays by their names.
 
-    Parameters
-    ----------
-    arrays : dict of str to array
-        Of a table ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
-        column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns
-        that were given beside the table, to divide the rows).  Otherwise ``x`` (n, d), the parts
-        ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
-        ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and
-        the indices ``train``, ``test`` and ``unlabelled``.
+    A table has ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
+    column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns that
+    were given beside the table, to divide the rows).  Other data have ``x`` (n, d), the parts
+    ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
+    ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and the indices ``train``,
+    ``test`` and ``unlabelled``.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
@@ -73,13 +70,7 @@ class GivenData:
         return tuple(name for name in OF_SPLITS if name in given)
 
     def raw_data(self, choice: ColumnChoice, where: str) -> RawData:
-        """Return features or Gram matrices, and labels, by the columns that the sweep names.
-
-        Raises
-        ------
-        mkldist.errors.DataError, mkldist.errors.GramError
-            If they cannot be used, or have no such columns.
-        """
+        """Return features or Gram matrices, and labels, by the columns that the sweep names."""
         return _raw(self.arrays, choice, where, "given in Python")
 
     def save(self, path: Path) -> None:
@@ -89,13 +80,7 @@ class GivenData:
 
 
 def read_given(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Return what :meth:`GivenData.raw_data` does, from the file of the data.
-
-    Raises
-    ------
-    mkldist.errors.DataError, mkldist.errors.GramError
-        If the file is damaged or holds other data too.
-    """
+    """Return what :meth:`GivenData.raw_data` does, from a file, unless that is damaged."""
     return _raw(_checked(path, where), choice, where, path.name)
 
 
@@ -130,10 +115,10 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
         hint += "DataFrame that holds the label column"
         raise DataError(where, found, "labels once", hint)
     if COLUMNS in arrays:
-        beside = {"label": str(arrays[LABEL])} if LABEL in arrays else {}
-        names = arrays[COLUMNS].tolist()
+        names, beside = arrays[COLUMNS].tolist(), LABEL in arrays
         check_names(names, where)
-        roles = column_roles(names, replace(choice, **beside), where)
+        chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
+        roles = column_roles(names, chosen, where)
         raw = frame_data(_frame(names, arrays), roles, where)
         label = "given beside the features" if beside else roles.label_said
         return replace(raw, origin=origin, account=replace(raw.account, label=label))
@@ -146,11 +131,11 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
 
         grams = usable_grams(arrays[GRAMS], y, where)
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
-    archive, x = Archive(arrays, f"{where}: X"), None
+    place = f"{where}: X"
     if X in arrays:
-        x = as_features(arrays[X], archive.where)
+        x: Any = as_features(arrays[X], place)
     else:
-        x = (npz_sparse if choice.sparse else npz_features)(archive, archive.where)
+        x = (npz_sparse if choice.sparse else npz_features)(Archive(arrays, place), place)
     check_rows(x.shape[0], len(y), where)
     names = feature_names(arrays, x.shape[1], where)
     dense, sparse = (None, x) if choice.sparse else (x, None)
@@ -191,20 +176,11 @@ EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, a
 def given_data(given: Any, where: str) -> GivenData:
     """Return a data set that a user gives.
 
-    Parameters
-    ----------
-    given : DataFrame, tuple or mapping
-        A DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
-        with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
-        indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
-        DataFrame; of shape (M, n, n) it holds Gram matrices.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        For anything else, and for parts of different lengths.
+    That is a DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
+    with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
+    indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
+    DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything else, and parts of different
+    lengths, are refused by a DataError that names the place `where`.
     """
     if _is_frame(given):
         return GivenData(_table(given, where))
@@ -213,8 +189,8 @@ def given_data(given: Any, where: str) -> GivenData:
     points = parts.pop(X, None)
     for name in OF_SPLITS:
         if name in parts and len(parts[name]) != len(labels):
-            found = f"{len(parts[name])}"
-            raise DataError(f"{where}: {name}", found, f"{len(labels)}, one a point")
+            expected = f"{len(labels)}, one a point"
+            raise DataError(f"{where}: {name}", f"{len(parts[name])}", expected)
     if points is not None and _is_frame(points):
         check_rows(len(points), len(labels), where)
         return GivenData(_with_labels(points, labels, parts, where))

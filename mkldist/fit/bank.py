@@ -98,11 +98,16 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
             {"function": kernel} if callable(kernel) else plain(kernel) for kernel in kernels
         ]
     try:
-        return BankSpec.model_validate(document)
+        spec = BankSpec.model_validate(document)
     except ValidationError as error:
         first = most_telling(error.errors())
         where = spelled_location(location_of(first), document) or "KernelBank"
         raise spec_error(first, "kernels" if where == "family" else where, BankSpec) from None
+    if spec.backend == "sharded":
+        found = '"sharded" for a bank of one process'
+        hint = "The workers of a sweep divide such a bank"
+        raise SpecError("backend", found, "another backend", hint)
+    return spec
 
 
 def plain(value: Any) -> Any:
@@ -147,18 +152,17 @@ def as_dataset(
     for kind, named in (("groups", groups), ("views", views)):
         check_groups(named, kind)
     columns: dict[str, tuple[int, ...]] = {}
-    ends = np.cumsum([len(view.names) for view in features.views.values()]).tolist()
-    for (name, view), end in zip(features.views.items(), ends, strict=True):
-        columns[name] = tuple(range(end - len(view.names), end))
+    first = 0
+    for name, view in features.views.items():
+        columns[name] = tuple(range(first, first := first + len(view.names)))
     _check_apart(columns, views, "views")
     texts = features.texts
     if texts is not None:
         places = {name: place for place, name in enumerate(texts.names)}
-        of_texts = {v: tuple(places[m] for m in views[v] if m in places) for v in views}
-        own = {view: TextView(members) for view, members in of_texts.items() if members}
-        texts = replace(texts, views=own)
-        others = {view: [m for m in views[view] if m not in places] for view in views}
-        views = {view: members for view, members in others.items() if members or view not in own}
+        own = {v: tuple(places[m] for m in some if m in places) for v, some in views.items()}
+        texts = replace(texts, views={v: TextView(some) for v, some in own.items() if some})
+        others = {v: [m for m in some if m not in places] for v, some in views.items()}
+        views = {v: some for v, some in others.items() if some or not own[v]}
     columns |= group_columns(views, features.names, "X")
     of_views = {name: View(members) for name, members in columns.items()}
     _check_apart(of_views, groups, "groups")
@@ -213,8 +217,7 @@ def parallel_map(work: Callable[[slice], None], n_kernels: int, entries: int) ->
             work(part)
         return
     with single_threaded(), ThreadPoolExecutor(threads, "mkldist-grams") as pool:
-        for _ in pool.map(work, parts):
-            pass
+        list(pool.map(work, parts))
 
 
 Check = Literal["full", "active", "none"]
@@ -261,12 +264,9 @@ class Inspection:
         """Raise GramError if a symmetric matrix has eigenvalues below zero, beyond rounding."""
         place = f"{self.where}: kernel {kernel}"
         if semidefinite(matrix, self.tolerance, place) is not matrix:
-            raise GramError(
-                place,
-                "eigenvalues slightly below zero, and a positive weight",
-                "a positive semi-definite matrix",
-                "Set check='full', which sets such eigenvalues to zero before the method starts",
-            )
+            found = "eigenvalues slightly below zero, and a positive weight"
+            hint = "Set check='full', which sets such eigenvalues to zero before the method starts"
+            raise GramError(place, found, "a positive semi-definite matrix", hint)
 
     def map(self, work: Callable[[slice], None], stack: npt.NDArray[Any]) -> None:
         """Call ``work(kernels)`` for slices of a stack, with what factorises matrices loaded."""
@@ -497,13 +497,10 @@ class BankSize:
         if asked == "auto":
             return "memory" if self.fits else otherwise
         if asked == "memory" and not self.fits:
-            raise DataError(
-                "backend",
-                f"'memory' for {self.n_kernels} kernels on {self.n_points} points, which take "
-                f"{self.n_bytes / GIB:.1f} GiB as {self.dtype.name}",
-                at_most_half(SHARE_OF_MEMORY * physical_memory()),
-                f"Choose backend='{otherwise}'",
-            )
+            found = f"'memory' for {self.n_kernels} kernels on {self.n_points} points, which take "
+            found += f"{self.n_bytes / GIB:.1f} GiB as {self.dtype.name}"
+            limit = at_most_half(SHARE_OF_MEMORY * physical_memory())
+            raise DataError("backend", found, limit, f"Choose backend='{otherwise}'")
         return cast(Backend, asked)
 
 
@@ -538,19 +535,15 @@ class TemporaryFolder:
 
 
 def stored(
-    make_source: Callable[[], BankSource],
-    bank_id: str,
-    size: BankSize,
-    backend: Backend,
-    root: Path,
+    make_source: Callable[[], BankSource], name: str, size: BankSize, backend: Backend, root: Path
 ) -> Bank:
-    """Build what a folder lacks of a bank, and open it there.
+    """Build what a folder lacks of a bank, by a source that is made only then, and open it there.
 
-    Its name, a content hash, says which bank it is.  The source is made only if blocks are missing.
+    The name, a content hash, tells the bank from others in the folder.
     """
     reading: Literal["mmap", "stream"] = "mmap" if backend == "mmap" else "stream"
     layout = TileLayout.for_points(size.n_points)
-    store = GramStore.create(root, bank_id, size.n_kernels, layout, size.dtype)
+    store = GramStore.create(root, name, size.n_kernels, layout, size.dtype)
     missing = store.missing()
     if missing:
         n_bytes = len(missing) / len(store.blocks) * store.n_bytes
@@ -581,13 +574,9 @@ def factored(
     n, threads = source.n_points, min(n_processors(), MOST_THREADS)
     needed = least_bytes(n, limits)
     if needed > most:
-        raise DataError(
-            "backend",
-            f"'factors' of rank {limits.first(n)} on {counted(n, 'point')}, of which one takes "
-            f"up to {needed / GIB:.1f} GiB while it is made",
-            at_most_half(most),
-            "Lower rank",
-        )
+        found = f"'factors' of rank {limits.first(n)} on {counted(n, 'point')}, of which one takes "
+        found += f"up to {needed / GIB:.1f} GiB while it is made"
+        raise DataError("backend", found, at_most_half(most), "Lower rank")
     place = default_directory() if folder is None else Path(folder)
     dtype = "float32" if spec.dtype == "float32" else "float64"
     return begin_factors(source, limits, seed, threads, folder=place, dtype=dtype)
@@ -687,8 +676,7 @@ class KernelBank:
     __iter__ = None  # a bank is no sequence of kernels: bank[0] is refused
 
     _backend: str
-    _normalisation: str
-    _cosine: bool
+    _normalisations: tuple[str, ...]
     _index: Ints  # the kernels among those of _kernels or _names
     _names: tuple[str, ...] = ()  # of Gram matrices, in a bank of these alone
     _kernels: BankKernels | None = None  # of other banks, as are the next three
@@ -729,8 +717,7 @@ class KernelBank:
         if spec.family == PRECOMPUTED:
             hint = "Or call KernelBank.from_grams for Gram matrices"
             raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-        self._settle(spec)
-        self._features = features
+        self._normalisations, self._features = spec.normalisations, features
         self._dataset = as_dataset(features, groups or {}, views or {}, given)
         made = self._kernels = kernels_on(self._dataset, spec, seed)
         self._index = np.arange(len(made))
@@ -741,10 +728,12 @@ class KernelBank:
             check_custom(made.of_texts, features.texts.values)
         if made.given:
             _refuse_cosines(spec)
-        source = made.source(self._dataset, features.points, None, cosine=self._cosine)
+        cosine = "cosine" in spec.normalisations
+        source = made.source(self._dataset, features.points, None, cosine=cosine)
         self._source = on_device(source, spec.device, "device")
         steps = [step for step in spec.normalisations if step != "cosine"]
         if spec.backend == FACTORS:
+            self._backend = FACTORS
             factors = factored(self._source, spec, seed, folder)
             [view] = factors.views([None], steps)
             self.factored = replace(factors, scale=view.scale)
@@ -757,8 +746,10 @@ class KernelBank:
         elif kept == "recompute":
             bank = recomputed(self._source)
         else:
-            points = array_id(*_arrays(self._dataset))
-            identity = content_id(points=points, kernels=made.fingerprint, cosine=self._cosine)
+            points, others = self._dataset, (one.grams for one in given.values())
+            own = (points.x,) if points.sparse is None else sparse_parts(points.sparse)
+            content = array_id(*own, *others, *fingerprint_parts(points.texts))
+            identity = content_id(points=content, kernels=made.fingerprint, cosine=cosine)
             bank = stored(lambda: source, identity, size, kept, self._root(folder))
         [self.view] = make_views(bank, [None], steps, presence=source.presence)
 
@@ -808,10 +799,10 @@ class KernelBank:
         """
         bank = cls.__new__(cls)
         spec = bank_spec(PRECOMPUTED, normalisation=normalisation, backend=backend, dtype=dtype)
-        bank._settle(spec)
         stack = gram_stack(grams)
         _refuse_cosines(spec)
         inspection = Inspection.of(check, stack.dtype)
+        bank._normalisations = spec.normalisations
         bank._names, bank._index = _gram_names(names, len(stack)), np.arange(len(stack))
         if check == "active":
             bank._inspection, bank._passed = inspection, np.zeros(len(stack), dtype=bool)
@@ -826,16 +817,6 @@ class KernelBank:
                 packed = stored(lambda: ArraySource(passed), identity, size, kept, root)
             [bank.view] = make_views(packed, [None], list(spec.normalisations))
         return bank
-
-    def _settle(self, spec: BankSpec) -> None:
-        """Take the settings of a bank; refuse one that only the workers of a sweep divide."""
-        if spec.backend == "sharded":
-            found = '"sharded" for a bank of one process'
-            hint = "The workers of a sweep divide such a bank"
-            raise SpecError("backend", found, "another backend", hint)
-        self._backend = spec.backend
-        self._normalisation = ", ".join(spec.normalisations) or "none"
-        self._cosine = "cosine" in spec.normalisations
 
     def _root(self, folder: str | Path | None) -> Path:
         """Return the folder of the bank's files, a temporary one unless the user gives one."""
@@ -855,7 +836,7 @@ class KernelBank:
             size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {self._backend}"
         return (
             f"<KernelBank: {counted(len(self), 'kernel')} on {counted(self.n_points, 'point')}, "
-            f"{size}, normalisation {self._normalisation}>"
+            f"{size}, normalisation {', '.join(self._normalisations) or 'none'}>"
         )
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
@@ -872,8 +853,7 @@ class KernelBank:
             For kernels that the bank has not, and for none.
         """
         if isinstance(kernels, int | np.integer):
-            found = f"found kernel {kernels}"
-            raise IndexError(f"{found}; expected a list such as [{kernels}], or a slice")
+            raise IndexError(f"found kernel {kernels}; expected a list of kernels, or a slice")
         index: Ints = np.arange(len(self))[kernels]
         if index.ndim != 1 or not len(index):
             raise IndexError(f"found {index.size} kernels; expected at least one of {len(self)}")
@@ -934,19 +914,14 @@ class KernelBank:
 
         if self._kernels is None:
             return pd.DataFrame({"name": [self._names[m] for m in self._index.tolist()]})
-        given = pd.DataFrame(
-            {
-                "function": [PRECOMPUTED] * len(self._kernels.given),
-                "features": [(kernel.view,) for kernel in self._kernels.given],
-                "name": [kernel.name for kernel in self._kernels.given],
-            }
-        )
-        functions = [
-            (self._kernels.of_features, self._features.names),
-            (self._kernels.of_texts, self._kernels.text_names),
-        ]
-        tables = [_table(own, names) for own, names in functions if own is not None]
-        tables += [given] if len(given) else []
+        made, tables = self._kernels, []
+        if made.of_features is not None:
+            tables.append(_table(made.of_features, self._features.names))
+        if made.of_texts is not None:
+            tables.append(_table(made.of_texts, made.text_names))
+        if made.given:
+            given = [(PRECOMPUTED, (one.view,), one.name) for one in made.given]
+            tables.append(pd.DataFrame(given, columns=["function", "features", "name"]))
         return pd.concat(tables, ignore_index=True).iloc[self._index].reset_index(drop=True)
 
     @property
@@ -993,6 +968,7 @@ class KernelBank:
             return NewPoints(self.view, between.shape[1], stacked)
 
         own, new = self._features, self._features.like(X_new)
+        cosine = "cosine" in self._normalisations
         if made.of_features is not None:
             check_points(made.of_features, new.points, own.names, "X_new")
         of_views = _cross_views(self._dataset.given, given, new.n_points)
@@ -1004,7 +980,7 @@ class KernelBank:
 
             rows, columns = _rows_of(new, points), _rows_of(own, support)
             chosen = self._index[kernels]
-            yield from made.values_between(chosen, rows, columns, gram, cosine=self._cosine)
+            yield from made.values_between(chosen, rows, columns, gram, cosine=cosine)
 
         return NewPoints(self.view, new.n_points, values)
 
@@ -1049,23 +1025,14 @@ class KernelBank:
                 coefficients=one.coefficients if shared else one.coefficients[order],
             )
         chosen, points = functions.select(of_features), self._features.points
-        found = Expansion.of(chosen, self._cosine, points, predictors, texts=support)
+        cosine = "cosine" in self._normalisations
+        found = Expansion.of(chosen, cosine, points, predictors, texts=support)
         return replace(found, index=kernels[order])
 
     def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
         """Check the kernels of positive weight, as ``check="active"`` asks after a solution.
 
         Each kernel is factorised once in the life of a bank.  Banks with another check do nothing.
-
-        Parameters
-        ----------
-        kernel_weights : (M,) float64
-            Weights of a solution.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            Naming the first kernel that is not positive semi-definite.
         """
         if self._inspection is None:
             return
@@ -1084,12 +1051,9 @@ class KernelBank:
 def _refuse_cosines(spec: BankSpec) -> None:
     """Refuse cosines of given matrices, whose new points would lack k(x, x)."""
     if "cosine" in spec.normalisations:
-        raise SpecError(
-            "normalisation",
-            "'cosine' for given Gram matrices",
-            "'trace', 'centre', 'variance' or 'none'",
-            "Divide k(x, z) by the root of k(x, x) k(z, z) before",
-        )
+        expected = "'trace', 'centre', 'variance' or 'none'"
+        hint = "Divide k(x, z) by the root of k(x, x) k(z, z) before"
+        raise SpecError("normalisation", "'cosine' for given Gram matrices", expected, hint)
 
 
 def _gram_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
@@ -1099,17 +1063,9 @@ def _gram_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise GramError("names", f"{names!r:.60}", "a list of names, one a matrix")
     if len(names) != n_kernels:
-        of_matrices = counted(n_kernels, "matrix", "matrices")
-        found = f"{counted(len(names), 'name')} for {of_matrices}"
+        found = f"{counted(len(names), 'name')} for {counted(n_kernels, 'matrix', 'matrices')}"
         raise GramError("names", found, "one a matrix")
     return tuple(map(str, names))
-
-
-def _arrays(dataset: Dataset) -> list[Array | None]:
-    """Return the arrays that decide the values of kernels."""
-    own = [dataset.x] if dataset.sparse is None else [*sparse_parts(dataset.sparse)]
-    given = (one.grams for one in dataset.given.values())
-    return [*own, *given, *fingerprint_parts(dataset.texts)]
 
 
 def _rows_of(points: Features, rows: Ints | slice) -> tuple[Floats, Array | None]:

@@ -203,14 +203,11 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
     if set(distinct) == {-1.0, 0.0, 1.0}:
         able = [name for name, other in METHODS.items() if learns_unlabelled(other)]
         return f"If 0 marks points without a label, call {one_of(able)}"
-    own = losses_by_target(method.params).get(Target.VALUES)
-    if own:
-        for_values = f'or real values, set loss="{own[0]}"'
-    else:
-        losses = {name: losses_by_target(other.params) for name, other in METHODS.items()}
-        able = [name for name, of_method in losses.items() if Target.VALUES in of_method]
-        loss = losses[able[0]][Target.VALUES][0]
-        for_values = f'or real values, call {one_of(able)} with loss="{loss}"'
+    losses = {n: losses_by_target(one.params).get(Target.VALUES, []) for n, one in METHODS.items()}
+    able = [name for name, found in losses.items() if found]
+    verb = "set" if method.name in able else f"call {one_of(able)} with"
+    loss = (losses[method.name] or losses[able[0]])[0]
+    for_values = f'or real values, {verb} loss="{loss}"'
     if all(label.is_integer() for label in distinct) and len(distinct) <= FEW:
         one = f"y == {distinct[-1]:g}"
         return f"Call it for each class, as by np.where({one}, 1, -1); f{for_values}"
@@ -322,22 +319,11 @@ ALLOW_GAPS = 'Fill them, or set missing="zero": kernels are zero where a point l
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Points with the names of their features.
+    """Points (n, d), dense or sparse, with the names of their features.
 
-    Parameters
-    ----------
-    points : (n, d) float64 array or csr_array
-        The points, finite; NaN where a point lacks a feature, if it may.
-    names : tuple of str
-        d names; ``x0``, ``x1`` and so on for an array.
-    named : bool
-        True if the user gave the names: the columns of a DataFrame.
-    gaps : bool
-        True if points may lack features.
-    views : dict of str to Features
-        The blocks that the features were given in, by name; empty for a single block.
-    texts : TextColumns, or None
-        Columns of texts beside the features; None without any.
+    `named` says that the user gave the names, `gaps` that points may lack features, which are then
+    NaN.  `views` are the blocks that the features were given in, empty for a single block; `texts`
+    are columns of texts beside the features.
     """
 
     points: Floats
@@ -385,7 +371,7 @@ class Features:
                 points = as_features(real_array(given, where, "(n, d) numbers"), where)
             except GramError as error:
                 raise DataError(error.where, error.found, error.expected, error.hint) from None
-            names = _numbered(points)
+            names = tuple(f"x{column}" for column in range(points.shape[1]))
         if not len(points):
             raise DataError(where, "no rows", "at least one point")
         _check_entries(points, names, where, gaps=gaps)
@@ -401,7 +387,7 @@ class Features:
 
         points = canonical(csr_array(given))
         check_sparse(points, where)
-        return cls(points, _numbered(points), named=False)
+        return cls(points, tuple(f"x{column}" for column in range(points.shape[1])), named=False)
 
     @classmethod
     def _joined(cls, views: dict[str, Features], where: str) -> Features:
@@ -473,11 +459,6 @@ class Features:
                 raise DataError(where, f"a view {name!r}", expected, nearest(name, self.views))
         blocks = {n: v.like(by_name[n], f"{where}[{n!r}]") for n, v in self.views.items()}
         return Features._joined(blocks, where)
-
-
-def _numbered(points: Any) -> tuple[str, ...]:
-    """Return the names of the features of an array."""
-    return tuple(f"x{column}" for column in range(points.shape[1]))
 
 
 def _check_entries(points: Floats, names: Sequence[str], where: str, *, gaps: bool) -> None:
