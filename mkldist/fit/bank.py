@@ -158,10 +158,10 @@ def as_dataset(
     _check_apart(columns, views, "views")
     texts = features.texts
     if texts is not None:
-        places = {name: place for place, name in enumerate(texts.names)}
-        own = {v: tuple(places[m] for m in some if m in places) for v, some in views.items()}
+        positions = {name: place for place, name in enumerate(texts.names)}
+        own = {v: tuple(positions[m] for m in some if m in positions) for v, some in views.items()}
         texts = replace(texts, views={v: TextView(some) for v, some in own.items() if some})
-        others = {v: [m for m in some if m not in places] for v, some in views.items()}
+        others = {v: [m for m in some if m not in positions] for v, some in views.items()}
         views = {v: some for v, some in others.items() if some or not own[v]}
     columns |= group_columns(views, features.names, "X")
     of_views = {name: View(members) for name, members in columns.items()}
@@ -423,7 +423,7 @@ def _copy_triangle(matrix: Floats, triangle: Floats) -> None:
         triangle[i, i] += n * EPS * trace
 
 
-def given_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:
+def precomputed_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:
     """Return the Gram matrices among the kernels of a bank, checked, by names of their views."""
     found: dict[str, GivenGrams] = {}
     for kernel in () if isinstance(kernels, str | Mapping) else kernels:
@@ -444,9 +444,9 @@ def given_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:
     return found
 
 
-def _stacked(given: Any, where: str, expected: str) -> Array:
+def _stacked(value: Any, where: str, expected: str) -> Array:
     """Return one matrix or several as (M, r, c)."""
-    array: Array = given if isinstance(given, np.ndarray) else real_array(given, where, expected)
+    array: Array = value if isinstance(value, np.ndarray) else real_array(value, where, expected)
     return array[None] if array.ndim == 2 else array
 
 
@@ -713,12 +713,12 @@ class KernelBank:
         features = Features.of(X, gaps=gaps, texts=text_names(texts)).apart_from(X)
         settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
         spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance, device=device)
-        given = given_views(kernels, features)
+        precomputed = precomputed_views(kernels, features)
         if spec.family == PRECOMPUTED:
             hint = "Or call KernelBank.from_grams for Gram matrices"
             raise SpecError("kernels", "'precomputed' for features", "another family", hint)
         self._normalisations, self._features = spec.normalisations, features
-        self._dataset = as_dataset(features, groups or {}, views or {}, given)
+        self._dataset = as_dataset(features, groups or {}, views or {}, precomputed)
         made = self._kernels = kernels_on(self._dataset, spec, seed)
         self._index = np.arange(len(made))
         if made.of_features is not None:
@@ -740,17 +740,17 @@ class KernelBank:
             self.view = self.factored.view
             return
         size = BankSize.of(len(made), features.n_points, spec)
-        self._backend = kept = size.backend(spec.backend, "recompute")
-        if kept == "memory":
+        self._backend = chosen = size.backend(spec.backend, "recompute")
+        if chosen == "memory":
             bank: Bank = loaded(self._source, size.dtype)
-        elif kept == "recompute":
+        elif chosen == "recompute":
             bank = recomputed(self._source)
         else:
-            points, others = self._dataset, (one.grams for one in given.values())
+            points, others = self._dataset, (one.grams for one in precomputed.values())
             own = (points.x,) if points.sparse is None else sparse_parts(points.sparse)
             content = array_id(*own, *others, *fingerprint_parts(points.texts))
             identity = content_id(points=content, kernels=made.fingerprint, cosine=cosine)
-            bank = stored(lambda: source, identity, size, kept, self._root(folder))
+            bank = stored(lambda: source, identity, size, chosen, self._root(folder))
         [self.view] = make_views(bank, [None], steps, presence=source.presence)
 
     @classmethod
@@ -807,14 +807,14 @@ class KernelBank:
         if check == "active":
             bank._inspection, bank._passed = inspection, np.zeros(len(stack), dtype=bool)
         size = BankSize.of(len(stack), stack.shape[1], spec)
-        bank._backend = kept = size.backend(spec.backend, "stream")
+        bank._backend = chosen = size.backend(spec.backend, "stream")
         with threads_for(size.n_points):
-            if kept == "memory":
+            if chosen == "memory":
                 packed: Bank = packed_bank(stack, inspection, size.dtype)
             else:
                 passed = inspected_stack(stack, inspection)
                 identity, root = content_id(grams=array_id(passed)), bank._root(folder)
-                packed = stored(lambda: ArraySource(passed), identity, size, kept, root)
+                packed = stored(lambda: ArraySource(passed), identity, size, chosen, root)
             [bank.view] = make_views(packed, [None], list(spec.normalisations))
         return bank
 
@@ -1088,33 +1088,33 @@ def _table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({**(usual | kernels.columns()), **own})
 
 
-def _cross_grams(given: Any, n_kernels: int, n_points: int) -> Array:
+def _cross_grams(value: Any, n_kernels: int, n_points: int) -> Array:
     """Return kernel values between new points and those of a bank, possibly memory-mapped."""
     expected = f"(M, n_new, n) = ({n_kernels}, n_new, {n_points})"
-    grams: Array = given
-    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiub":
-        grams = real_array(given, "X_new", expected)
+    grams: Array = value
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
+        grams = real_array(value, "X_new", expected)
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
         raise GramError("X_new", f"shape {grams.shape}", expected)
     return grams
 
 
 def _cross_views(
-    known: Mapping[str, GivenGrams], given: Mapping[str, Any], n_new: int
+    known: Mapping[str, GivenGrams], grams: Mapping[str, Any], n_new: int
 ) -> dict[str, Floats]:
     """Return the kernel values (M, n_new, n) of each view between new points and those of a bank.
 
     They are zero for new points that lack the view.
     """
-    for name in (*known, *given):
-        if name not in given or name not in known:
+    for name in (*known, *grams):
+        if name not in grams or name not in known:
             found = f"no matrices of {name!r}" if name in known else f"matrices of {name!r}"
             wanted = ", ".join(f"{view!r}: (n_new, n)" for view in known)
             expected = f"kernel values between new points and those of the bank, {{{wanted}}}"
-            hint = nearest(name, given) or "Call bank.on(X_new, grams={name: values})"
+            hint = nearest(name, grams) or "Call bank.on(X_new, grams={name: values})"
             raise DataError("grams", found, expected, hint)
     checked = {}
-    for name, values in given.items():
+    for name, values in grams.items():
         one, where = known[name], f"grams[{name!r}]"
         shape = (len(one.grams), n_new, len(one.present))
         expected = f"(M, n_new, n) = {shape}"

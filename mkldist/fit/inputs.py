@@ -42,34 +42,34 @@ MAKE_LAPLACIAN = (
 )
 
 
-def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
+def real_array(value: Any, where: str, expected: str, hint: str = "") -> Floats:
     """Return an array-like as float64; refuse anything but real numbers in rows of one length."""
-    _refuse_masked(given, where)
+    _refuse_masked(value, where)
     try:
-        array = np.asarray(given)
+        array = np.asarray(value)
         if array.dtype.kind in "fiubO":
             return np.asarray(array, dtype=np.float64)
         found = f"texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
     except (TypeError, ValueError) as error:
-        name = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+        name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         raise GramError(where, f"{name} ({error})", expected, hint) from None
     raise GramError(where, found or f"an array of {array.dtype}", expected, hint)
 
 
-def _refuse_masked(given: Any, where: str) -> None:
+def _refuse_masked(value: Any, where: str) -> None:
     """Refuse an array of numpy with masked entries, which others would read as numbers."""
-    if isinstance(given, np.ndarray) and np.any(getattr(given, "mask", False)):
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
         hint = "Fill them, as by array.filled(numpy.nan), or leave these points out"
         raise GramError(where, "masked entries", "a number everywhere", hint)
 
 
-def gram_stack(given: Any, where: str = "grams") -> Array:
+def gram_stack(grams: Any, where: str = "grams") -> Array:
     """Return an array-like as M square matrices of numbers, arrays of numpy in their own type."""
-    _refuse_masked(given, where)
-    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiub":
-        given = real_array(given, where, "(M, n, n) numbers: M Gram matrices of one size")
-    check_stack(given, where)
-    return np.asarray(given)
+    _refuse_masked(grams, where)
+    if not isinstance(grams, np.ndarray) or grams.dtype.kind not in "fiub":
+        grams = real_array(grams, where, "(M, n, n) numbers: M Gram matrices of one size")
+    check_stack(grams, where)
+    return np.asarray(grams)
 
 
 def label_array(y: Any, n: tuple[int, ...]) -> Floats:
@@ -218,14 +218,14 @@ def weight_array(weights: Any, n: int) -> Floats | None:
     """Return weights of the points as (n,) float64, finite and positive; None stays None."""
     if weights is None:
         return None
-    given = real_array(weights, "weights", "numbers, one a point")
-    if given.shape != (n,):
-        raise GramError("weights", f"shape {given.shape}", f"({n},): one weight a point")
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0.0)))
+    array = real_array(weights, "weights", "numbers, one a point")
+    if array.shape != (n,):
+        raise GramError("weights", f"shape {array.shape}", f"({n},): one weight a point")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
     if len(bad):
         hint = "Leave out points that are to have no weight"
-        raise GramError(f"weights[{bad[0]}]", f"{given[bad[0]]:g}", "a positive number", hint)
-    return np.ascontiguousarray(given)
+        raise GramError(f"weights[{bad[0]}]", f"{array[bad[0]]:g}", "a positive number", hint)
+    return np.ascontiguousarray(array)
 
 
 def group_array(groups: Any, n_kernels: int) -> Ints:
@@ -275,25 +275,25 @@ def checked_laplacian(laplacian: Any, n: int) -> Any:
     return matrix.astype(np.float64)
 
 
-def text_names(given: Any) -> tuple[str, ...]:
+def text_names(names: Any) -> tuple[str, ...]:
     """Return the names of columns of texts that a user lists; None stands for no column."""
-    if given is None:
+    if names is None:
         return ()
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        hint = f"Write texts=[{given!r}]" if isinstance(given, str) else ""
-        raise SpecError("texts", f"{given!r:.60}", "a list of names of columns", hint)
-    return tuple(given)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        hint = f"Write texts=[{names!r}]" if isinstance(names, str) else ""
+        raise SpecError("texts", f"{names!r:.60}", "a list of names of columns", hint)
+    return tuple(names)
 
 
-def divided(given: Any, names: Sequence[str], where: str) -> tuple[Any, TextColumns | None]:
+def divided(X: Any, names: Sequence[str], where: str) -> tuple[Any, TextColumns | None]:
     """Return a DataFrame without its columns of texts, and these; other points as they are."""
     if not len(names):
-        return given, None
-    if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
+        return X, None
+    if not (hasattr(X, "columns") and hasattr(X, "to_numpy")):
         listed = first_of([repr(name) for name in names], SHOWN)
         expected = f"a DataFrame, for columns of texts ({listed})"
-        raise DataError(where, f"one {type(given).__name__}", expected, "Name columns")
-    frame = given.set_axis(list(map(str, given.columns)), axis=1)
+        raise DataError(where, f"one {type(X).__name__}", expected, "Name columns")
+    frame = X.set_axis(list(map(str, X.columns)), axis=1)
     for place, name in enumerate(names):
         if name not in frame.columns:
             hint = nearest(name, frame.columns)
@@ -340,35 +340,35 @@ class Features:
 
     @classmethod
     def of(
-        cls, given: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
+        cls, X: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
     ) -> Features:
         """Return a DataFrame, an array-like or sparse array (n, d), or views of these, checked.
 
         A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
         which are NaN, and `texts`, which are columns of a DataFrame.
         """
-        given, columns = divided(given, texts, where)
+        X, columns = divided(X, texts, where)
         if columns is not None:
             check_texts(columns, range(len(texts) if gaps else 0), where, f"{ALLOW_GAPS}text")
-            if not len(given.columns) and len(given):
-                return cls(np.empty((len(given), 0)), (), named=True, gaps=gaps, texts=columns)
-            return replace(cls.of(given, where, gaps=gaps), texts=columns)
-        if isinstance(given, Mapping):
-            views = {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in given.items()}
+            if not len(X.columns) and len(X):
+                return cls(np.empty((len(X), 0)), (), named=True, gaps=gaps, texts=columns)
+            return replace(cls.of(X, where, gaps=gaps), texts=columns)
+        if isinstance(X, Mapping):
+            views = {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in X.items()}
             return cls._joined(views, where)
-        if hasattr(given, "tocsr"):
-            return cls._of_sparse(given, where)
-        named = hasattr(given, "columns") and hasattr(given, "to_numpy")
+        if hasattr(X, "tocsr"):
+            return cls._of_sparse(X, where)
+        named = hasattr(X, "columns") and hasattr(X, "to_numpy")
         if named:
-            names = tuple(map(str, given.columns))
+            names = tuple(map(str, X.columns))
             twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
             if twice is not None:
                 expected = "a name of its own for every column"
                 raise DataError(where, f"two columns {twice!r}", expected)
-            points = frame_features(given, where)
+            points = frame_features(X, where)
         else:
             try:
-                points = as_features(real_array(given, where, "(n, d) numbers"), where)
+                points = as_features(real_array(X, where, "(n, d) numbers"), where)
             except GramError as error:
                 raise DataError(error.where, error.found, error.expected, error.hint) from None
             names = tuple(f"x{column}" for column in range(points.shape[1]))
@@ -378,14 +378,14 @@ class Features:
         return cls(points, names, named, gaps=gaps)
 
     @classmethod
-    def _of_sparse(cls, given: Any, where: str) -> Features:
+    def _of_sparse(cls, matrix: Any, where: str) -> Features:
         """Return a sparse array or matrix of numbers, checked and not made dense."""
-        if given.dtype.kind not in "fiub" or given.ndim != 2 or 0 in given.shape:
-            found = f"a sparse array of {given.dtype}, shape {given.shape}"
+        if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
+            found = f"a sparse array of {matrix.dtype}, shape {matrix.shape}"
             raise DataError(where, found, "(n, d) real numbers, at least one")
         from scipy.sparse import csr_array
 
-        points = canonical(csr_array(given))
+        points = canonical(csr_array(matrix))
         check_sparse(points, where)
         return cls(points, tuple(f"x{column}" for column in range(points.shape[1])), named=False)
 
@@ -411,17 +411,17 @@ class Features:
             views=views,
         )
 
-    def apart_from(self, given: Any) -> Features:
+    def apart_from(self, X: Any) -> Features:
         """Return features that stay as they are when the array-like that gave them is changed."""
-        own = is_sparse(self.points) or (self.points is not given and self.points.base is None)
+        own = is_sparse(self.points) or (self.points is not X and self.points.base is None)
         return self if own else replace(self, points=self.points.copy())
 
-    def like(self, given: Any, where: str = "X_new") -> Features:
+    def like(self, X: Any, where: str = "X_new") -> Features:
         """Return new points with the same features, columns of a DataFrame by their names."""
         if self.views:
-            return self._like_views(given, where)
+            return self._like_views(X, where)
         texts = () if self.texts is None else self.texts.names
-        new = Features.of(given, where, gaps=self.gaps, texts=texts)
+        new = Features.of(X, where, gaps=self.gaps, texts=texts)
         if new.named and self.named:
             missing = [name for name in self.names if name not in new.names]
             others = [name for name in new.names if name not in self.names]
@@ -444,12 +444,12 @@ class Features:
             raise DataError(where, "sparse features", "dense ones, as the bank was made of", hint)
         return new
 
-    def _like_views(self, given: Any, where: str) -> Features:
+    def _like_views(self, X: Any, where: str) -> Features:
         """Return new points with the same views."""
         expected = f"a mapping of the views {', '.join(map(repr, self.views))}"
-        if not isinstance(given, Mapping):
-            raise DataError(where, f"one {type(given).__name__}", expected)
-        by_name = {str(name): block for name, block in given.items()}
+        if not isinstance(X, Mapping):
+            raise DataError(where, f"one {type(X).__name__}", expected)
+        by_name = {str(name): block for name, block in X.items()}
         missing = [name for name in self.views if name not in by_name]
         if missing:
             found = f"no view{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
