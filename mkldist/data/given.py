@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
+from mkldist.data.dataset import sparse_parts
 from mkldist.data.frames import decoded, frame_data, frame_labels
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
@@ -45,17 +46,14 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class GivenData:
-    """Data set given in Python, as plain arrays.
+    """Data set given in Python, as plain arrays by their names.
 
-    Parameters
-    ----------
-    arrays : dict of str to array
-        Of a table ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
-        column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns
-        that were given beside the table, to divide the rows).  Otherwise ``x`` (n, d), the parts
-        ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
-        ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and
-        the indices ``train``, ``test`` and ``unlabelled``.
+    A table has ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
+    column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns that
+    were given beside the table, to divide the rows).  Other data have ``x`` (n, d), the parts
+    ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
+    ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and the indices ``train``,
+    ``test`` and ``unlabelled``.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
@@ -72,42 +70,17 @@ class GivenData:
         return tuple(name for name in OF_SPLITS if name in given)
 
     def raw_data(self, choice: ColumnChoice, where: str) -> RawData:
-        """Return features or Gram matrices, and labels.
-
-        Parameters
-        ----------
-        choice : ColumnChoice
-            The columns that the sweep names.
-        where : str
-            The place to name in a message.
-
-        Raises
-        ------
-        mkldist.errors.DataError, mkldist.errors.GramError
-            If they cannot be used, or have no such columns.
-        """
+        """Return features or Gram matrices, and labels, by the columns that the sweep names."""
         return _raw(self.arrays, choice, where, "given in Python")
 
     def save(self, path: Path) -> None:
-        """Write the arrays, whole or not at all.
-
-        Raises
-        ------
-        OSError
-            If the disk refuses them.
-        """
+        """Write the arrays, whole or not at all."""
         with replacing(path) as temporary, temporary.open("xb") as file:
             np.savez(file, **self.arrays)  # type: ignore[arg-type]  # named by the user's columns
 
 
 def read_given(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Read a data set that was given in Python from its file.
-
-    Raises
-    ------
-    mkldist.errors.DataError, mkldist.errors.GramError
-        If the file is damaged or holds other data, and as :meth:`GivenData.raw_data`.
-    """
+    """Return what :meth:`GivenData.raw_data` does, from a file, unless that is damaged."""
     return _raw(_checked(path, where), choice, where, path.name)
 
 
@@ -134,15 +107,21 @@ def _checked(path: Path, where: str) -> Arrays:
 
 
 def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:
+    """Return the raw data of arrays, by the columns of their table if they hold one."""
     if choice.sparse and not arrays.keys().isdisjoint((COLUMNS, GRAMS, X)):
         raise dense_features(where)
+    if choice.label is not None and (LABEL in arrays or COLUMNS not in arrays):
+        found, hint = f"label = {choice.label!r} beside given labels", "Remove label, or give a "
+        hint += "DataFrame that holds the label column"
+        raise DataError(where, found, "labels once", hint)
     if COLUMNS in arrays:
-        names = arrays[COLUMNS].tolist()
+        names, beside = arrays[COLUMNS].tolist(), LABEL in arrays
         check_names(names, where)
-        roles = column_roles(names, _with_label(choice, arrays, where), where)
+        chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
+        roles = column_roles(names, chosen, where)
         raw = frame_data(_frame(names, arrays), roles, where)
-        said = "given beside the features" if LABEL in arrays else roles.label_said
-        return replace(raw, origin=origin, account=replace(raw.account, label=said))
+        label = "given beside the features" if beside else roles.label_said
+        return replace(raw, origin=origin, account=replace(raw.account, label=label))
     _check_choice(choice, arrays, where)
     of_splits = {name: arrays[name].astype(str) for name in choice.of_splits}
     y = arrays[Y]
@@ -152,53 +131,27 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
 
         grams = usable_grams(arrays[GRAMS], y, where)
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
-    x = _features(arrays, choice, where)
+    place = f"{where}: X"
+    if X in arrays:
+        x: Any = as_features(arrays[X], place)
+    else:
+        x = (npz_sparse if choice.sparse else npz_features)(Archive(arrays, place), place)
     check_rows(x.shape[0], len(y), where)
     names = feature_names(arrays, x.shape[1], where)
-    dense, kept = (None, x) if choice.sparse else (x, None)
-    return RawData(y, dense, names, partitions, origin=origin, of_splits=of_splits, sparse=kept)
-
-
-def _features(arrays: Arrays, choice: ColumnChoice, where: str) -> Any:
-    """Return features (n, d), in compressed sparse rows where they are to stay sparse."""
-    if X in arrays:
-        return as_features(arrays[X], f"{where}: X")
-    archive = Archive(arrays, f"{where}: X")
-    return (npz_sparse if choice.sparse else npz_features)(archive, archive.where)
-
-
-def _with_label(choice: ColumnChoice, arrays: Arrays, where: str) -> ColumnChoice:
-    """Return the choice with the column of labels that were given beside the features."""
-    if LABEL not in arrays:
-        return choice
-    if choice.label is not None:
-        raise _two_labels(choice, where)
-    return replace(choice, label=str(arrays[LABEL]))
+    dense, sparse = (None, x) if choice.sparse else (x, None)
+    return RawData(y, dense, names, partitions, origin=origin, of_splits=of_splits, sparse=sparse)
 
 
 def _check_choice(choice: ColumnChoice, arrays: Arrays, where: str) -> None:
     """Refuse the choice of columns that arrays do not have."""
-    if choice.label is not None:
-        raise _two_labels(choice, where)
+    known = [name for name in OF_SPLITS if name in arrays]
     for name in choice.of_splits:
-        if name not in OF_SPLITS or name not in arrays:
-            known = [name for name in OF_SPLITS if name in arrays]
-            raise DataError(
-                f"{where}: splits",
-                f"no column {name!r}",
-                f"one of {', '.join(known)}" if known else "a DataFrame with this column",
-                nearest(name, known) or 'Give it as data={"NAME": {"x": X, "y": y, "groups": …}}',
-            )
+        if name not in known:
+            expected = f"one of {', '.join(known)}" if known else "a DataFrame with this column"
+            hint = nearest(name, known)
+            hint = hint or 'Give it as data={"NAME": {"x": X, "y": y, "groups": …}}'
+            raise DataError(f"{where}: splits", f"no column {name!r}", expected, hint)
     choice.without_splits().check_label_alone(where)
-
-
-def _two_labels(choice: ColumnChoice, where: str) -> DataError:
-    return DataError(
-        where,
-        f"label = {choice.label!r} beside given labels",
-        "labels once",
-        "Remove label, or give a DataFrame that holds the label column",
-    )
 
 
 def _frame(names: list[str], arrays: Arrays) -> pd.DataFrame:
@@ -223,33 +176,27 @@ EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, a
 def given_data(given: Any, where: str) -> GivenData:
     """Return a data set that a user gives.
 
-    Parameters
-    ----------
-    given : DataFrame, tuple or mapping
-        A DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
-        with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
-        indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
-        DataFrame; of shape (M, n, n) it holds Gram matrices.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        For anything else, and for parts of different lengths.
+    That is a DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
+    with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
+    indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
+    DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything else, and parts of different
+    lengths, are refused by a DataError that names the place `where`.
     """
     if _is_frame(given):
         return GivenData(_table(given, where))
     parts = _parts(given, where)
     labels = _labels(parts.pop(Y), f"{where}: y")
     points = parts.pop(X, None)
-    _check_lengths(parts, len(labels), where)
+    for name in OF_SPLITS:
+        if name in parts and len(parts[name]) != len(labels):
+            expected = f"{len(labels)}, one a point"
+            raise DataError(f"{where}: {name}", f"{len(parts[name])}", expected)
     if points is not None and _is_frame(points):
         check_rows(len(points), len(labels), where)
         return GivenData(_with_labels(points, labels, parts, where))
     arrays = {Y: labels}
     if hasattr(points, "tocsr"):
-        arrays |= _parts_of_sparse(points.tocsr())
+        arrays |= zip(SPARSE_PARTS, sparse_parts(points.tocsr()), strict=True)
     elif points is not None:
         array = _array(points, f"{where}: X")
         arrays[GRAMS if array.ndim == 3 else X] = array
@@ -276,13 +223,6 @@ def _parts(given: Any, where: str) -> dict[str, Any]:
     return parts
 
 
-def _check_lengths(parts: Mapping[str, Any], n: int, where: str) -> None:
-    """Refuse columns that have another length than the labels."""
-    for name in OF_SPLITS:
-        if name in parts and len(parts[name]) != n:
-            raise DataError(f"{where}: {name}", f"{len(parts[name])}", f"{n}, one a point")
-
-
 def _with_labels(
     points: pd.DataFrame, labels: npt.NDArray[Any], parts: Mapping[str, Any], where: str
 ) -> dict[str, npt.NDArray[Any]]:
@@ -291,12 +231,8 @@ def _with_labels(
     beside = {LABEL: labels, **{name: parts[name] for name in OF_SPLITS if name in parts}}
     for name in beside:
         if name in frame.columns:
-            raise DataError(
-                where,
-                f"a column {name!r} in X, beside {'y' if name == LABEL else name}",
-                "features alone",
-                f"Drop it: X.drop(columns={name!r})",
-            )
+            found = f"a column {name!r} in X, beside {'y' if name == LABEL else name}"
+            raise DataError(where, found, "features alone", f"Drop it: X.drop(columns={name!r})")
     others = [name for name in parts if name not in beside]
     if others:
         raise DataError(where, f"{others[0]} beside a DataFrame", "none", "Give X.to_numpy()")
@@ -354,12 +290,6 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
     return frame_labels(pd.Series(array), where)
 
 
-def _parts_of_sparse(matrix: Any) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a matrix in compressed sparse rows, by their names in ``.npz`` files."""
-    parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape))
-    return dict(zip(SPARSE_PARTS, parts, strict=True))
-
-
 def _array(given: Any, where: str) -> npt.NDArray[Any]:
     """Return numbers as an array."""
     try:
@@ -371,9 +301,8 @@ def _array(given: Any, where: str) -> npt.NDArray[Any]:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            where, f"values that are no numbers ({error})", "numbers", "Give texts in a DataFrame"
-        ) from None
+        found = f"values that are no numbers ({error})"
+        raise DataError(where, found, "numbers", "Give texts in a DataFrame") from None
 
 
 def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:

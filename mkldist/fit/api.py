@@ -19,10 +19,10 @@ from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.engine import solve_job
-from mkldist.fit.grams import gram_stack
 from mkldist.fit.inputs import (
     check_method,
     checked_laplacian,
+    gram_stack,
     group_array,
     label_array,
     real_array,

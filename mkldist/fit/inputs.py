@@ -15,6 +15,7 @@ from mkldist.counted import counted
 from mkldist.data.assemble import feature_position
 from mkldist.data.dataset import View, lacking_rows, sparse_parts
 from mkldist.data.frames import frame_features, frame_texts
+from mkldist.data.gram_checks import check_stack
 from mkldist.data.listing import first_of
 from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
@@ -33,88 +34,42 @@ from mkldist.spec.views import WORDS_FOR_FEATURES
 from mkldist.target import Target
 
 FEW = 20  # whole numbers: as many may be classes
-
-
-def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str:
-    """Return what to do about labels, "" where that is not known.
-
-    Parameters
-    ----------
-    method : Method
-        The method, which refused them.
-    distinct : sequence of float
-        The distinct labels, in order.
-    target : Target
-        What the method learns with its settings.
-
-    Examples
-    --------
-    >>> label_hint(METHODS["level"], [0.0, 1.0], Target.CLASSES)
-    'Write np.where(y == 1, 1, -1)'
-    >>> label_hint(METHODS["spicymkl"], [0.3, 0.5, 2.1], Target.CLASSES)
-    'For real values, set loss="squared"'
-    """
-    if target not in (Target.CLASSES, Target.PARTIAL) or len(distinct) < 2:
-        return ""
-    if len(distinct) == 2:
-        return f"Write np.where(y == {distinct[1]:g}, 1, -1)"
-    if set(distinct) == {-1.0, 0.0, 1.0}:
-        able = [name for name, other in METHODS.items() if learns_unlabelled(other)]
-        return f"If 0 marks points without a label, call {one_of(able)}"
-    if all(label.is_integer() for label in distinct) and len(distinct) <= FEW:
-        one = f"y == {distinct[-1]:g}"
-        return f"Call it for each class, as by np.where({one}, 1, -1); {_for_values(method)}"
-    hint = _for_values(method)
-    return f"{hint[0].upper()}{hint[1:]}"
-
-
-def _for_values(method: Method) -> str:
-    """Return which method, or which loss of this one, learns real values."""
-    own = losses_by_target(method.params).get(Target.VALUES)
-    if own:
-        return f'for real values, set loss="{own[0]}"'
-    able = {name: losses_by_target(other.params) for name, other in METHODS.items()}
-    names = [name for name, losses in able.items() if Target.VALUES in losses]
-    return f'for real values, call {one_of(names)} with loss="{able[names[0]][Target.VALUES][0]}"'
-
-
+SHOWN = 5  # distinct labels, columns or rows in a message
 SYMMETRY = 1e-8  # asymmetry, relative to the largest entry, that rounding explains
-SHOWN = 5  # distinct labels in a message
 MAKE_LAPLACIAN = (
     'Give laplacian=graph_laplacian(X, graph_spec({"neighbours": 10})), of the features X of the '
     "points, by functions of mkldist.kernels.graph"
 )
 
 
-def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
+def real_array(value: Any, where: str, expected: str, hint: str = "") -> Floats:
     """Return an array-like as float64; refuse anything but real numbers in rows of one length."""
-    refuse_masked(given, where)
+    _refuse_masked(value, where)
     try:
-        array = np.asarray(given)
+        array = np.asarray(value)
         if array.dtype.kind in "fiubO":
             return np.asarray(array, dtype=np.float64)
         found = f"texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
     except (TypeError, ValueError) as error:
-        raise GramError(where, f"{_described(given)} ({error})", expected, hint) from None
+        name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        raise GramError(where, f"{name} ({error})", expected, hint) from None
     raise GramError(where, found or f"an array of {array.dtype}", expected, hint)
 
 
-def refuse_masked(given: Any, where: str) -> None:
-    """Refuse an array of numpy with masked entries, which others would read as numbers.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If any entry is masked.
-    """
-    if isinstance(given, np.ndarray) and np.any(getattr(given, "mask", False)):
+def _refuse_masked(value: Any, where: str) -> None:
+    """Refuse an array of numpy with masked entries, which others would read as numbers."""
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
         hint = "Fill them, as by array.filled(numpy.nan), or leave these points out"
         raise GramError(where, "masked entries", "a number everywhere", hint)
 
 
-def _described(given: Any) -> str:
-    """Return the name of an object's type, with its module unless that is ``builtins``."""
-    return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+def gram_stack(grams: Any, where: str = "grams") -> Array:
+    """Return an array-like as M square matrices of numbers, arrays of numpy in their own type."""
+    _refuse_masked(grams, where)
+    if not isinstance(grams, np.ndarray) or grams.dtype.kind not in "fiub":
+        grams = real_array(grams, where, "(M, n, n) numbers: M Gram matrices of one size")
+    check_stack(grams, where)
+    return np.asarray(grams)
 
 
 def label_array(y: Any, n: tuple[int, ...]) -> Floats:
@@ -147,35 +102,9 @@ def check_method(
 ) -> None:
     """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    target : Target
-        Labels that it learns with its settings.
-    labels : (n,) or (n, k) float64
-        The labels, finite.
-    has_laplacian : bool
-        True if a graph Laplacian was given.
-    weighted : bool
-        True if points have weights.
-    folds : int
-        Folds that its settings choose, ``params.chosen_folds``.
-    grouped : bool
-        True if kernels have groups.
-    in_memory : int, optional
-        Points up to which memory would hold matrices, of a bank that has thin factors of the
-        kernels; None for other banks.
-    rounded : bool
-        True if these factors are rounded to float32.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a Laplacian, columns of labels, weights of points, groups of kernels or factors that the
-        method does not take, and for more folds than a class has points.
-    mkldist.errors.GramError
-        For labels of another kind.
+    The labels (n,) or (n, k) are finite, the target is what the method learns with its settings.
+    Of a bank of thin factors, `in_memory` is the number of points up to which memory would hold
+    matrices, and `rounded` says that factors are of float32.
     """
     columns = [np.unique(column).tolist() for column in np.atleast_2d(labels.T)]
     problem = ProblemFacts(
@@ -191,58 +120,56 @@ def check_method(
     refusal = method.refuses(problem, target, folds)
     if refusal is None:
         return
+    if refusal.part is Part.LABELS:
+        distinct = next(column for column in columns if not _fits(column, target))
+        shown = [f"{value:g}" for value in distinct[:SHOWN]] + ["..."] * (len(distinct) > SHOWN)
+        hint = label_hint(method, distinct, target)
+        raise GramError("y", f"labels {{{', '.join(shown)}}}", refusal.expected, hint)
+    raise _refused(method, refusal, problem, labels.shape, folds, in_memory)
+
+
+def _refused(
+    method: Method,
+    refusal: Refusal,
+    problem: ProblemFacts,
+    shape: tuple[int, ...],
+    folds: int,
+    in_memory: int | None,
+) -> SpecError:
+    """Return the error of what a method does not take besides the labels, and which others do."""
+
+    def others(facts: ProblemFacts) -> str:
+        return f"{refusal.others}: {one_of(methods_for(replace(facts, targets=None)))}"
+
+    name, reason, expected = method.name, refusal.reason, refusal.expected
     match refusal.part:
+        case Part.LAPLACIAN if problem.laplacian:
+            found = f"one for {name}, which {reason}"
+            able = others(ProblemFacts(laplacian=True))
+            return SpecError("laplacian", found, f"{expected}, or {able}")
         case Part.LAPLACIAN:
-            raise _refused_laplacian(method, refusal, given=has_laplacian)
+            found = f"none for {name}, which {reason}"
+            return SpecError("laplacian", found, expected, MAKE_LAPLACIAN)
         case Part.CLASSES:
-            raise SpecError(
-                "method",
-                f"{method.name} with labels of shape {labels.shape}, but it {refusal.reason}",
-                _others(refusal, problem),
-                "Or call it for one column at a time",
+            found = f"{name} with labels of shape {shape}, but it {reason}"
+            return SpecError(
+                "method", found, others(problem), "Or call it for one column at a time"
             )
-        case Part.WEIGHTS | Part.GROUPS:
-            word = refusal.part.value
-            found = f"{word} for {method.name}, which {refusal.reason}"
-            raise SpecError(word, found, f"{refusal.expected}, or {_others(refusal, problem)}")
         case Part.FOLDS:
-            raise SpecError("folds", f"{folds}", refusal.expected, "Lower it, or omit it")
+            return SpecError("folds", f"{folds}", expected, "Lower it, or omit it")
         case Part.FACTORS:
-            found = f"{method.name} on a bank of factors, but it {refusal.reason}, which half of "
+            found = f"{name} on a bank of factors, but it {reason}, which half of "
             found += f"this machine's memory holds up to {in_memory:,} points"
-            others = _others(refusal, ProblemFacts(factors=True))
-            raise SpecError("method", found, others, "Or make the bank with another backend")
+            able = others(ProblemFacts(factors=True))
+            return SpecError("method", found, able, "Or make the bank with another backend")
         case Part.ROUNDED:
-            found = f"{method.name} on a bank of factors of float32, but it {refusal.reason}"
-            others = _others(refusal, ProblemFacts(factors=True, rounded=True))
-            raise SpecError("method", found, others, f"Or make the bank with {refusal.expected}")
-        case Part.LABELS:
-            raise _refused_labels(method, columns, target, refusal)
-
-
-def _others(refusal: Refusal, problem: ProblemFacts) -> str:
-    """Return the words for methods that take a problem, whatever its labels, with their names."""
-    return f"{refusal.others}: {one_of(methods_for(replace(problem, targets=None)))}"
-
-
-def _refused_labels(
-    method: Method, columns: Sequence[list[float]], target: Target, refusal: Refusal
-) -> GramError:
-    """Return the error of the first column of distinct labels that do not fit."""
-    distinct = next(column for column in columns if not _fits(column, target))
-    shown = [f"{value:g}" for value in distinct[:SHOWN]] + ["..."] * (len(distinct) > SHOWN)
-    hint = label_hint(method, distinct, target)
-    return GramError("y", f"labels {{{', '.join(shown)}}}", refusal.expected, hint)
-
-
-def _refused_laplacian(method: Method, refusal: Refusal, *, given: bool) -> SpecError:
-    """Return the error of a Laplacian that a method needs or does not use."""
-    if not given:
-        found = f"none for {method.name}, which {refusal.reason}"
-        return SpecError("laplacian", found, refusal.expected, MAKE_LAPLACIAN)
-    able = one_of(methods_for(ProblemFacts(laplacian=True)))
-    found = f"one for {method.name}, which {refusal.reason}"
-    return SpecError("laplacian", found, f"{refusal.expected}, or {refusal.others}: {able}")
+            found = f"{name} on a bank of factors of float32, but it {reason}"
+            able = others(ProblemFacts(factors=True, rounded=True))
+            return SpecError("method", found, able, f"Or make the bank with {expected}")
+    word = refusal.part.value  # weights or groups
+    return SpecError(
+        word, f"{word} for {name}, which {reason}", f"{expected}, or {others(problem)}"
+    )
 
 
 def _fits(values: Sequence[float], target: Target) -> bool:
@@ -259,34 +186,50 @@ def _fits(values: Sequence[float], target: Target) -> bool:
             return True
 
 
-def weight_array(weights: Any, n: int) -> Floats | None:
-    """Return weights of the points as (n,) float64; None stays None.
+def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str:
+    """Return what to do about distinct labels that a method refused, "" where that is not known.
 
-    Raises
-    ------
-    mkldist.errors.GramError
-        For another shape, and for weights that are not finite and positive.
+    Examples
+    --------
+    >>> label_hint(METHODS["level"], [0.0, 1.0], Target.CLASSES)
+    'Write np.where(y == 1, 1, -1)'
+    >>> label_hint(METHODS["spicymkl"], [0.3, 0.5, 2.1], Target.CLASSES)
+    'For real values, set loss="squared"'
     """
+    if target not in (Target.CLASSES, Target.PARTIAL) or len(distinct) < 2:
+        return ""
+    if len(distinct) == 2:
+        return f"Write np.where(y == {distinct[1]:g}, 1, -1)"
+    if set(distinct) == {-1.0, 0.0, 1.0}:
+        able = [name for name, other in METHODS.items() if learns_unlabelled(other)]
+        return f"If 0 marks points without a label, call {one_of(able)}"
+    losses = {n: losses_by_target(one.params).get(Target.VALUES, []) for n, one in METHODS.items()}
+    able = [name for name, found in losses.items() if found]
+    verb = "set" if method.name in able else f"call {one_of(able)} with"
+    loss = (losses[method.name] or losses[able[0]])[0]
+    for_values = f'or real values, {verb} loss="{loss}"'
+    if all(label.is_integer() for label in distinct) and len(distinct) <= FEW:
+        one = f"y == {distinct[-1]:g}"
+        return f"Call it for each class, as by np.where({one}, 1, -1); f{for_values}"
+    return f"F{for_values}"
+
+
+def weight_array(weights: Any, n: int) -> Floats | None:
+    """Return weights of the points as (n,) float64, finite and positive; None stays None."""
     if weights is None:
         return None
-    given = real_array(weights, "weights", "numbers, one a point")
-    if given.shape != (n,):
-        raise GramError("weights", f"shape {given.shape}", f"({n},): one weight a point")
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0.0)))
+    array = real_array(weights, "weights", "numbers, one a point")
+    if array.shape != (n,):
+        raise GramError("weights", f"shape {array.shape}", f"({n},): one weight a point")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
     if len(bad):
         hint = "Leave out points that are to have no weight"
-        raise GramError(f"weights[{bad[0]}]", f"{given[bad[0]]:g}", "a positive number", hint)
-    return np.ascontiguousarray(given)
+        raise GramError(f"weights[{bad[0]}]", f"{array[bad[0]]:g}", "a positive number", hint)
+    return np.ascontiguousarray(array)
 
 
 def group_array(groups: Any, n_kernels: int) -> Ints:
-    """Return groups of kernels, by name or number, as numbers (M,); None is a group of its own.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        For anything but one name or number a kernel.
-    """
+    """Return groups of kernels, by name or number, as numbers (M,); None is a group of its own."""
     expected = f"{n_kernels} names or numbers, one a kernel"
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise GramError("groups", f"{groups!r:.60}", expected)
@@ -305,18 +248,8 @@ def group_array(groups: Any, n_kernels: int) -> Ints:
 def checked_laplacian(laplacian: Any, n: int) -> Any:
     """Return a graph Laplacian as a float64 array or sparse array; None stays None.
 
-    Parameters
-    ----------
-    laplacian : (n, n) array-like or sparse array, or None
-        Laplacian as a user gave it.
-    n : int
-        Number of points.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        For a matrix of another shape, entries that are not finite, an asymmetry above 1e-8 of the
-        largest entry, or an eigenvalue below -1e-8 of the trace.
+    It is finite, symmetric to 1e-8 of its largest entry, and without an eigenvalue below -1e-8 of
+    its trace.
     """
     if laplacian is None:
         return None
@@ -337,52 +270,30 @@ def checked_laplacian(laplacian: Any, n: int) -> Any:
     dense = matrix.toarray() if given_sparse else matrix
     smallest = float(np.linalg.eigvalsh(dense)[0])
     if smallest < -SYMMETRY * float(np.abs(np.trace(dense))):
-        raise GramError(
-            "laplacian", f"an eigenvalue of {smallest:g}", "a positive semi-definite matrix"
-        )
+        found = f"an eigenvalue of {smallest:g}"
+        raise GramError("laplacian", found, "a positive semi-definite matrix")
     return matrix.astype(np.float64)
 
 
-def text_names(given: Any) -> tuple[str, ...]:
-    """Return the names of columns of texts that a user lists; None stands for no column.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything but a list of names.
-    """
-    if given is None:
+def text_names(names: Any) -> tuple[str, ...]:
+    """Return the names of columns of texts that a user lists; None stands for no column."""
+    if names is None:
         return ()
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        hint = f"Write texts=[{given!r}]" if isinstance(given, str) else ""
-        raise SpecError("texts", f"{given!r:.60}", "a list of names of columns", hint)
-    return tuple(given)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        hint = f"Write texts=[{names!r}]" if isinstance(names, str) else ""
+        raise SpecError("texts", f"{names!r:.60}", "a list of names of columns", hint)
+    return tuple(names)
 
 
-def divided(given: Any, names: Sequence[str], where: str) -> tuple[Any, TextColumns | None]:
-    """Return a DataFrame without its columns of texts, and these.
-
-    Parameters
-    ----------
-    given : DataFrame or other features
-        The points.
-    names : sequence of str
-        Columns of texts; without any, the points are returned as they are.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        For anything but a DataFrame, and for columns that it lacks.
-    """
+def divided(X: Any, names: Sequence[str], where: str) -> tuple[Any, TextColumns | None]:
+    """Return a DataFrame without its columns of texts, and these; other points as they are."""
     if not len(names):
-        return given, None
-    if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
+        return X, None
+    if not (hasattr(X, "columns") and hasattr(X, "to_numpy")):
         listed = first_of([repr(name) for name in names], SHOWN)
         expected = f"a DataFrame, for columns of texts ({listed})"
-        raise DataError(where, f"one {type(given).__name__}", expected, "Name columns")
-    frame = given.set_axis(list(map(str, given.columns)), axis=1)
+        raise DataError(where, f"one {type(X).__name__}", expected, "Name columns")
+    frame = X.set_axis(list(map(str, X.columns)), axis=1)
     for place, name in enumerate(names):
         if name not in frame.columns:
             hint = nearest(name, frame.columns)
@@ -394,24 +305,7 @@ def divided(given: Any, names: Sequence[str], where: str) -> tuple[Any, TextColu
 
 
 def check_texts(texts: TextColumns, allowed: Collection[int], where: str, hint: str) -> None:
-    """Refuse missing texts in columns that points may not lack.
-
-    Parameters
-    ----------
-    texts : TextColumns
-        The texts.
-    allowed : collection of int
-        Columns that points may lack.
-    where : str
-        The place to name in a message.
-    hint : str
-        What to do.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        Naming the first such column and some of the points.
-    """
+    """Refuse missing texts in columns other than the allowed ones, which points may lack."""
     for column, name in enumerate(texts.names):
         rows = np.flatnonzero(texts.absent[:, column]).tolist()
         if rows and column not in allowed:
@@ -420,27 +314,16 @@ def check_texts(texts: TextColumns, allowed: Collection[int], where: str, hint: 
             raise DataError(where, found, "a text for each point", hint)
 
 
-ALLOW_GAPS = 'Fill them, or set missing="zero": kernels are zero where a point lacks a text'
+ALLOW_GAPS = 'Fill them, or set missing="zero": kernels are zero where a point lacks a '
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Points with the names of their features.
+    """Points (n, d), dense or sparse, with the names of their features.
 
-    Parameters
-    ----------
-    points : (n, d) float64 array or csr_array
-        The points, finite; NaN where a point lacks a feature, if it may.
-    names : tuple of str
-        d names; ``x0``, ``x1`` and so on for an array.
-    named : bool
-        True if the user gave the names: the columns of a DataFrame.
-    gaps : bool
-        True if points may lack features.
-    views : dict of str to Features
-        The blocks that the features were given in, by name; empty for a single block.
-    texts : TextColumns, or None
-        Columns of texts beside the features; None without any.
+    `named` says that the user gave the names, `gaps` that points may lack features, which are then
+    NaN.  `views` are the blocks that the features were given in, empty for a single block; `texts`
+    are columns of texts beside the features.
     """
 
     points: Floats
@@ -455,210 +338,141 @@ class Features:
         """Number of points n."""
         return int(self.points.shape[0])
 
-    @property
-    def columns_of_views(self) -> dict[str, tuple[int, ...]]:
-        """The columns of each view."""
-        found, first = {}, 0
-        for name, view in self.views.items():
-            found[name] = tuple(range(first, first + len(view.names)))
-            first += len(view.names)
-        return found
-
     @classmethod
     def of(
-        cls, given: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
+        cls, X: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
     ) -> Features:
-        """Return a DataFrame or an array-like (n, d) of numbers, or views of these, checked.
+        """Return a DataFrame, an array-like or sparse array (n, d), or views of these, checked.
 
-        Parameters
-        ----------
-        given : array-like, sparse array, DataFrame, or mapping of str to these
-            The features, or blocks of them by name.  A feature ``a`` of a view ``v`` is called
-            ``v.a``.
-        where : str
-            The place to name in a message.
-        gaps : bool
-            True to permit NaN for features that a point lacks, and missing texts.
-        texts : sequence of str
-            Columns of a DataFrame that are texts.
-
-        Raises
-        ------
-        mkldist.errors.DataError
-            For other shapes, texts, missing or infinite values, and columns of the same name.
+        A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
+        which are NaN, and `texts`, which are columns of a DataFrame.
         """
-        given, of_texts = divided(given, texts, where)
-        if of_texts is not None:
-            check_texts(of_texts, range(len(texts) if gaps else 0), where, ALLOW_GAPS)
-            if not len(given.columns) and len(given):
-                return cls(np.empty((len(given), 0)), (), named=True, gaps=gaps, texts=of_texts)
-            return replace(cls.of(given, where, gaps=gaps), texts=of_texts)
-        if isinstance(given, Mapping):
-            return _joined(
-                {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in given.items()}, where
-            )
-        if hasattr(given, "tocsr"):
-            return cls._of_sparse(given, where)
-        named = hasattr(given, "columns") and hasattr(given, "to_numpy")
+        X, columns = divided(X, texts, where)
+        if columns is not None:
+            check_texts(columns, range(len(texts) if gaps else 0), where, f"{ALLOW_GAPS}text")
+            if not len(X.columns) and len(X):
+                return cls(np.empty((len(X), 0)), (), named=True, gaps=gaps, texts=columns)
+            return replace(cls.of(X, where, gaps=gaps), texts=columns)
+        if isinstance(X, Mapping):
+            views = {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in X.items()}
+            return cls._joined(views, where)
+        if hasattr(X, "tocsr"):
+            return cls._of_sparse(X, where)
+        named = hasattr(X, "columns") and hasattr(X, "to_numpy")
         if named:
-            names = tuple(map(str, given.columns))
+            names = tuple(map(str, X.columns))
             twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
             if twice is not None:
-                raise DataError(
-                    where, f"two columns {twice!r}", "a name of its own for every column"
-                )
-            points = frame_features(given, where)
+                expected = "a name of its own for every column"
+                raise DataError(where, f"two columns {twice!r}", expected)
+            points = frame_features(X, where)
         else:
-            points = _array(given, where)
-            names = tuple(f"x{j}" for j in range(points.shape[1]))
+            try:
+                points = as_features(real_array(X, where, "(n, d) numbers"), where)
+            except GramError as error:
+                raise DataError(error.where, error.found, error.expected, error.hint) from None
+            names = tuple(f"x{column}" for column in range(points.shape[1]))
         if not len(points):
             raise DataError(where, "no rows", "at least one point")
-        if gaps:
-            _check_known(points, names, where)
-            return cls(points, names, named, gaps=True)
-        return cls(_finite(points, names, where), names, named)
-
-    def apart_from(self, given: Any) -> Features:
-        """Return features that stay as they are when the array-like that gave them is changed."""
-        own = is_sparse(self.points) or (self.points is not given and self.points.base is None)
-        return self if own else replace(self, points=self.points.copy())
+        _check_entries(points, names, where, gaps=gaps)
+        return cls(points, names, named, gaps=gaps)
 
     @classmethod
-    def _of_sparse(cls, given: Any, where: str) -> Features:
+    def _of_sparse(cls, matrix: Any, where: str) -> Features:
         """Return a sparse array or matrix of numbers, checked and not made dense."""
-        if given.dtype.kind not in "fiub" or given.ndim != 2 or 0 in given.shape:
-            found = f"a sparse array of {given.dtype}, shape {given.shape}"
+        if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
+            found = f"a sparse array of {matrix.dtype}, shape {matrix.shape}"
             raise DataError(where, found, "(n, d) real numbers, at least one")
         from scipy.sparse import csr_array
 
-        points = canonical(csr_array(given))
+        points = canonical(csr_array(matrix))
         check_sparse(points, where)
-        return cls(points, tuple(f"x{j}" for j in range(points.shape[1])), named=False)
+        return cls(points, tuple(f"x{column}" for column in range(points.shape[1])), named=False)
 
-    def like(self, given: Any, where: str = "X_new") -> Floats:
-        """Return new points with the same features, (t, d), columns of a DataFrame by their names.
+    @classmethod
+    def _joined(cls, views: dict[str, Features], where: str) -> Features:
+        """Return the features of several views side by side."""
+        if not views:
+            raise DataError(where, "no view", "at least one block of features")
+        for name, view in views.items():
+            if is_sparse(view.points):
+                hint, place = "Call toarray() first", f"{where}[{name!r}]"
+                raise DataError(place, "sparse features", "dense ones in views", hint)
+        if len({view.n_points for view in views.values()}) > 1:
+            sizes = ", ".join(f"{view.n_points} of {name!r}" for name, view in views.items())
+            found, expected = f"rows that differ: {sizes}", "the same points in each view"
+            hint = 'Give a row of NaN to a point that lacks a view, and missing="zero" to the bank'
+            raise DataError(where, found, expected, hint)
+        return cls(
+            np.hstack([view.points for view in views.values()]),
+            tuple(f"{name}.{feature}" for name, view in views.items() for feature in view.names),
+            named=True,
+            gaps=any(view.gaps for view in views.values()),
+            views=views,
+        )
 
-        Raises
-        ------
-        mkldist.errors.DataError
-            For other columns, and as :meth:`of`.
-        """
+    def apart_from(self, X: Any) -> Features:
+        """Return features that stay as they are when the array-like that gave them is changed."""
+        own = is_sparse(self.points) or (self.points is not X and self.points.base is None)
+        return self if own else replace(self, points=self.points.copy())
+
+    def like(self, X: Any, where: str = "X_new") -> Features:
+        """Return new points with the same features, columns of a DataFrame by their names."""
         if self.views:
-            return self._like_views(given, where)
-        new = self._new(given, where)
+            return self._like_views(X, where)
+        texts = () if self.texts is None else self.texts.names
+        new = Features.of(X, where, gaps=self.gaps, texts=texts)
         if new.named and self.named:
             missing = [name for name in self.names if name not in new.names]
             others = [name for name in new.names if name not in self.names]
             if missing or others:
                 found = f"no column {missing[0]!r}" if missing else f"a column {others[0]!r}"
                 hint = nearest(missing[0], others) if missing else "Leave it out"
-                raise DataError(
-                    where, found, f"the {len(self.names)} columns that the bank was made of", hint
-                )
-            return np.ascontiguousarray(
-                new.points[:, [new.names.index(name) for name in self.names]]
-            )
+                expected = f"the {len(self.names)} columns that the bank was made of"
+                raise DataError(where, found, expected, hint)
+            order = [new.names.index(name) for name in self.names]
+            return replace(new, points=np.ascontiguousarray(new.points[:, order]), names=self.names)
         if len(new.names) != len(self.names):
-            raise DataError(
-                where,
-                counted(len(new.names), "column"),
-                f"{len(self.names)}, as the bank was made of",
-            )
+            expected = f"{len(self.names)}, as the bank was made of"
+            raise DataError(where, counted(len(new.names), "column"), expected)
         if is_sparse(self.points) and not is_sparse(new.points):
             from scipy.sparse import csr_array
 
-            return cast("Floats", csr_array(new.points))
+            return replace(new, points=cast("Floats", csr_array(new.points)))
         if is_sparse(new.points) and not is_sparse(self.points):
             hint = "Call X_new.toarray(), or make the bank of sparse features"
             raise DataError(where, "sparse features", "dense ones, as the bank was made of", hint)
-        return new.points
+        return new
 
-    def texts_like(self, given: Any, where: str = "X_new") -> Array:
-        """Return the texts of new points in the same columns, (t, c) str objects.
-
-        Raises
-        ------
-        mkldist.errors.DataError
-            For columns that are absent, and for missing texts unless points may lack them.
-        """
-        texts = self._new(given, where).texts
-        return np.empty((0, 0), dtype=object) if texts is None else texts.values
-
-    def _new(self, given: Any, where: str) -> Features:
-        names = () if self.texts is None else self.texts.names
-        return Features.of(given, where, gaps=self.gaps, texts=names)
-
-    def _like_views(self, given: Any, where: str) -> Floats:
+    def _like_views(self, X: Any, where: str) -> Features:
         """Return new points with the same views."""
         expected = f"a mapping of the views {', '.join(map(repr, self.views))}"
-        if not isinstance(given, Mapping):
-            raise DataError(where, f"one {type(given).__name__}", expected)
-        names = [str(name) for name in given]
-        lacking = [name for name in self.views if name not in names]
-        if lacking:
-            found = f"no view{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
-            raise DataError(where, found, expected, nearest(lacking[0], names))
-        for name in names:
+        if not isinstance(X, Mapping):
+            raise DataError(where, f"one {type(X).__name__}", expected)
+        by_name = {str(name): block for name, block in X.items()}
+        missing = [name for name in self.views if name not in by_name]
+        if missing:
+            found = f"no view{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
+            raise DataError(where, found, expected, nearest(missing[0], by_name))
+        for name in by_name:
             if name not in self.views:
                 raise DataError(where, f"a view {name!r}", expected, nearest(name, self.views))
-        by_name = {str(name): x for name, x in given.items()}
         blocks = {n: v.like(by_name[n], f"{where}[{n!r}]") for n, v in self.views.items()}
-        _check_sizes({name: len(block) for name, block in blocks.items()}, where)
-        return np.hstack(list(blocks.values()))
+        return Features._joined(blocks, where)
 
 
-def _joined(views: dict[str, Features], where: str) -> Features:
-    """Return the features of several views side by side."""
-    if not views:
-        raise DataError(where, "no view", "at least one block of features")
-    for name, view in views.items():
-        if is_sparse(view.points):
-            hint = "Call toarray() first"
-            raise DataError(f"{where}[{name!r}]", "sparse features", "dense ones in views", hint)
-    _check_sizes({name: view.n_points for name, view in views.items()}, where)
-    return Features(
-        np.hstack([view.points for view in views.values()]),
-        tuple(f"{name}.{feature}" for name, view in views.items() for feature in view.names),
-        named=True,
-        gaps=any(view.gaps for view in views.values()),
-        views=views,
-    )
-
-
-def _check_sizes(sizes: Mapping[str, int], where: str) -> None:
-    """Refuse views of different numbers of points."""
-    if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{count} of {name!r}" for name, count in sizes.items())
-        hint = 'Give a row of NaN to a point that lacks a view, and missing="zero" to the bank'
-        raise DataError(where, f"rows that differ: {found}", "the same points in each view", hint)
-
-
-def _check_known(points: Floats, names: Sequence[str], where: str) -> None:
-    """Refuse infinite values, and features that no point has."""
-    check_values(np.where(np.isnan(points), 0.0, points), names, None, where)
-    empty = np.flatnonzero(np.isnan(points).all(axis=0))
-    if len(empty) == len(names):
-        raise DataError(where, "no value at all", "points with features", "Leave the view out")
-
-
-def _array(given: Any, where: str) -> Floats:
-    """Return an array-like as (n, d) float64."""
+def _check_entries(points: Floats, names: Sequence[str], where: str, *, gaps: bool) -> None:
+    """Refuse infinite values, and missing ones unless points may lack features."""
     try:
-        return as_features(real_array(given, where, "(n, d) numbers"), where)
-    except GramError as error:
-        raise DataError(error.where, error.found, error.expected, error.hint) from None
-
-
-def _finite(points: Floats, names: Sequence[str], where: str) -> Floats:
-    """Return points without missing values; the hint is one for arrays, not for sweep files."""
-    try:
-        check_values(points, names, None, where)
+        check_values(
+            np.where(np.isnan(points), 0.0, points) if gaps else points, names, None, where
+        )
     except DataError as error:
-        hint = 'Fill them, or set missing="zero": kernels are zero where a point lacks a feature'
-        if "infinite" in error.found:
-            hint = "Correct them in the data"
+        infinite = "infinite" in error.found
+        hint = "Correct them in the data" if infinite else f"{ALLOW_GAPS}feature"
         raise DataError(where, error.found, error.expected, hint) from None
-    return points
+    if gaps and np.isnan(points).all():
+        raise DataError(where, "no value at all", "points with features", "Leave the view out")
 
 
 LEAVE_OUT = (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats, Ints
+from mkldist.arrays import Array, Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
-from mkldist.data.texts import TextColumns
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
@@ -31,108 +30,13 @@ from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
 
 SHOWN = 8
 EVERY = ("all", "each", "views", "groups")
-
-
-def text_entries(spec: BankSpec, dataset: Dataset) -> frozenset[int]:
-    """Return the numbers of the entries of a bank that are kernels of texts.
-
-    Those are the entries of functions of texts, and functions of the user on columns of texts.
-
-    Parameters
-    ----------
-    spec : BankSpec
-        The bank.
-    dataset : Dataset
-        The data set.
-
-    Raises
-    ------
-    SpecError
-        For a function of texts without texts, or on features; a function of numbers on texts; and
-        a function of the user on both.
-    """
-    return frozenset(
-        number
-        for number, entry in enumerate(spec.kernels)
-        if entry.function != PRECOMPUTED
-        and _is_of_texts(entry, dataset, f"banks.{spec.label}.kernels[{number}]")
-    )
-
-
-def words_for_features(entry: KernelSpec) -> Sequence[object]:
-    """Return the words for features of an entry."""
-    return entry.features if isinstance(entry.features, list) else [entry.features]
-
-
-def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:
-    """Return True for an entry of texts."""
-    numbers = {*dataset.groups, *dataset.feature_names}
-    named = [word for word in words_for_features(entry) if isinstance(word, str)]
-    texts = () if dataset.texts is None else (*dataset.texts.names, *dataset.texts.views)
-    own = [word for word in named if word in texts and word not in numbers]
-    function = FUNCTIONS.get(entry.function) if isinstance(entry.function, str) else None
-    if function is not None and function.takes is Takes.TEXTS:
-        _check_texts(entry, named, texts, numbers, place)
-        return True
-    if own and function is not None:
-        raise SpecError(
-            f"{place}.features",
-            f"{own[0]!r}, a column of texts, for {kernel_words(entry.label)}",
-            "features of numbers",
-            'Set function = "spectrum" for texts',
-        )
-    if own and len(own) < len(named):
-        other = next(word for word in named if word not in own)
-        raise SpecError(
-            f"{place}.features",
-            f"{own[0]!r}, a column of texts, and {other!r}",
-            "columns of texts alone, or features alone",
-            "Write an entry for each",
-        )
-    return bool(own)
-
-
-def _check_texts(
-    entry: KernelSpec,
-    named: Sequence[str],
-    texts: Collection[str],
-    numbers: Collection[str],
-    place: str,
-) -> None:
-    """Refuse a function of texts without texts, and on what is no column of texts."""
-    words = kernel_words(entry.label)
-    if not texts:
-        raise SpecError(
-            f"{place}.function",
-            f"{words} for data without texts",
-            "texts = [columns] of the data set, or a kernel function of numbers",
-            "In Python, mkldist.kernels.spectrum_gram computes Gram matrices of texts",
-        )
-    for word in named:
-        if word in texts or word in EVERY:
-            continue
-        found = f"{word!r}, a feature or group of numbers," if word in numbers else f"{word!r}"
-        raise SpecError(
-            f"{place}.features",
-            f"{found} for {words}",
-            f"columns of texts: {first_of(list(texts), SHOWN)}",
-            nearest(word, texts),
-        )
+Points = tuple[Floats | None, Array | None]
+"""Features (n, d) of some points, and their texts (n, t)."""
 
 
 @dataclass(frozen=True)
 class GivenKernel:
-    """A Gram matrix of a view.
-
-    Parameters
-    ----------
-    view : str
-        The view.
-    number : int
-        The matrix among those of the view.
-    alone : bool
-        True if the view has no other.
-    """
+    """A Gram matrix of a view: its number among those of the view, and whether it has no other."""
 
     view: str
     number: int
@@ -187,32 +91,47 @@ class BankKernels:
         Raises
         ------
         SpecError
-            For kernels that do not fit the features or the views.
+            For kernels that do not fit the features, the texts or the views.
         """
+        texts, names = dataset.texts, () if dataset.texts is None else dataset.texts.names
         if spec.family == PRECOMPUTED and dataset.given:
-            return cls(
-                None, tuple(kernel for view in dataset.given for kernel in _of(view, dataset))
-            )
-        given: dict[GivenKernel, None] = {}
-        of_texts = text_entries(spec, dataset)
-        for i, entry in enumerate(spec.kernels):
-            place = f"banks.{spec.label}.kernels[{i}]"
-            if entry.function == PRECOMPUTED:
-                given |= dict.fromkeys(_given(entry, dataset, place))
+            return cls(None, tuple(one for view in dataset.given for one in _of(view, dataset)))
+        where, entries = f"banks.{spec.label}", dict(enumerate(spec.kernels))
+        given = {number for number, one in entries.items() if one.function == PRECOMPUTED}
+        of_texts = {
+            number
+            for number, one in entries.items()
+            if number not in given and _is_of_texts(one, dataset, f"{where}.kernels[{number}]")
+        }
+        matrices: dict[GivenKernel, None] = {}
+        for number, entry in entries.items():
+            place = f"{where}.kernels[{number}]"
+            if number in given:
+                matrices |= dict.fromkeys(_given(entry, dataset, place))
             else:
                 _check_features(entry, dataset, place)
-        own = _on_features(spec, dataset, seed, of_texts)
-        texts = _on_texts(spec, dataset.texts, seed, of_texts)
+        own = on_texts = None
+        if not entries or given | of_texts != entries.keys():
+            of_features = dataset.n_features, dataset.feature_names, dataset.groups
+            own = kernel_list(spec, *of_features, seed, dataset.views, left_out=of_texts)
+        if of_texts and texts is not None:
+            others = entries.keys() - of_texts
+            columns = len(names), names, texts.groups
+            on_texts = kernel_list(spec, *columns, seed, texts.views, left_out=others)
         if isinstance(spec.n_kernels, int):
             place = f"banks.{spec.series}"
-            own, texts = first_drawn((own, texts), spec.n_kernels, seed, place)
+            own, on_texts = first_drawn((own, on_texts), spec.n_kernels, seed, place)
         if own is not None and dataset.sparse is not None:
-            _check_sparse(own, dataset, f"banks.{spec.label}")
-        names = () if dataset.texts is None else dataset.texts.names
-        return cls(own, tuple(given), texts, names)
+            _check_sparse(own, dataset, where)
+        return cls(own, tuple(matrices), on_texts, names)
 
     def __len__(self) -> int:
         return sum(self._sizes)
+
+    @property
+    def are_of_features(self) -> bool:
+        """True if all kernels are functions of features."""
+        return self.of_texts is None and not self.given
 
     @property
     def _sizes(self) -> tuple[int, int, int]:
@@ -288,14 +207,14 @@ class BankKernels:
             text_kernels = tuple(self.of_texts.names(self.text_names))
             parts.append(PlainSource(texts, self.of_texts, cosine, text_kernels))
         for view in dict.fromkeys(kernel.view for kernel in self.given):
-            one = dataset.given[view]
-            numbers = [kernel.number for kernel in self.given if kernel.view == view]
+            one, presence = dataset.given[view], None
+            chosen = [kernel for kernel in self.given if kernel.view == view]
+            numbers = [kernel.number for kernel in chosen]
             grams = one.grams if len(numbers) == len(one.grams) else one.grams[numbers]
             present = one.present if rows is None else one.present[rows]
-            presence = None
             if not present.all():
                 presence = Presence(present[None], np.zeros(len(grams), dtype=np.intp))
-            names = tuple(kernel.name for kernel in self.given if kernel.view == view)
+            names = tuple(kernel.name for kernel in chosen)
             parts.append(ArraySource(grams, cosine, rows, presence, names))
         return parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
 
@@ -309,31 +228,45 @@ class BankKernels:
         *,
         cosine: bool,
     ) -> Iterator[Floats]:
-        """Yield the values of each of some kernels between two sets of rows of the data set.
+        """Yield the values of some kernels, at least one, between two sets of rows of the data set.
 
-        Parameters
-        ----------
-        dataset, points, cosine
-            As for :meth:`source`.
-        kernels : (S,) intp
-            The kernels, at least one.
-        rows, cols : (r,), (c,) intp
-            Rows of the data set.
+        Kernels and rows are numbers (S,), (r,) and (c,); the rest is as for :meth:`source`.
+        """
+        texts = None if dataset.texts is None else dataset.texts.values
+
+        def at(some: Ints) -> Points:
+            of_texts = None if texts is None else texts[some]
+            return None if points is None else points[some], of_texts
+
+        def gram(kernel: GivenKernel) -> Floats:
+            matrix = dataset.given[kernel.view].grams[kernel.number]
+            return part_of_gram(matrix, rows, cols, cosine=cosine)
+
+        yield from self.values_between(kernels, at(rows), at(cols), gram, cosine=cosine)
+
+    def values_between(
+        self,
+        kernels: Ints,
+        rows: Points,
+        cols: Points,
+        gram: Callable[[GivenKernel], Floats],
+        *,
+        cosine: bool,
+    ) -> Iterator[Floats]:
+        """Yield the values of each of some kernels between two sets of points, `rows` and `cols`.
+
+        `gram` returns the (r, c) values of a given matrix; the rest is as for :meth:`source`.
         """
         n_own, n_texts, _ = self._sizes
-        texts = None if dataset.texts is None else dataset.texts.values
         kinds = np.searchsorted([n_own, n_own + n_texts], kernels, side="right")
         for some in np.split(kernels, np.flatnonzero(np.diff(kinds)) + 1):
-            on_texts = bool(some[0] >= n_own)
-            functions, seen = (self.of_texts, texts) if on_texts else (self.of_features, points)
-            if functions is not None and seen is not None and some[0] < n_own + n_texts:
-                chosen = functions.select(some - n_own * on_texts)
-                yield from evaluate(chosen, seen[rows], seen[cols], cosine=cosine)
-                continue
-            for kernel in some.tolist():
-                given = self.given[kernel - n_own - n_texts]
-                gram = dataset.given[given.view].grams[given.number]
-                yield part_of_gram(gram, rows, cols, cosine=cosine)
+            kind = int(some[0] >= n_own)
+            functions, left, right = (self.of_features, self.of_texts)[kind], rows[kind], cols[kind]
+            if some[0] >= n_own + n_texts:
+                yield from (gram(self.given[m - n_own - n_texts]) for m in some.tolist())
+            elif functions is not None and left is not None and right is not None:
+                chosen = functions.select(some - n_own * kind)
+                yield from evaluate(chosen, left, right, cosine=cosine)
 
 
 def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
@@ -345,33 +278,43 @@ def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> 
     return values
 
 
-def _on_features(
-    spec: BankSpec, dataset: Dataset, seed: int, of_texts: Collection[int]
-) -> KernelList | None:
-    """Return the kernel functions on features; None if all entries are of others."""
-    given = (number for number, one in enumerate(spec.kernels) if one.function == PRECOMPUTED)
-    if spec.kernels and len({*given, *of_texts}) == len(spec.kernels):
-        return None
-    return kernel_list(
-        spec,
-        dataset.n_features,
-        dataset.feature_names,
-        dataset.groups,
-        seed,
-        dataset.views,
-        left_out=of_texts,
-    )
+def _words(entry: KernelSpec) -> Sequence[object]:
+    """Return the words for features of an entry."""
+    return entry.features if isinstance(entry.features, list) else [entry.features]
 
 
-def _on_texts(
-    spec: BankSpec, texts: TextColumns | None, seed: int, of_texts: Collection[int]
-) -> KernelList | None:
-    """Return the kernel functions on texts; None if there are none."""
-    if not of_texts or texts is None:
-        return None
-    others = frozenset(range(len(spec.kernels))) - frozenset(of_texts)
-    names, groups = texts.names, texts.groups
-    return kernel_list(spec, len(names), names, groups, seed, texts.views, left_out=others)
+def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:
+    """Return True for an entry of texts: a function of texts, or of the user on columns of texts.
+
+    Raise SpecError for a function of texts without texts or on features, a function of numbers on
+    texts, and a function of the user on both.
+    """
+    numbers = {*dataset.groups, *dataset.feature_names}
+    named = [word for word in _words(entry) if isinstance(word, str)]
+    texts = () if dataset.texts is None else (*dataset.texts.names, *dataset.texts.views)
+    own = [word for word in named if word in texts and word not in numbers]
+    function = FUNCTIONS.get(entry.function) if isinstance(entry.function, str) else None
+    where, words = f"{place}.features", kernel_words(entry.label)
+    if function is not None and function.takes is Takes.TEXTS:
+        if not texts:
+            expected = "texts = [columns] of the data set, or a kernel function of numbers"
+            hint = "In Python, mkldist.kernels.spectrum_gram computes Gram matrices of texts"
+            raise SpecError(f"{place}.function", f"{words} for data without texts", expected, hint)
+        other = next((word for word in named if word not in (*texts, *EVERY)), None)
+        if other is not None:
+            kind = ", a feature or group of numbers," if other in numbers else ""
+            expected = f"columns of texts: {first_of(list(texts), SHOWN)}"
+            raise SpecError(where, f"{other!r}{kind} for {words}", expected, nearest(other, texts))
+        return True
+    if own and function is not None:
+        found, hint = f"{own[0]!r}, a column of texts, for {words}", 'Set function = "spectrum"'
+        raise SpecError(where, found, "features of numbers", f"{hint} for texts")
+    if own and len(own) < len(named):
+        other = next(word for word in named if word not in own)
+        found = f"{own[0]!r}, a column of texts, and {other!r}"
+        expected = "columns of texts alone, or features alone"
+        raise SpecError(where, found, expected, "Write an entry for each")
+    return bool(own)
 
 
 def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
@@ -379,13 +322,10 @@ def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
     for m in np.unique(kernels.function, return_index=True)[1].tolist():
         function = kernels.function_of(m)
         if function.base not in (INNER_PRODUCT, SQUARED_DISTANCE):
-            n_bytes = 8 * dataset.n_points * dataset.n_features
-            raise SpecError(
-                where,
-                f"a {function.label} kernel of sparse features, dense {readable_bytes(n_bytes)}",
-                "gaussian, polynomial or linear kernels, which sparse products give",
-                "Use dense features for it",
-            )
+            size = readable_bytes(8 * dataset.n_points * dataset.n_features)
+            found = f"a {function.label} kernel of sparse features, dense {size}"
+            expected = "gaussian, polynomial or linear kernels, which sparse products give"
+            raise SpecError(where, found, expected, "Use dense features for it")
 
 
 def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKernel]:
@@ -395,18 +335,15 @@ def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKer
             raise SpecError(f"{place}.{key}", f"{key} of a {PRECOMPUTED} kernel", "none")
     known = list(dataset.given)
     listed = f"one of {', '.join(map(repr, known))}" if known else "a view with grams = a file"
-    for word in words_for_features(entry):
+    for word in _words(entry):
         if not isinstance(word, str) or word not in dataset.given:
             found = "no view" if "features" not in entry.model_fields_set else f"{word!r}"
             hint = nearest(word, known) if isinstance(word, str) else ""
             if word in dataset.groups or word in dataset.feature_names:
                 hint = 'Set function = "gaussian" or the like for kernels of features'
-            raise SpecError(
-                f"{place}.features",
-                f"{found} for a {PRECOMPUTED} kernel on data set {dataset.name!r}",
-                f"the name of a view of Gram matrices: {listed}",
-                hint,
-            )
+            found += f" for a {PRECOMPUTED} kernel on data set {dataset.name!r}"
+            expected = f"the name of a view of Gram matrices: {listed}"
+            raise SpecError(f"{place}.features", found, expected, hint)
         yield from _of(word, dataset)
 
 
@@ -419,11 +356,8 @@ def _of(view: str, dataset: Dataset) -> Iterator[GivenKernel]:
 
 def _check_features(entry: KernelSpec, dataset: Dataset, place: str) -> None:
     """Refuse kernel functions on a view of Gram matrices."""
-    for word in words_for_features(entry):
+    for word in _words(entry):
         if word in dataset.given and word not in (*dataset.groups, *dataset.feature_names):
-            raise SpecError(
-                f"{place}.features",
-                f"{word!r}, a view of Gram matrices, for a {entry.label} kernel",
-                "features",
-                f'Set function = "{PRECOMPUTED}" for this view, in an entry of its own',
-            )
+            found = f"{word!r}, a view of Gram matrices, for a {entry.label} kernel"
+            hint = f'Set function = "{PRECOMPUTED}" for this view, in an entry of its own'
+            raise SpecError(f"{place}.features", found, "features", hint)

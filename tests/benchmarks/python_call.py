@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mkldist
-from mkldist.fit import grams as side_by_side
+from mkldist.fit import bank as parallel
 from tests.benchmarks import problems
 from tests.benchmarks.measuring import Measured, named, timed
 from tests.benchmarks.straightforward_level import level as straightforward_level
@@ -77,7 +77,7 @@ def _threads() -> Measured:
     grams, y = problems.dense(problems.built(points)), points.y
 
     def seconds(threads: int) -> float:
-        alone = patch.object(side_by_side, "n_processors", lambda: threads)
+        alone = patch.object(parallel, "n_processors", lambda: threads)
         with alone, threadpool_limits(limits=threads):
             return _cpu(lambda: mkldist.solve("level", grams, y, C=10.0), 9)
 

@@ -47,10 +47,10 @@ def test_features_that_cannot_be_used_are_refused(given, said):
 def test_new_points_are_taken_by_the_names_of_their_columns():
     features = Features.of(FRAME)
     shuffled = FRAME[["old", "age", "bmi"]]
-    np.testing.assert_array_equal(features.like(shuffled), features.points)
-    np.testing.assert_array_equal(features.like(features.points[:1]), features.points[:1])
+    np.testing.assert_array_equal(features.like(shuffled).points, features.points)
+    np.testing.assert_array_equal(features.like(features.points[:1]).points, features.points[:1])
     of_array = Features.of(features.points)
-    np.testing.assert_array_equal(of_array.like(FRAME), features.points)
+    np.testing.assert_array_equal(of_array.like(FRAME).points, features.points)
 
 
 @pytest.mark.parametrize(

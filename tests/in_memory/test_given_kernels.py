@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, SpecError
-from mkldist.fit.bank import bank_spec, kernels_on
+from mkldist.fit.bank import as_dataset, bank_spec, kernels_on
 from mkldist.fit.inputs import Features
 from mkldist.spec.banks import BankSpec
 
@@ -72,11 +72,11 @@ def test_mistakes_are_named_in_the_words_of_sweep_files(kernels, settings, said)
 
 def test_groups_name_features():
     spec = bank_spec([GAUSSIAN | {"features": ["edge", "x1"]}])
-    kernels = kernels_on(FEATURES, spec, {"edge": ["x0", 2]}, 0, {})[0].of_features
+    kernels = kernels_on(as_dataset(FEATURES, {"edge": ["x0", 2]}, {}, {}), spec, 0).of_features
     assert kernels is not None
     assert [kernels.features_of(m).tolist() for m in range(4)] == [[0, 2], [0, 2], [1], [1]]
     with pytest.raises(DataError, match=r"X: groups\.edge: found no feature 'y0'; expected names"):
-        kernels_on(FEATURES, spec, {"edge": ["y0"]}, 0, {})
+        as_dataset(FEATURES, {"edge": ["y0"]}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_groups_name_features():
 )
 def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
     with pytest.raises(SpecError, match=said) as caught:
-        kernels_on(FEATURES, bank_spec([entry]), {}, 0, {})
+        kernels_on(as_dataset(FEATURES, {}, {}, {}), bank_spec([entry]), 0)
     assert caught.value.where.startswith("kernels[0]")
 
 
@@ -112,14 +112,14 @@ def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
 )
 def test_groups_and_views_that_do_not_fit_are_refused(groups, views, said):
     with pytest.raises(SpecError, match=said):
-        kernels_on(FEATURES, bank_spec([GAUSSIAN]), groups, 0, {}, views)
+        as_dataset(FEATURES, groups, views, {})
 
 
 def test_groups_do_not_have_the_names_of_views_that_the_features_are_given_in():
     features = Features.of({"v": np.eye(3)})
     for given in (({"v": [0]}, {}), ({}, {"v": [0]})):
         with pytest.raises(SpecError, match="found 'v', the name of a view too"):
-            kernels_on(features, bank_spec([GAUSSIAN]), given[0], 0, {}, given[1])
+            as_dataset(features, *given, {})
 
 
 def test_mistakes_are_told_as_python_spells_them():

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.fit.bank import KernelBank, given_views
+from mkldist.fit.bank import KernelBank, precomputed_views
 from mkldist.kernels.precomputed import Precomputed
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum
@@ -187,8 +187,8 @@ def test_matrices_that_all_points_have_stay_as_they_are():
     from mkldist.fit.inputs import Features
 
     features = Features.of(CLINICAL[:3])
-    [one] = given_views([Precomputed(2 * np.eye(3), name="k")], features).values()
+    [one] = precomputed_views([Precomputed(2 * np.eye(3), name="k")], features).values()
     assert one.present.all()
     assert one.missing is None
     assert (one.grams == 2 * np.eye(3)[None]).all()
-    assert given_views("xu2008", features) == {}
+    assert precomputed_views("xu2008", features) == {}

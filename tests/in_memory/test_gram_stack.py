@@ -7,10 +7,9 @@ import pytest
 
 from mkldist.data import gram_checks
 from mkldist.errors import GramError, SpecError
-from mkldist.fit import grams as gram_stack_module
-from mkldist.fit import grams as side_by_side
-from mkldist.fit import grams as sound_grams
-from mkldist.fit.grams import Inspection, gram_stack, inspected_stack, packed_bank
+from mkldist.fit import bank as bank_module
+from mkldist.fit.bank import Inspection, inspected_stack, packed_bank
+from mkldist.fit.inputs import gram_stack
 
 RNG = np.random.default_rng(0)
 
@@ -19,7 +18,7 @@ RNG = np.random.default_rng(0)
 def path(request, monkeypatch):
     """Check matrices one by one, or several by compiled code."""
     few = 2**60 if request.param == "numpy" else 0
-    monkeypatch.setattr(gram_stack_module, "MANY_ENTRIES", few)
+    monkeypatch.setattr(bank_module, "MANY_ENTRIES", few)
     return request.param
 
 
@@ -36,7 +35,7 @@ def unpacked(bank):
 def factorisations(monkeypatch):
     """Count the factorisations of matrices."""
     calls = []
-    for module, name in ((gram_checks, "has_cholesky_factor"), (sound_grams, "factorise")):
+    for module, name in ((gram_checks, "has_cholesky_factor"), (bank_module, "factorise")):
         original = getattr(module, name)
         monkeypatch.setattr(
             module, name, lambda *given, own=original: calls.append(1) or own(*given)
@@ -65,13 +64,21 @@ def test_numbers_keep_their_type_and_lists_become_arrays():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_packed_matrices_are_those_given(monkeypatch, check, dtype, threads):
-    monkeypatch.setattr(side_by_side, "n_processors", lambda: threads)
-    monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
-    monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
+    monkeypatch.setattr(bank_module, "n_processors", lambda: threads)
+    monkeypatch.setattr(bank_module, "FEW_ENTRIES", 1)
+    monkeypatch.setattr(bank_module, "PART_ENTRIES", 1)
     stack = grams(rank=40).astype(dtype)
     bank = packed_bank(stack, Inspection.of(check, stack.dtype), dtype)
     assert bank.dtype == dtype
     np.testing.assert_array_equal(unpacked(bank), stack)
+
+
+@pytest.mark.parametrize("form", [np.asfortranarray, lambda a: a[:, ::-1, ::-1], np.float32])
+def test_matrices_in_other_orders_and_types_are_packed_too(form):
+    stack = form(grams(rank=40))
+    np.testing.assert_array_equal(
+        unpacked(packed_bank(stack, Inspection.of("full", stack.dtype))), stack
+    )
 
 
 @pytest.mark.parametrize(("check", "expected"), [("full", 5), ("active", 0), ("none", 0)])
@@ -87,8 +94,8 @@ def test_a_matrix_takes_one_factorisation_at_most(factorisations, check, expecte
 def test_what_factorises_is_loaded_before_threads_begin(monkeypatch, check, order):
     """A library that one of several threads loads does not always take the limit of threads."""
     told = []
-    monkeypatch.setattr(gram_stack_module, "load_for", told.append)
-    monkeypatch.setattr(gram_stack_module, "side_by_side", lambda *given: told.append("threads"))
+    monkeypatch.setattr(bank_module, "load_for", told.append)
+    monkeypatch.setattr(bank_module, "parallel_map", lambda *given: told.append("threads"))
     for function in (packed_bank, inspected_stack):
         told.clear()
         function(grams(), Inspection.of(check, np.dtype(float)))

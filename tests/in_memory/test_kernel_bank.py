@@ -1,4 +1,4 @@
-"""Banks in Python: `bank_content`, `bank_of_features`, `bank_of_grams` and `some_kernels`."""
+"""Banks in Python: `bank`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ import mkldist
 from mkldist import KernelBank
 from mkldist.data import gram_checks
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.fit import bank as bank_size
-from mkldist.fit import bank as opened_bank
+from mkldist.fit import bank as bank_module
 from mkldist.gram.bank import MemoryBank
 from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
@@ -317,13 +316,13 @@ def test_many_kernels_are_one_call_without_their_memory():
 
 
 def test_a_bank_that_does_not_fit_is_computed_in_passes(monkeypatch):
-    monkeypatch.setattr(bank_size, "physical_memory", lambda: 2**16)
+    monkeypatch.setattr(bank_module, "physical_memory", lambda: 2**16)
     assert "computed in every pass" in repr(KernelBank(X, ENTRIES))
     assert "stream" in repr(KernelBank.from_grams(np.zeros((15, 60, 60))))
 
 
 def test_files_end_with_the_last_bank_that_uses_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened_bank.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(bank_module.tempfile, "tempdir", str(tmp_path))
     bank = KernelBank(X, ENTRIES, backend="stream")
     part = bank[:3]
     del bank
@@ -356,6 +355,7 @@ def test_a_bank_shows_what_it_is():
         "normalisation centre, trace>"
     )
     assert isinstance(bank.view.bank, MemoryBank)
+    assert "float64, memory, normalisation none" in repr(KernelBank.from_grams(np.eye(3)[None]))
 
 
 @pytest.mark.parametrize(
@@ -374,6 +374,10 @@ def test_a_bank_shows_what_it_is():
          "normalisation: found 'cosine' for given Gram matrices"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
          'found backend = "recompute" and family = "precomputed"'),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], normalisation="trase"), SpecError,
+         'normalisation: found "trase"'),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="disk"), SpecError,
+         'backend: found "disk"'),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="sharded"), SpecError,
          'backend: found "sharded" for a bank of one process; expected another backend'),
         (lambda b: KernelBank(X, "xu2008", backend="sharded"), SpecError,

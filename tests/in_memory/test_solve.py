@@ -269,7 +269,7 @@ NOT_FOR_ARRAYS = {
 }  # fmt: skip
 
 
-def test_a_call_imports_only_what_it_uses():
+def test_a_call_imports_no_heavy_package_that_it_does_not_use():
     code = """
 import sys
 import numpy as np, mkldist

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import DataError, GramError
-from mkldist.fit import bank as bank_size
-from mkldist.fit import bank as opened_bank
-from mkldist.fit import grams as side_by_side
-from mkldist.fit.bank import BankSize, backend_for, loaded, recomputed, stored
+from mkldist.fit import bank as bank_module
+from mkldist.fit.bank import BankSize, loaded, recomputed, stored
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine
 from mkldist.gram.sources import ArraySource
@@ -28,9 +26,9 @@ def matrices(bank):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
-    monkeypatch.setattr(side_by_side, "n_processors", lambda: threads)
-    monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
-    monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
+    monkeypatch.setattr(bank_module, "n_processors", lambda: threads)
+    monkeypatch.setattr(bank_module, "FEW_ENTRIES", 1)
+    monkeypatch.setattr(bank_module, "PART_ENTRIES", 1)
     bank = loaded(ArraySource(GRAMS), np.dtype(dtype))
     assert bank.dtype == dtype
     assert bank.n_bytes == BankSize(30, 25, np.dtype(dtype)).n_bytes
@@ -55,35 +53,26 @@ def test_a_stored_bank_is_found_again_in_its_folder(tmp_path, backend):
         return ArraySource(GRAMS)
 
     for _ in range(2):
-        opened = stored(source, "bank", SIZE, backend, tmp_path / "here")
-        np.testing.assert_array_equal(matrices(opened.bank), GRAMS)
-        assert opened.temporary is None
-        opened.bank.close()
+        bank = stored(source, "bank", SIZE, backend, tmp_path / "here")
+        np.testing.assert_array_equal(matrices(bank), GRAMS)
+        bank.close()
     assert len(made) == 1
     assert (tmp_path / "here" / "bank").is_dir()
 
 
-def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened_bank.tempfile, "tempdir", str(tmp_path))
-    opened = stored(lambda: ArraySource(GRAMS), "bank", SIZE, "stream", None)
-    assert len(list(tmp_path.iterdir())) == 1
-    opened.temporary.delete()
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_disk_without_room_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened_bank.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    monkeypatch.setattr(bank_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(DataError, match=r"0\.0 GiB of free space; expected .* for the bank"):
         stored(lambda: pytest.fail("computed"), "bank", SIZE, "stream", tmp_path)
 
 
 def test_sizes_are_known_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(bank_size, "physical_memory", lambda: 2 * SIZE.n_bytes)
+    monkeypatch.setattr(bank_module, "physical_memory", lambda: 2 * SIZE.n_bytes)
     larger = BankSize(31, 25, np.dtype("float64"))
     assert (SIZE.fits, larger.fits) == (True, False)
-    assert backend_for("auto", SIZE, "recompute") == "memory"
-    assert backend_for("auto", larger, "recompute") == "recompute"
-    assert backend_for("stream", larger, "recompute") == "stream"
+    assert SIZE.backend("auto", "recompute") == "memory"
+    assert larger.backend("auto", "recompute") == "recompute"
+    assert larger.backend("stream", "recompute") == "stream"
     said = r"'memory' for 31 kernels on 25 points, which take .* Choose backend='recompute'"
     with pytest.raises(DataError, match=said):
-        backend_for("memory", larger, "recompute")
+        larger.backend("memory", "recompute")

@@ -8,8 +8,8 @@ import numpy as np  # noqa: F401  # loads the library whose threads are counted
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mkldist.fit import grams as module
-from mkldist.fit.grams import side_by_side
+from mkldist.fit import bank as module
+from mkldist.fit.bank import parallel_map
 
 
 @pytest.mark.parametrize(("n_kernels", "entries"), [(1, 10), (500, 10_000), (7, 2**20)])
@@ -22,7 +22,7 @@ def test_every_kernel_is_worked_on_once(monkeypatch, n_kernels, entries, availab
         done.extend(range(kernels.start, kernels.stop))
         threads.add(threading.get_ident())
 
-    side_by_side(work, n_kernels, entries)
+    parallel_map(work, n_kernels, entries)
     assert sorted(done) == list(range(n_kernels))
     assert len(threads) <= available
     if available == 1 or n_kernels * entries < module.FEW_ENTRIES:
@@ -43,7 +43,7 @@ def test_the_first_error_in_the_order_of_the_kernels_is_raised(monkeypatch, avai
         raise ValueError(f"kernel {kernels.start}")
 
     with pytest.raises(ValueError, match=r"kernel 0$"):
-        side_by_side(work, 8, 2**20)
+        parallel_map(work, 8, 2**20)
 
 
 def test_beside_other_threads_each_has_one_thread_of_linear_algebra(monkeypatch):
@@ -55,5 +55,5 @@ def test_beside_other_threads_each_has_one_thread_of_linear_algebra(monkeypatch)
         seen.append({pool["num_threads"] for pool in pools if pool["user_api"] == "blas"})
 
     with threadpool_limits(limits=2, user_api="blas"):
-        side_by_side(work, 3, 2**20)
+        parallel_map(work, 3, 2**20)
     assert seen == [{1}] * 3

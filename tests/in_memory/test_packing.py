@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.fit import grams as sound_grams
-from mkldist.fit.grams import can_be_read, pack_sound
+from mkldist.fit.bank import AT_ONCE, pack_sound
 from mkldist.gram.layout import TileLayout
 from mkldist.lapack import has_cholesky_factor
 
@@ -20,19 +19,23 @@ def grams(n: int, m: int = 6) -> np.ndarray:
 
 
 def packed_by(
-    stack: np.ndarray, layout: TileLayout, factorised: bool = False, symmetric: bool = True
+    stack: np.ndarray,
+    layout: TileLayout,
+    factorised: bool = False,
+    symmetric: bool = True,
+    at_once: int = AT_ONCE,
 ) -> tuple[np.ndarray, list]:
     packed = np.full((len(stack), layout.n_entries), np.nan)
-    return packed, pack_sound(stack, layout, packed, symmetric=symmetric, factorised=factorised)
+    wanted = {"symmetric": symmetric, "factorised": factorised, "at_once": at_once}
+    return packed, pack_sound(stack, layout, packed, **wanted)
 
 
 @every_layout
 @pytest.mark.parametrize("factorised", [False, True])
 @pytest.mark.parametrize("at_once", [1, 500, 10**6])
-def test_entries_are_those_of_the_layout(monkeypatch, layout, factorised, at_once):
-    monkeypatch.setattr(sound_grams, "AT_ONCE", at_once)
+def test_entries_are_those_of_the_layout(layout, factorised, at_once):
     stack = grams(layout.n_points)
-    packed, others = packed_by(stack, layout, factorised)
+    packed, others = packed_by(stack, layout, factorised, at_once=at_once)
     assert others == []
     np.testing.assert_array_equal(packed, layout.pack(stack))
 
@@ -86,11 +89,3 @@ def test_matrices_without_a_factor_are_those_of_numpy(below):
 
 def test_zeros_have_no_factor():
     assert packed_by(np.zeros((2, 7, 7)), TileLayout(7, 7), factorised=True)[1] == [0, 1]
-
-
-def test_only_contiguous_numbers_in_double_precision_are_read():
-    stack = grams(7)
-    assert can_be_read(stack, np.zeros(1))
-    assert not can_be_read(stack, np.zeros(1, np.float32))
-    assert not can_be_read(stack.astype(np.float32), np.zeros(1))
-    assert not can_be_read(stack[:, ::-1], np.zeros(1))
