@@ -36,14 +36,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.fit.decision import NewPoints
 from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
@@ -70,6 +69,16 @@ from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
+
+
+@runtime_checkable
+class NewPoints(Protocol):
+    """Points outside a bank, at which decision functions are evaluated."""
+
+    def decision_values(
+        self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
+    ) -> Floats:
+        """Evaluate decision functions, of these expansion coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
