@@ -25,10 +25,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
-from mkldist.data.dataset import View, absent_of
+from mkldist.data.dataset import absent_of
 from mkldist.data.missing import check_values
 from mkldist.data.sparse_features import as_sparse, check_sparse
-from mkldist.data.texts import TextColumns, TextView
+from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import check_texts, divided, text_names
 from mkldist.fit.preprocess import (
@@ -51,7 +51,7 @@ from mkldist.machine_memory import GIB, physical_memory
 from mkldist.memory import row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
-from mkldist.solvers.base import Method, Solution
+from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
@@ -62,9 +62,7 @@ from mkldist.target import LEARNT, Target
 
 if TYPE_CHECKING:
     from mkldist.fit.bank import KernelBank
-    from mkldist.fit.decision import Expansion
     from mkldist.fit.model import Model
-    from mkldist.fit.model_file import Outcome
 
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
@@ -96,7 +94,7 @@ class BankCache:
         self.resize(limit)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(entry.bank is not None for entry in self._entries.values())
 
     @property
     def n_bytes(self) -> int:
@@ -132,23 +130,23 @@ class BankCache:
     @contextmanager
     def bank(self, rows: Rows, **settings: Any) -> Iterator[KernelBank]:
         """Lend :class:`mkldist.KernelBank` of rows; no other thread uses it meanwhile."""
-        if not self.limit:
-            yield _made(rows, settings)
-            return
-        key = _bank_key(rows, **settings)
-        with self._lock:
-            entries = self._entries
-            entry = entries.setdefault(key, _Entry())
-            entries.move_to_end(key)
+        from mkldist.fit.bank import KernelBank
+
+        entry = _Entry()
+        if self.limit:
+            key = _bank_key(rows, **settings)
+            with self._lock:
+                entries = self._entries
+                entry = entries.setdefault(key, entry)
+                entries.move_to_end(key)
         try:
             with entry.lock:
                 if entry.bank is None:
-                    entry.bank = _made(rows, settings)
+                    texts = () if rows.texts is None else rows.texts.names
+                    entry.bank = KernelBank(rows.table(), texts=texts, **settings)
                     entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
                 yield entry.bank
         finally:
-            if entry.bank is None:
-                entries.pop(key, None)
             self._shrink()
 
     def _shrink(self) -> None:
@@ -163,20 +161,13 @@ class BankCache:
 
 
 def _bank_key(
-    rows: Rows,
-    *,
-    kernels: Any,
-    groups: Mapping[str, Sequence[int | str]],
-    views: Mapping[str, Sequence[int | str]],
-    normalisation: Any,
-    backend: str,
-    **others: Any,
+    rows: Rows, *, kernels: Any, normalisation: Any, groups: Any, views: Any, **others: Any
 ) -> str:
     """Return the name of a bank by its content."""
     from mkldist.fit.bank import bank_spec
     from mkldist.kernel_functions.custom import CustomFunction
 
-    spec = bank_spec(kernels, normalisation=normalisation, backend=backend)
+    spec = bank_spec(kernels, normalisation=normalisation)
     return content_id(
         points=array_id(*rows.arrays),
         names=None if rows.names is None else list(rows.names),
@@ -189,14 +180,6 @@ def _bank_key(
         views={name: list(map(str, columns)) for name, columns in views.items()},
         **others,
     )
-
-
-def _made(rows: Rows, settings: Mapping[str, Any]) -> KernelBank:
-    """Make a bank."""
-    from mkldist.fit.bank import KernelBank
-
-    texts = () if rows.texts is None else rows.texts.names
-    return KernelBank(rows.table(), texts=texts, **settings)
 
 
 def _size(bank: KernelBank) -> int:
@@ -230,11 +213,6 @@ def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
     -------
     context manager
         Restores the bound of before where it ends, if used in a ``with`` statement.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything but a whole number of at least 0, or None.
 
     Examples
     --------
@@ -294,35 +272,6 @@ OWN_GRAMS = (
 )
 
 
-def method_settings(
-    name: str, target: Target, tol: float, params: Mapping[str, Any] | None
-) -> tuple[Method, dict[str, Any]]:
-    """Return a method and the parameters with which :func:`mkldist.solve` is called.
-
-    Where the method has several losses and none is named, it gets the first that learns `target`,
-    its default one if that does.
-    """
-    from mkldist.fit.api import known_method
-
-    method = known_method(name)
-    losses = losses_by_target(method.params)
-    if target not in losses:
-        able = [other for other, one in METHODS.items() if target in losses_by_target(one.params)]
-        learnt = " or ".join(LEARNT[one] for one in losses)
-        found = f"{name!r}, which learns {learnt}"
-        raise SpecError("method", found, f"a method that learns {LEARNT[target]}: {one_of(able)}")
-    if params is not None and not isinstance(params, Mapping):
-        expected = 'parameters by name, such as {"max_iter": 100}'
-        raise SpecError("method_params", f"{params!r:.60}", expected)
-    settings = {"tol": tol, **(params or {})}
-    if not settings.keys() <= method.params.model_fields.keys():
-        validate(method.params, name, settings)  # which refuses them by name
-    if losses[target] and "loss" not in settings:
-        default = method.params.model_fields["loss"].default
-        settings["loss"] = default if default in losses[target] else losses[target][0]
-    return method, settings
-
-
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
     """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -345,21 +294,12 @@ FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
 
-    classes_: npt.NDArray[Any]
-    n_features_in_: int
+    _target = Target.CLASSES
     _linear_by_default = True
-    _may_lack_labels = False
-    _precedence: Ints
-    _views: dict[str, View]  # blocks of the features of numbers
-    _text_views: dict[str, TextView]
-    _feature_names: tuple[str, ...] | None  # those of numbers
-    _expansions: tuple[Expansion, ...]
 
     def _set(self, parameters: Mapping[str, Any]) -> None:
         """Set the parameters, the local variables of ``__init__``."""
-        for name, value in parameters.items():
-            if name != "self":
-                setattr(self, name, value)
+        self.__dict__ |= {name: value for name, value in parameters.items() if name != "self"}
         BANKS.serve(self)
 
     def __setstate__(self, state: Any) -> None:
@@ -379,10 +319,37 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         zero = self.views is not None and self.missing_views == "zero"
         return zero or self.impute not in (None, "none")
 
+    def _method_settings(self) -> tuple[Method, dict[str, Any]]:
+        """Return the method, and the parameters with which :func:`mkldist.solve` is called.
+
+        Where the method has several losses and none is named, it gets the first that learns the
+        target of the estimator, its default one if that does.
+        """
+        from mkldist.fit.api import known_method
+
+        method = known_method(self.method)
+        losses, target = losses_by_target(method.params), self._target
+        if target not in losses:
+            able = [n for n, one in METHODS.items() if target in losses_by_target(one.params)]
+            expected = f"a method that learns {LEARNT[target]}: {one_of(able)}"
+            learnt = " or ".join(LEARNT[one] for one in losses)
+            raise SpecError("method", f"{self.method!r}, which learns {learnt}", expected)
+        params = {} if self.method_params is None else self.method_params
+        if not isinstance(params, Mapping):
+            expected = 'parameters by name, such as {"max_iter": 100}'
+            raise SpecError("method_params", f"{params!r:.60}", expected)
+        settings = {"tol": self.tol, **params}
+        if not settings.keys() <= method.params.model_fields.keys():
+            validate(method.params, method.name, settings)  # which refuses them by name
+        if losses[target] and "loss" not in settings:
+            default = method.params.model_fields["loss"].default
+            settings["loss"] = default if default in losses[target] else losses[target][0]
+        return method, settings
+
     def _checked(self, X: Any, *, fitted: bool = False, **labels: Any) -> tuple[Rows, Any]:
         """Return rows of float64 and of texts, checked by scikit-learn, and labels if given."""
         if "y" in labels:
-            check_labels(labels["y"], may_lack=self._may_lack_labels)
+            check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
         names, texts = text_names(self.texts), None
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
@@ -436,7 +403,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)
         size = f"{counted(len(points), 'row')} and {counted(points.n_features, 'feature')}"
         tell(f"makes the kernels of {size}, or takes those it made before")
-        classes, solutions = self._function_names(), []
+        given = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
+        classes, solutions = self._function_names, []
         with BANKS.bank(points, **self._bank_settings(points)) as bank:
             made = repr(bank).strip("<>").removeprefix("KernelBank: ")
             tell(f"{made}; {time.perf_counter() - start:.1f} s")
@@ -444,12 +412,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 if len(problems) > 1 and classes is not None:
                     place = f"{number + 1} of {len(problems)}"
                     tell(f"class {classes[number]!r} against the rest, {place}")
-                solutions.append(
-                    solve(
-                        self.method, bank, y, weights=weights, laplacian=laplacian,
-                        verbose=verbose, **settings,
-                    )
-                )  # fmt: skip
+                solutions.append(solve(self.method, bank, y, **given, **settings))
             expansions = [bank.expansion(solution) for solution in solutions]
             self._table = bank.kernels
         self._expansions = tuple(one.in_units(*units) for one in expansions)
@@ -461,17 +424,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         reasons = [str(solution.stop_reason) for solution in solutions]
         others = [reason for reason in reasons if reason != StopReason.CONVERGED]
         self.stop_reason_ = [*others, str(StopReason.CONVERGED)][0]
-        self.kernel_weights_ = self._weights(self.solutions_)
-
-    def _weights(self, solutions: Sequence[Solution]) -> pd.DataFrame:
-        """Return the kernels with their weights, and the class where each has its own."""
-        classes = self._function_names()
         tables = [self._table.assign(weight=one.kernel_weights) for one in solutions]
-        if len(tables) == 1 or classes is None:
-            return tables[0]
-        for name, table in zip(classes, tables, strict=True):
-            table.insert(0, "class", [name] * len(table))
-        return pd.concat(tables, ignore_index=True)
+        if len(tables) > 1 and classes is not None:
+            for name, table in zip(classes, tables, strict=True):
+                table.insert(0, "class", [name] * len(table))
+        self.kernel_weights_ = pd.concat(tables, ignore_index=True)
 
     def _fit_preparation(self, rows: Rows) -> Rows:
         """Fit imputation and scaling on rows, and return these as kernels take them."""
@@ -483,7 +440,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             None if names is None else tuple(names),
             () if rows.texts is None else rows.texts.names,
         )
-        self._feature_names = rows.names
+        unnamed = tuple(f"x{j}" for j in range(rows.n_features))
+        self._features = unnamed if rows.names is None else rows.names  # those of numbers
         self._is_sparse = is_sparse(rows.numbers)
         steps = preparation(None, None)
         if not self._is_sparse and rows.n_features:
@@ -542,13 +500,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         names = () if points.texts is None else points.texts.names
         for view, block in self._text_views.items():
             views[view] = views.get(view, []) + [names[column] for column in block.columns]
-        blocks = (*self._views.values(), *self._text_views.values())
         return {
             "kernels": self._chosen_kernels(points),
             "normalisation": self.normalisation,
             "groups": self.groups or {},
             "views": views,
-            "missing": "zero" if any(view.missing == "zero" for view in blocks) else "error",
+            "missing": "zero" if views and self.missing_views == "zero" else "error",
             "backend": self.backend,
             "seed": int(seed),
         }
@@ -590,20 +547,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         numbers, texts = rows.numbers, rows.text_values
         return np.concatenate([f.values(numbers, texts=texts) for f in self._expansions], axis=1)
 
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the names of the decision functions; None for a single one."""
-        return None
-
     @property
-    def _bias(self) -> Floats:
-        """Constant terms of the decision functions, (k,)."""
-        return np.concatenate([function.bias for function in self._expansions])
+    def _function_names(self) -> list[Hashable] | None:
+        """Classes where there is a decision function for each; None for a single function."""
+        names: list[Hashable] = np.asarray(getattr(self, "classes_", ())).tolist()
+        return names if len(names) > 2 else None
 
     @property
     def intercept_(self) -> float | Floats:
         """Constant term of the decision function; (k,) for k functions."""
         check_is_fitted(self)
-        return self._bias if self._function_names() is not None else float(self._bias[0])
+        bias = np.concatenate([function.bias for function in self._expansions])
+        return bias if self._function_names is not None else float(bias[0])
 
     def predict_by_kernel(self, X: Any, by: str = "kernel") -> pd.DataFrame:
         """Split the decision function into the shares of kernels or of feature sets.
@@ -629,7 +584,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if by not in ("kernel", "features"):
             raise SpecError("by", f"{by!r:.60}", "'kernel' or 'features'")
-        rows, classes, parts = self._new_rows(X), self._function_names(), []
+        rows, classes, parts = self._new_rows(X), self._function_names, []
         for function in self._expansions:
             names = self._table["name"].to_numpy()[function.index]
             values = function.by_kernel(rows.numbers, rows.text_values)
@@ -641,15 +596,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             shares = shares.set_index(X.index)
         if by == "kernel":
             return shares
-        names, texts = self._features, text_names(self.texts)
-        blocks = [(view.columns, names, name) for name, view in self._views.items()]
-        blocks += [(view.columns, texts, name) for name, view in self._text_views.items()]
-        of_views = {tuple(known[c] for c in columns): name for columns, known, name in blocks}
+        features, texts = self._features, text_names(self.texts)
+        of_views = {tuple(features[c] for c in v.columns): name for name, v in self._views.items()}
+        for name, view in self._text_views.items():
+            of_views[tuple(texts[c] for c in view.columns)] = name
+        sets = {features: "all", **of_views}
         used = zip(self._table["name"], self._table["features"], strict=True)
-        labels = {
-            name: of_views.get(columns, "all" if len(columns) == len(names) else "+".join(columns))
-            for name, columns in used
-        }
+        labels = {name: sets.get(columns, "+".join(columns)) for name, columns in used}
         level = shares.columns.nlevels - 1
         renamed = shares.rename(columns=labels, level=level)
         return renamed.T.groupby(level=list(range(level + 1)), sort=False).sum().T
@@ -667,6 +620,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         from mkldist.data.source_columns import SourceColumns
         from mkldist.fit.model import Model, UsedTexts
+        from mkldist.fit.model_file import Outcome
 
         check_is_fitted(self)
         features, columns, texts = self._features, text_names(self.texts), None
@@ -681,7 +635,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             fitted_numbers(self.preparation_, len(features)),
             used.functions,
             tuple(solution.kernel_weights[function.index] for solution, function in pairs),
-            self._outcome(),
+            Outcome(**self._outcome()),
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
@@ -694,17 +648,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             texts=used.texts,
         )
 
-    @property
-    def _features(self) -> tuple[str, ...]:
-        """Names of the features of numbers."""
-        names = self._feature_names
-        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else names
-
-    def _outcome(self) -> Outcome:
-        """Return the step from decision values to predictions; by default they are the values."""
-        from mkldist.fit.model_file import Outcome
-
-        return Outcome(None)
+    def _outcome(self) -> dict[str, Any]:
+        """Return the arguments of a model's ``Outcome``; by default predictions are values."""
+        return {"classes": None}
 
 
 class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
@@ -716,26 +662,19 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self._precedence = np.argsort(-np.bincount(numbers), kind="stable")
         return numbers
 
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the classes where there is a decision function for each."""
-        names: list[Hashable] = self.classes_.tolist()
-        return names if len(names) > 2 else None
-
     def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
         """Return the classes that decision values (t, k) predict."""
         if values.shape[1] == 1:
             return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
         return self.classes_[predicted_classes(values.T, self._precedence)]
 
-    def _outcome(self) -> Outcome:
-        from mkldist.fit.model_file import Outcome
-
+    def _outcome(self) -> dict[str, Any]:
         classes = self.classes_
         if not all(isinstance(one, str | int | float) for one in classes.tolist()):
             found = f"{classes.tolist()[0]!r:.60}"
             raise SpecError("classes", found, "numbers, text or truth values, for a file")
         order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
-        return Outcome(classes, order, positive_at_zero=False)
+        return {"classes": classes, "order": order, "positive_at_zero": False}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values: (t,) for two classes, (t, k) for k.
@@ -888,27 +827,15 @@ class MKLClassifier(KernelClassifier):
     """
 
     def __init__(
-        self,
-        method: str = "level",
-        *,
-        C: float = 1.0,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        class_weight: Any = None,
-        shared_weights: bool = False,
-        calibration: str | None = None,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "level", *, C: float = 1.0, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, class_weight: Any = None, shared_weights: bool = False,
+        calibration: str | None = None, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._set(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -953,14 +880,13 @@ class MKLClassifier(KernelClassifier):
         if self.calibration is not None:
             own = None if sample_weight is None else np.asarray(sample_weight)[used]
             if not used.all():
-                X = X.iloc[used] if hasattr(X, "iloc") else _as_array(X)[used]
+                X = X.iloc[used] if hasattr(X, "iloc") else rows.where(used).numbers
             self._calibrate(X, numbers, own)
         return self
 
     def _solver_settings(self) -> dict[str, Any]:
         """Return the parameters of the method with C, which one without takes only as 1."""
-        params = self.method_params
-        method, settings = method_settings(self.method, Target.CLASSES, self.tol, params)
+        method, settings = self._method_settings()
         number = positive("C", self.C)
         if "C" in method.params.model_fields:
             return {"C": number, **settings}
@@ -1009,11 +935,6 @@ class MKLClassifier(KernelClassifier):
         return probabilities
 
 
-def _as_array(X: Any) -> Any:
-    """Return rows that an index of booleans divides."""
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-
-
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Regression on a weighted sum of kernels, whose weights it learns.
 
@@ -1058,25 +979,17 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _target = Target.VALUES
+
     def __init__(
-        self,
-        method: str = "primalmkl",
-        *,
-        alpha: float = 1.0,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "primalmkl", *, alpha: float = 1.0, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._set(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -1100,8 +1013,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         mkldist.errors.ConvergenceWarning
             If the solver stops before it reaches the tolerance.
         """
-        params = self.method_params
-        method, settings = method_settings(self.method, Target.VALUES, self.tol, params)
+        method, settings = self._method_settings()
         settings = {method.hyperparameters[0]: positive("alpha", self.alpha), **settings}
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
@@ -1168,27 +1080,18 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     array([ 1, -1])
     """
 
+    _target = Target.ONE_CLASS
     _linear_by_default = False
 
     def __init__(
-        self,
-        method: str = "primalmkl",
-        *,
-        alpha: float = 0.01,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "primalmkl", *, alpha: float = 0.01, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._set(locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -1214,23 +1117,16 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         UserWarning
             If all training rows are outliers, since kernels are zero there or alpha is large.
         """
-        params = self.method_params
-        method, settings = method_settings(self.method, Target.ONE_CLASS, self.tol, params)
+        method, settings = self._method_settings()
         rows, _ = self._checked(X)
         n = len(rows)
         settings = {method.hyperparameters[0]: n * positive("alpha", self.alpha), **settings}
         self._fit_problems(rows, [np.ones(n)], settings, units=(0.0, n))
         self.objective_ *= n
-        self.offset_ = -float(self._bias[0])
-        self._warn_if_all_outside(self.solutions_[0].coefficients)
-        return self
-
-    def _warn_if_all_outside(self, coefficients: Floats) -> None:
-        """Warn of a description that leaves all training rows outside.
-
-        The coefficients are ``max(0, rho - f(x_i)) / alpha`` up to a factor, above zero for
-        outliers; all are zero where that of ones is, since the kernels are.
-        """
+        self.offset_ = -self.intercept_
+        # ``max(0, rho - f(x_i)) / alpha`` up to a factor: above zero for outliers, and all zero
+        # where that of ones is, since the kernels are.
+        coefficients, reason = self.solutions_[0].coefficients, ""
         if not coefficients.any():
             reason = (
                 "the kernels are zero on them, or add up to zero as centred ones do. Leave out "
@@ -1238,15 +1134,13 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             )
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"alpha={self.alpha:g} is too large. Lower alpha"
-        else:
-            return
-        rows = counted(len(coefficients), "training row")
-        warnings.warn(f"OneClassMKL: {rows}, all outliers: {reason}", stacklevel=3)
+        if reason:
+            listed = counted(n, "training row")
+            warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
+        return self
 
-    def _outcome(self) -> Outcome:
-        from mkldist.fit.model_file import Outcome
-
-        return Outcome(np.array([-1, 1]))
+    def _outcome(self) -> dict[str, Any]:
+        return {"classes": np.array([-1, 1])}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values (t,), negative for outliers.
@@ -1332,29 +1226,18 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     True
     """
 
-    _may_lack_labels = True
+    _target = Target.PARTIAL
 
     def __init__(
-        self,
-        method: str = "lapmkl",
-        *,
-        gamma_a: float = 0.01,
-        gamma_i: float = 0.01,
-        graph: Mapping[str, Any] | None = None,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "lapmkl", *, gamma_a: float = 0.01, gamma_i: float = 0.01,
+        graph: Mapping[str, Any] | None = None, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._set(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -1378,8 +1261,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         mkldist.errors.ConvergenceWarning
             If a solver stops before it reaches the tolerance.
         """
-        params = self.method_params
-        method, settings = method_settings(self.method, Target.PARTIAL, self.tol, params)
+        method, settings = self._method_settings()
         settings = {method.hyperparameters[0]: positive("gamma_a", self.gamma_a), **settings}
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
@@ -1391,19 +1273,16 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             problem = np.zeros(len(y))
             problem[labelled] = signs
             problems.append(problem)
-        graph = self._graph(len(rows)) if method.needs_laplacian else None
-        self._fit_problems(rows, problems, settings, graph=graph)
-        self.transduction_ = self._classes_of(self._values(self._prepared(rows)))
-        self.transduction_[labelled] = y[labelled]
-        return self
-
-    def _graph(self, n: int) -> Mapping[str, Any]:
-        """Return the keys of the graph; by default ten neighbours, or all of fewer rows."""
         graph = self.graph or {}
         if not isinstance(graph, Mapping):
             raise SpecError("graph", f"{graph!r:.60}", 'a dict, such as {"neighbours": 6}')
-        free = graph.get("kind", "knn") == "knn" and "neighbours" not in graph
-        return {**graph, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else graph
+        if graph.get("kind", "knn") == "knn":
+            graph = {"neighbours": max(1, min(NEIGHBOURS, len(rows) - 1)), **graph}
+        needed = graph if method.needs_laplacian else None
+        self._fit_problems(rows, problems, settings, graph=needed)
+        self.transduction_ = self._classes_of(self._values(self._prepared(rows)))
+        self.transduction_[labelled] = y[labelled]
+        return self
 
 
 def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -1413,21 +1292,17 @@ def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """
     labels = y.tolist()
     if "-1" in labels:
-        raise DataError(
-            f"y[{labels.index('-1')}]",
-            f"the text '-1' as the label of {counted(labels.count('-1'), 'row')}",
-            "the number -1 for unlabelled rows",
-            "Make y by np.array([...], dtype=object), in which -1 stays a number among texts",
-        )
+        found = f"the text '-1' as the label of {counted(labels.count('-1'), 'row')}"
+        hint = "Make y by np.array([...], dtype=object), in which -1 stays a number among texts"
+        expected = "the number -1 for unlabelled rows"
+        raise DataError(f"y[{labels.index('-1')}]", found, expected, hint)
     labelled = np.array([label != -1 for label in labels])
     classes = list(dict.fromkeys(y[labelled].tolist()))
     if len(classes) < 2:
         n_without = int((~labelled).sum())
         found = f"one class, {classes[0]!r}" if classes else "no labels"
-        raise DataError(
-            "y",
-            f"{found}, and {counted(n_without, 'unlabelled row')}",
-            "two classes or more, and -1 for unlabelled rows alone",
-            "Write the classes as other labels, such as 0 and 1" if classes and n_without else "",
-        )
+        found += f", and {counted(n_without, 'unlabelled row')}"
+        expected = "two classes or more, and -1 for unlabelled rows alone"
+        hint = "Write the classes as other labels, such as 0 and 1"
+        raise DataError("y", found, expected, hint if classes and n_without else "")
     return labelled

@@ -125,15 +125,16 @@ def column_views(
         raise SpecError("views", f"{views!r:.60}", EXAMPLE)
     rule = None if missing == "error" else missing
     known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
-    features = [name for name in known if name not in texts]
+    numbers = [place for place, name in enumerate(known) if name not in texts]
+    feature = {place: number for number, place in enumerate(numbers)}
     of_numbers, of_texts = {}, {}
     for view, columns in views.items():
         if not isinstance(view, str) or view in WORDS_FOR_FEATURES or view in (names or ()):
             expected = "a name that is neither a word for features nor a column"
             raise SpecError("views", f"a view {view!r:.60}", expected)
-        members = [known[place] for place in _positions(columns, known, f"views[{view!r}]")]
-        own = tuple(features.index(name) for name in members if name not in texts)
-        others = tuple(list(texts).index(name) for name in members if name in texts)
+        places = _positions(columns, known, f"views[{view!r}]")
+        own = tuple(feature[place] for place in places if place in feature)
+        others = tuple(texts.index(known[place]) for place in places if place not in feature)
         if own:
             of_numbers[view] = View(own, rule)
         if others:
@@ -147,12 +148,11 @@ def _positions(columns: Any, names: Sequence[str], where: str) -> list[int]:
 
     if isinstance(columns, slice):
         members: list[Any] = list(range(len(names))[columns])
-    elif isinstance(columns, str | int | np.integer):
-        members = [columns]
-    elif not isinstance(columns, Iterable):
-        raise SpecError(where, f"{columns!r:.60}", "numbers from 0 or names of columns")
+    elif hasattr(columns, "dtype"):
+        members = np.atleast_1d(np.asarray(columns)).tolist()
     else:
-        members = np.asarray(columns).tolist() if hasattr(columns, "dtype") else list(columns)
+        single = isinstance(columns, str) or not isinstance(columns, Iterable)
+        members = [columns] if single else list(columns)
     if any(isinstance(member, bool) or not isinstance(member, int | str) for member in members):
         hint = ""
         if any(isinstance(member, bool) for member in members):
@@ -317,10 +317,9 @@ def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
 
 
 def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Floats]:
-    """Return the labels in {-1, +1} of the problems that classes are learnt by.
+    """Return labels in {-1, +1}: of two classes those of one problem, of k > 2 those of k problems.
 
-    Two classes make one problem, in which the second is +1; k > 2 classes make k problems, or with
-    `shared` one with k columns.
+    With `shared` the k are the columns of one problem.
     """
     if n_classes == 2:
         return [np.where(numbers == 1, 1.0, -1.0)]

@@ -7,7 +7,6 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.fit.estimators import method_settings
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import losses_by_target
 from mkldist.target import Target
@@ -23,18 +22,26 @@ def used(model, y=Y):
     return model.set_params(kernels=KERNELS).fit(X, y).to_model().facts["params"]
 
 
+ESTIMATORS = {
+    Target.CLASSES: mkldist.MKLClassifier,
+    Target.PARTIAL: mkldist.SemiSupervisedMKLClassifier,
+    Target.ONE_CLASS: mkldist.OneClassMKL,
+    Target.VALUES: mkldist.MKLRegressor,
+}
+
+
 @pytest.mark.parametrize("target", Target)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_learns_the_target_or_is_refused(name, target):
-    method = METHODS[name]
+    method, model = METHODS[name], ESTIMATORS[target](name, tol=0.1)
     if target in losses_by_target(method.params):
-        found, settings = method_settings(name, target, 0.1, None)
+        found, settings = model._method_settings()
         assert found is method
         assert method.params(**settings).target is target
         assert settings["tol"] == 0.1
     else:
         with pytest.raises(SpecError, match=f"found '{name}', which learns"):
-            method_settings(name, target, 0.1, None)
+            model.fit(X, Y)
 
 
 def test_the_users_parameters_go_first():
