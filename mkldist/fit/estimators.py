@@ -403,7 +403,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)
         size = f"{counted(len(points), 'row')} and {counted(points.n_features, 'feature')}"
         tell(f"makes the kernels of {size}, or takes those it made before")
-        given = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
+        given: dict[str, Any] = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
         classes, solutions = self._function_names, []
         with BANKS.bank(points, **self._bank_settings(points)) as bank:
             made = repr(bank).strip("<>").removeprefix("KernelBank: ")
