@@ -66,6 +66,17 @@ if TYPE_CHECKING:
 
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
+RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
+LENGTHS = (1, 2, 3)  # of substrings of texts
+MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
+NEIGHBOURS = 10  # of each row in the graph, as in a sweep
+ROUNDING = 1e-9  # of the largest coefficient
+UNSCALED = (None, "none")
+FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
+OWN_GRAMS = (
+    "Give the numbers of rows as X, and a kernel of your own that reads Gram matrices at them, as "
+    "the class shows; or call mkldist.KernelBank.from_grams and mkldist.solve"
+)
 
 
 @dataclass(eq=False)
@@ -229,11 +240,6 @@ def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
     return restoring
 
 
-RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
-LENGTHS = (1, 2, 3)  # of substrings of texts
-MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
-
-
 def default_kernels(
     n_features: int,
     views: Mapping[str, int] | None = None,
@@ -266,12 +272,6 @@ def _unit_of(points: Any) -> float:
     return math.sqrt(variance) if variance > 0.0 else 1.0
 
 
-OWN_GRAMS = (
-    "Give the numbers of rows as X, and a kernel of your own that reads Gram matrices at them, as "
-    "the class shows; or call mkldist.KernelBank.from_grams and mkldist.solve"
-)
-
-
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
     """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -285,10 +285,6 @@ def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
             hint = ""
     expected = f"a {finite}number {'of at least' if or_zero else 'above'} 0"
     raise SpecError(name, f"{value!r:.60}", expected, hint)
-
-
-UNSCALED = (None, "none")
-FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -869,12 +865,12 @@ class MKLClassifier(KernelClassifier):
         weights = row_weights(y, sample_weight, self.class_weight)
         used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
         numbers = self._learn_classes(y[used])
-        joint = METHODS[self.method].joint_classes
-        if self.shared_weights and len(self.classes_) > 2 and not joint:
+        shared = self.shared_weights and len(self.classes_) > 2
+        if shared and not METHODS[self.method].joint_classes:
             able = one_of(methods_for(ProblemFacts(laplacian=False, shared_weights=True)))
             found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
             raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
-        problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
+        problems = one_against_rest(numbers, len(self.classes_), shared=shared)
         of_rows = None if weights is None else weights[used]
         self._fit_problems(rows.where(used), problems, settings, weights=of_rows)
         if self.calibration is not None:
@@ -929,10 +925,9 @@ class MKLClassifier(KernelClassifier):
             )
         return self._probabilities
 
-    def _probabilities(self, X: Any) -> Floats:
+    def _probabilities(self, X: Any) -> Any:
         check_is_fitted(self)
-        probabilities: Floats = self._calibrated.predict_proba(X)
-        return probabilities
+        return self._calibrated.predict_proba(X)
 
 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -1032,9 +1027,6 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             Rows.
         """
         return self._values(self._new_rows(X))[:, 0]
-
-
-ROUNDING = 1e-9  # of the largest coefficient
 
 
 class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
@@ -1171,9 +1163,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             Rows.
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
-
-
-NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 
 
 class SemiSupervisedMKLClassifier(KernelClassifier):

@@ -35,6 +35,20 @@ from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import WORDS_FOR_FEATURES
 
 SHOWN = 5  # rows or columns in a message
+ENCODE = (
+    "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
+    "them, or set texts=[names] for kernels of texts"
+)
+EXAMPLE = 'columns by the names of views, such as {"clinical": [0, 1], "genes": slice(2, 50)}'
+CHOICES = (*get_args(MissingView), "error")
+LEAVE_OUT = (
+    "Leave these rows out: known = np.asarray(pd.notna(y)), then fit(X[known], y[known])",
+    "a label or value for each row",
+)
+MARK = (
+    "Mark rows without a label by the number -1: y = np.where(pd.isna(y), -1, y)",
+    "a label for each row, -1 where it is unknown",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +103,12 @@ class Rows:
         return frame.join(pd.DataFrame(self.texts.values, columns=list(self.texts.names)))
 
 
-ENCODE = (
-    "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
-    "them, or set texts=[names] for kernels of texts"
-)
-
-
 def check_columns(X: Any) -> None:
     """Refuse a DataFrame with columns of values that are no numbers."""
     if isinstance(X, pd.DataFrame):
         others = X.select_dtypes(exclude="number")
         if others.shape[1]:
             frame_features(others.loc[:, ~others.columns.duplicated()], "X", ENCODE)
-
-
-EXAMPLE = 'columns by the names of views, such as {"clinical": [0, 1], "genes": slice(2, 50)}'
-CHOICES = (*get_args(MissingView), "error")
 
 
 def column_views(
@@ -267,16 +271,6 @@ def _does_nothing(step: Any) -> bool:
 def _no_numbers(where: str, step: Any, expected: str) -> SpecError:
     found = f"{type(step).__name__}, which a file of numbers cannot hold"
     return SpecError(where, found, expected, "Or keep the estimator itself, by joblib.dump")
-
-
-LEAVE_OUT = (
-    "Leave these rows out: known = np.asarray(pd.notna(y)), then fit(X[known], y[known])",
-    "a label or value for each row",
-)
-MARK = (
-    "Mark rows without a label by the number -1: y = np.where(pd.isna(y), -1, y)",
-    "a label for each row, -1 where it is unknown",
-)
 
 
 def check_labels(y: Any, *, may_lack: bool = False) -> None:
