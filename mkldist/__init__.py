@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         MKLRegressor,
         OneClassMKL,
         SemiSupervisedMKLClassifier,
+        set_bank_cache,
     )
     from mkldist.fit.explain import explain
     from mkldist.fit.model import Model, load_model
@@ -49,6 +50,7 @@ _EXPORTS = {
     "plan": "mkldist.from_python.plans",
     "rerun": "mkldist.from_python.sweeps",
     "selected": "mkldist.results.selected",
+    "set_bank_cache": "mkldist.fit.estimators",
     "solve": "mkldist.fit.api",
     "sweep": "mkldist.from_python.sweeps",
     "solve_path": "mkldist.fit.api",
@@ -74,6 +76,7 @@ __all__ = [
     "plan",
     "rerun",
     "selected",
+    "set_bank_cache",
     "solve",
     "solve_path",
     "sweep",

@@ -161,3 +161,16 @@ def test_exports_are_found_by_name():
     assert public - parts <= set(mkldist.__all__) <= public
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         mkldist.nothing_of_this_name  # noqa: B018, the access is what is tested
+
+
+def test_estimators_import_neither_banks_nor_models_nor_readers_of_data_before_a_fit():
+    loaded = modules_after("import mkldist; mkldist.MKLClassifier")
+    own = {name for name in loaded if name.split(".")[0] == "mkldist"}
+    assert len(own) <= 110
+    assert not own & {
+        "mkldist.fit.bank",
+        "mkldist.fit.model",
+        "mkldist.fit.new_rows",
+        "mkldist.data.files",
+        "mkldist.spec.model",
+    }

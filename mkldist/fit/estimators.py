@@ -1,65 +1,57 @@
-"""Estimators with the interface of scikit-learn, on banks of kernels."""
+"""Estimators with the interface of scikit-learn, and the banks of kernels that they share."""
 
 from __future__ import annotations
 
 import math
+import multiprocessing
+import threading
 import time
 import warnings
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from types import MethodType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.utils import _safe_indexing, check_array, check_X_y
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
-from mkldist.data.dataset import View, absent_of
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.dataset import absent_of
+from mkldist.data.missing import check_values
 from mkldist.data.sparse_features import as_sparse, check_sparse
-from mkldist.data.texts import TextColumns, TextView
+from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.fit.api import known_method, say, solve, verbosity
-from mkldist.fit.bank import BANKS, BankRequest, KernelBank, check_groups
-from mkldist.fit.decision import Expansion
-from mkldist.fit.inputs import (
-    Rows,
-    check_given,
-    check_lacking,
-    check_numbers,
-    check_texts,
-    column_views,
-    divided,
-    divided_views,
-    text_names,
-)
-from mkldist.fit.model import Model, UsedTexts
-from mkldist.fit.model_file import Outcome
+from mkldist.fit.inputs import check_texts, divided, text_names
 from mkldist.fit.preprocess import (
-    check_fillable,
+    Rows,
+    check_columns,
+    check_labels,
+    check_views,
+    column_views,
     encoded,
-    exported_preparation,
-    kept_rows,
+    fitted_numbers,
     one_against_rest,
     preparation,
     row_weights,
 )
+from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernels.families import NAMED_FAMILIES
-from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
-from mkldist.methods.block_norm.written_regularizers import named
+from mkldist.machine_memory import GIB, physical_memory
+from mkldist.memory import row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
-from mkldist.solvers.base import Method, Solution
+from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
@@ -68,57 +60,184 @@ from mkldist.solvers.validation import validate
 from mkldist.spec.kernel_entries import PRECOMPUTED
 from mkldist.target import LEARNT, Target
 
+if TYPE_CHECKING:
+    from mkldist.fit.bank import KernelBank
+    from mkldist.fit.model import Model
+
+MOST_CACHED = GIB  # bytes of banks in memory by default,
+CACHED_SHARE = 8  # and at most an eighth of this machine's
 RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
 LENGTHS = (1, 2, 3)  # of substrings of texts
 MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
-
+NEIGHBOURS = 10  # of each row in the graph, as in a sweep
+ROUNDING = 1e-9  # of the largest coefficient
+UNSCALED = (None, "none")
+FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
 OWN_GRAMS = (
     "Give the numbers of rows as X, and a kernel of your own that reads Gram matrices at them, as "
     "the class shows; or call mkldist.KernelBank.from_grams and mkldist.solve"
 )
 
 
-def refuse_grams(kernels: Any) -> None:
-    """Refuse Gram matrices among kernels: scikit-learn divides rows, and knows no matrices.
+@dataclass(eq=False)
+class _Entry:
+    """A bank, made by the first thread that takes the lock; one thread at a time uses it."""
 
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Saying how an estimator uses them all the same; for what is no list, too.
-    """
-    shape = getattr(kernels, "shape", None)
-    if shape is None and kernels is not None and not isinstance(kernels, Iterable):
-        expected = "a list of kernels, or the name of a family"
-        raise SpecError("kernels", f"{kernels!r:.60}", expected)
-    for kernel in [kernels] if shape is not None else list(kernels or ()):
-        if isinstance(kernel, Precomputed) or hasattr(kernel, "shape"):
-            found = "Precomputed" if isinstance(kernel, Precomputed) else "an array"
-            found += " in an estimator, whose rows scikit-learn divides"
-            raise SpecError("kernels", found, "kernels of features", OWN_GRAMS)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    bank: KernelBank | None = None
+    n_bytes: int = 0
 
 
-def gaussians(n_features: int, features: str = "all", unit: float = 1.0) -> Gaussian:
-    """Return Gaussians of four widths on some features together, by default on all.
-
-    Between points of d features of standard deviation 1, squared distances are 2d on average.  The
-    widths are therefore multiples of the root of d.
+class BankCache:
+    """The banks that estimators used last, of limited size, for as long as there are estimators.
 
     Parameters
     ----------
-    n_features : int
-        Number d of these features.
-    features : str
-        Their word or the name of their group.
-    unit : float
-        Their standard deviation, the root of the mean of their variances.
+    limit : int, optional
+        Bytes that cached banks may take, 0 for no cache; by default 1 GiB, or an eighth of this
+        machine's memory if that is less.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._users: set[object] = set()
+        self.resize(limit)
+
+    def __len__(self) -> int:
+        return sum(entry.bank is not None for entry in self._entries.values())
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the banks take."""
+        with self._lock:
+            return sum(entry.n_bytes for entry in self._entries.values())
+
+    def serve(self, estimator: Any) -> None:
+        """Count an estimator as a user: after the last one, nothing stays cached."""
+        user = object()
+        self._users.add(user)
+        weakref.finalize(estimator, self._release, user)
+
+    def _release(self, user: object) -> None:
+        """Forget the banks after their last user, but in a process that joblib gives new users.
+
+        This may run within any other method, in the same thread, and so takes no lock.
+        """
+        self._users.discard(user)
+        if not self._users and multiprocessing.parent_process() is None:
+            self.clear()
+
+    def clear(self) -> None:
+        """Forget all banks."""
+        self._entries = OrderedDict()
+
+    def resize(self, limit: int | None) -> None:
+        """Set another limit, None for the default, and forget what exceeds it."""
+        default = min(MOST_CACHED, physical_memory() // CACHED_SHARE)
+        self.limit = default if limit is None else limit
+        self._shrink()
+
+    @contextmanager
+    def bank(self, rows: Rows, **settings: Any) -> Iterator[KernelBank]:
+        """Lend :class:`mkldist.KernelBank` of rows; no other thread uses it meanwhile."""
+        from mkldist.fit.bank import KernelBank
+
+        entry = _Entry()
+        if self.limit:
+            key = _bank_key(rows, **settings)
+            with self._lock:
+                entries = self._entries
+                entry = entries.setdefault(key, entry)
+                entries.move_to_end(key)
+        try:
+            with entry.lock:
+                if entry.bank is None:
+                    texts = () if rows.texts is None else rows.texts.names
+                    entry.bank = KernelBank(rows.table(), texts=texts, **settings)
+                    entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
+                yield entry.bank
+        finally:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Forget banks above the limit, then those used longest ago."""
+        with self._lock:
+            entries = self._entries
+            total = sum(entry.n_bytes for entry in entries.values())
+            for key in sorted(entries, key=lambda key: entries[key].n_bytes <= self.limit):
+                if total <= self.limit:
+                    break
+                total -= entries.pop(key).n_bytes
+
+
+def _bank_key(
+    rows: Rows, *, kernels: Any, normalisation: Any, groups: Any, views: Any, **others: Any
+) -> str:
+    """Return the name of a bank by its content."""
+    from mkldist.fit.bank import bank_spec
+    from mkldist.kernel_functions.custom import CustomFunction
+
+    spec = bank_spec(kernels, normalisation=normalisation)
+    return content_id(
+        points=array_id(*rows.arrays),
+        names=None if rows.names is None else list(rows.names),
+        bank=spec.model_dump(mode="json"),
+        functions=[
+            CustomFunction.named(name, f"kernels[{number}].function").identity
+            for number, name in spec.imported.items()
+        ],
+        groups={name: list(map(str, columns)) for name, columns in groups.items()},
+        views={name: list(map(str, columns)) for name, columns in views.items()},
+        **others,
+    )
+
+
+def _size(bank: KernelBank) -> int:
+    """Return the bytes that a bank takes in memory."""
+    from mkldist.gram.recomputed import RecomputedBank
+
+    stored = bank.view.bank
+    if isinstance(stored, RecomputedBank):
+        return min(row_cache_bytes(None), stored.n_bytes)
+    return stored.n_bytes
+
+
+BANKS = BankCache()
+"""The banks of this process."""
+
+
+def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
+    """Bound the banks of kernels that the estimators of this process cache, or cache none.
+
+    A fit on the same rows with the same kernels takes its bank from the cache, so that a search
+    makes the bank of each split once.  The cache is empty when no estimator is left.
+
+    Parameters
+    ----------
+    n_bytes : int, optional
+        Bytes that cached banks may take; those used longest ago go first.  0 empties the cache and
+        switches it off.  None stands for the default: 1 GiB, or an eighth of this machine's memory
+        if that is less.
+
+    Returns
+    -------
+    context manager
+        Restores the bound of before where it ends, if used in a ``with`` statement.
 
     Examples
     --------
-    >>> gaussians(4)
-    Gaussian(width=(0.5, 1.0, 2.0, 4.0), features='all')
+    >>> import mkldist
+    >>> with mkldist.set_bank_cache(0):
+    ...     model = mkldist.OneClassMKL().fit([[0.0], [1.0], [1.1], [1.2]])
     """
-    root = unit * math.sqrt(n_features)
-    return Gaussian(width=tuple(share * root for share in RELATIVE_WIDTHS), features=features)
+    whole = isinstance(n_bytes, int | np.integer) and not isinstance(n_bytes, bool)
+    if n_bytes is not None and (not whole or n_bytes < 0):
+        raise SpecError("n_bytes", f"{n_bytes!r:.60}", "a whole number of at least 0, or None")
+    restoring = ExitStack()
+    restoring.callback(BANKS.resize, BANKS.limit)
+    BANKS.resize(n_bytes)
+    return restoring
 
 
 def default_kernels(
@@ -131,363 +250,73 @@ def default_kernels(
 ) -> list[Kernel]:
     """Return Gaussians and a linear kernel on all features, or on each view, and single Gaussians.
 
-    Columns of texts have spectrum kernels of short substrings.
-
-    Parameters
-    ----------
-    n_features : int
-        Number d of features; above a hundred there is none on single features.
-    views : mapping of str to int, optional
-        Numbers of the features of views.
-    unit : float
-        As for :func:`gaussians`.
-    linear : bool
-        False for the Gaussians on several features alone.
-    texts : bool
-        True if there are columns of texts.
+    Between points of d features of standard deviation 1, squared distances are 2d on average.  The
+    widths are therefore multiples of the root of d, and of `unit`, the standard deviation of other
+    features.  Columns of texts have spectrum kernels of short substrings.
     """
     found: list[Kernel] = [Spectrum(length=LENGTHS, features="each")] if texts else []
     for name, count in (views or ({"all": n_features} if n_features else {})).items():
-        found.append(gaussians(count, name, unit))
+        widths = tuple(share * unit * math.sqrt(count) for share in RELATIVE_WIDTHS)
+        found.append(Gaussian(width=widths, features=name))
         if linear:
             found.append(Linear(features=name))
-    if not linear or not 0 < n_features <= MOST_SINGLE_FEATURES:
-        return found
-    return [*found, Gaussian(width=unit, features="each")]
+    if linear and 0 < n_features <= MOST_SINGLE_FEATURES:
+        found.append(Gaussian(width=unit, features="each"))
+    return found
 
 
-def unit_of(points: Any) -> float:
-    """Return the root of the mean of the variances of sparse features (n, d); 1 if all are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> unit_of(csr_array(np.array([[2.0, 0.0], [0.0, 2.0]])))
-    1.0
-    """
+def _unit_of(points: Any) -> float:
+    """Return the root of the mean of the variances of sparse features (n, d); 1 if all are 0."""
     means = points.mean(axis=0)
     variance = float((points.multiply(points).mean(axis=0) - means * means).mean())
     return math.sqrt(variance) if variance > 0.0 else 1.0
 
 
-def method_settings(
-    name: str, target: Target, tol: float, params: Mapping[str, Any] | None
+def _with_strength(
+    method: Method, strength: float, settings: Mapping[str, Any], name: str = ""
 ) -> dict[str, Any]:
-    """Return the parameters with which :func:`mkldist.solve` is called.
-
-    Where the method has several losses and none is named, it gets the first that learns `target`,
-    its default one if that does.
-
-    Parameters
-    ----------
-    name : str
-        The method.
-    target : Target
-        What the estimator learns.
-    tol : float
-        Relative duality gap.
-    params : mapping, optional
-        The user's parameters, which may also set another tolerance.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown method, one that learns something else, and parameters that are no mapping.
-    """
-    method = known_method(name)
-    losses = losses_by_target(method.params)
-    if target not in losses:
-        able = [other for other, one in METHODS.items() if target in losses_by_target(one.params)]
-        learnt = " or ".join(LEARNT[one] for one in losses)
-        found = f"{name!r}, which learns {learnt}"
-        raise SpecError("method", found, f"a method that learns {LEARNT[target]}: {one_of(able)}")
-    if params is not None and not isinstance(params, Mapping):
-        found = f"{params!r:.60}"
-        raise SpecError("method_params", found, 'parameters by name, such as {"max_iter": 100}')
-    given = {"tol": tol, **(params or {})}
-    if not given.keys() <= method.params.model_fields.keys():
-        validate(method.params, name, given)  # which refuses them by name
-    if losses[target] and "loss" not in given:
-        default = method.params.model_fields["loss"].default
-        given["loss"] = default if default in losses[target] else losses[target][0]
-    return given
-
-
-def check_shares_weights(name: str) -> None:
-    """Refuse a method whose classes cannot share kernel weights.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming those whose classes can.
-    """
-    if METHODS[name].joint_classes:
-        return
-    able = methods_for(ProblemFacts(laplacian=False, shared_weights=True))
-    found = f"True for {name}, which {LEARNS_CLASSES_APART.reason}"
-    raise SpecError("shared_weights", found, f"False, or one of the methods {one_of(able)}")
-
-
-def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with the strength of the regulariser, unless they name one.
 
-    A regulariser that has its own strength takes only the default, 1.
-
-    Parameters
-    ----------
-    method : Method
-        A method whose first hyperparameter is that strength: ``lam``, ``gamma_a``, or the ``C`` of
-        block norms.
-    alpha : float
-        The strength.
-    settings : mapping
-        The other parameters.
+    A regulariser of the user that has its own strength takes only the default, 1.
     """
-    name = method.hyperparameters[0]
-    if alpha == 1.0 and _is_idle(method, name, settings):
-        return dict(settings)
-    return {name: float(alpha), **settings}
-
-
-def _is_idle(method: Method, name: str, settings: Mapping[str, Any]) -> bool:
-    """Return True if a parameter has no effect beside others, as C beside a regulariser's own."""
+    name = name or method.hyperparameters[0]
     other, values = method.params.effective_with.get(name, ("", ()))
-    fields = method.params.model_fields
-    return bool(other) and settings.get(other, fields[other].default) not in values
+    if other and strength == 1.0:
+        default = method.params.model_fields[other].default
+        if settings.get(other, default) not in values:
+            return dict(settings)
+    return {name: strength, **settings}
 
 
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
-    """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For text, such as ``"1"``, and other values; by the name of the parameter.
-    """
+    """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if math.isfinite(number) and (number > 0.0 or (or_zero and number == 0.0)):
         return number
-    finite = "finite " if math.isinf(number) else ""
+    finite, hint = "finite " if math.isinf(number) else "", ""
+    if isinstance(value, str):
+        try:
+            hint = f"Give the number {value.strip()} without quotes" * math.isfinite(float(value))
+        except ValueError:
+            hint = ""
     expected = f"a {finite}number {'of at least' if or_zero else 'above'} 0"
-    raise SpecError(name, f"{value!r:.60}", expected, _without_quotes(value))
-
-
-def _without_quotes(value: Any) -> str:
-    """Return the remedy for the text of a number, "" for anything else."""
-    try:
-        number = float(value) if isinstance(value, str) else math.nan
-    except ValueError:
-        return ""
-    return f"Give the number {value.strip()} without quotes" if math.isfinite(number) else ""
-
-
-def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with C, where a method without use for C takes only the default, 1.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    C : float
-        The estimator's C; a C among the settings goes before it.
-    settings : mapping
-        The other parameters.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a C that is no number above 0, and for another C than 1 where the method has none.
-    """
-    number = positive("C", C)
-    has_C = "C" in method.params.model_fields
-    if number == 1.0 and (not has_C or _is_idle(method, "C", settings)):
-        return dict(settings)
-    if has_C:
-        return {"C": number, **settings}
-    own = ", ".join(method.hyperparameters) or "none of its own"
-    raise SpecError(
-        "C",
-        f"{C!r} for {method.name}, which has no C",
-        "C=1.0, its default",
-        f"Set the parameters of {method.name} by method_params: {own}",
-    )
-
-
-class FitLines:
-    """Lines about the bank and the problems of a fit; those of solvers are solvers' own.
-
-    Parameters
-    ----------
-    name : str
-        The estimator, with which each line begins.
-    verbose : int
-        0 prints nothing.
-    """
-
-    def __init__(self, name: str, verbose: int) -> None:
-        self._name, self._verbose = name, verbose
-        self._start = time.perf_counter()
-
-    def begin(self, n_rows: int, n_features: int) -> None:
-        """Tell what is going to be computed, which may take long."""
-        rows, features = counted(n_rows, "row"), counted(n_features, "feature")
-        self._print(f"makes the kernels of {rows} and {features}, or takes those it made before")
-
-    def bank(self, bank: KernelBank) -> None:
-        """Tell what the kernels take."""
-        seconds = time.perf_counter() - self._start
-        self._print(f"{repr(bank).strip('<>').removeprefix('KernelBank: ')}; {seconds:.1f} s")
-
-    def each(
-        self, problems: Sequence[Floats], classes: Sequence[Hashable] | None
-    ) -> Iterator[Floats]:
-        """Return the problems one by one, and tell which it is where there are several."""
-        for number, problem in enumerate(problems):
-            if len(problems) > 1 and classes is not None:
-                place = f"{number + 1} of {len(problems)}"
-                self._print(f"class {classes[number]!r} against the rest, {place}")
-            yield problem
-
-    def _print(self, words: str) -> None:
-        if self._verbose:
-            say(self._name, words)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedKernels:
-    """Solutions on a bank, apart from the bank.
-
-    Parameters
-    ----------
-    solutions : tuple of Solution
-        One for each problem: of two classes, of each class against the rest, or of all classes
-        with shared weights.
-    expansions : tuple of Expansion
-        Their decision functions.
-    table : DataFrame
-        The kernels of the bank, one row a kernel.
-    """
-
-    solutions: tuple[Solution, ...]
-    expansions: tuple[Expansion, ...]
-    table: pd.DataFrame
-
-    @classmethod
-    def of(cls, bank: KernelBank, solutions: Sequence[Solution]) -> FittedKernels:
-        """Return what is to be kept of the solutions on a bank."""
-        without_state = tuple(replace(solution, state=None) for solution in solutions)
-        return cls(without_state, tuple(map(bank.expansion, solutions)), bank.kernels)
-
-    @property
-    def objective(self) -> float:
-        """Sum of the objectives."""
-        return float(sum(solution.objective for solution in self.solutions))
-
-    @property
-    def gap(self) -> float:
-        """Largest relative duality gap; NaN where a solution has none."""
-        return float(np.max([solution.gap for solution in self.solutions]))
-
-    @property
-    def n_iter(self) -> int:
-        """Largest number of outer iterations."""
-        return max(solution.counters.outer_iterations for solution in self.solutions)
-
-    @property
-    def stop_reason(self) -> str:
-        """``"converged"`` if all solvers did, otherwise the first other reason."""
-        reasons = [str(solution.stop_reason) for solution in self.solutions]
-        others = [reason for reason in reasons if reason != StopReason.CONVERGED]
-        return [*others, str(StopReason.CONVERGED)][0]
-
-    @property
-    def bias(self) -> Floats:
-        """Constant terms of the decision functions, (k,)."""
-        return np.concatenate([expansion.bias for expansion in self.expansions])
-
-    def in_units(self, centre: float, spread: float) -> FittedKernels:
-        """Return the same with functions in other units: ``centre + spread * f``."""
-        changed = tuple(expansion.in_units(centre, spread) for expansion in self.expansions)
-        return replace(self, expansions=changed)
-
-    def values(self, rows: Rows) -> Floats:
-        """Return the decision functions at t rows, as (t, k)."""
-        numbers, texts = rows.numbers, rows.text_values
-        parts = [expansion.values(numbers, texts=texts) for expansion in self.expansions]
-        return np.concatenate(parts, axis=1)
-
-    def weights(self, classes: Sequence[Hashable] | None) -> pd.DataFrame:
-        """Return the kernels with their weights, and the class where each has weights of its own.
-
-        Parameters
-        ----------
-        classes : sequence, optional
-            Classes that the solutions learn, where there is more than one solution.
-        """
-        if len(self.solutions) == 1 or classes is None:
-            return self.table.assign(weight=self.solutions[0].kernel_weights)
-        tables = []
-        for name, solution in zip(classes, self.solutions, strict=True):
-            table = self.table.assign(weight=solution.kernel_weights)
-            table.insert(0, "class", [name] * len(table))
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
-
-    def by_kernel(self, rows: Rows, classes: Sequence[Hashable] | None) -> pd.DataFrame:
-        """Return the share of each active kernel in the decision functions, without the bias.
-
-        Parameters
-        ----------
-        rows : Rows
-            t rows.
-        classes : sequence, optional
-            The k classes where there are k functions, the upper level of the columns.
-
-        Returns
-        -------
-        DataFrame
-            t rows, and a column for each kernel of weight above zero, or pair of a class and one.
-        """
-        parts = []
-        for expansion in self.expansions:
-            names = self.table["name"].to_numpy()[expansion.index]
-            shares = expansion.by_kernel(rows.numbers, rows.text_values)
-            parts += [pd.DataFrame(shares[:, :, c], columns=names) for c in range(shares.shape[2])]
-        if classes is None:
-            return parts[0]
-        return pd.concat(parts, axis=1, keys=list(classes), names=["class", "kernel"])
-
-
-UNSCALED = (None, "none")
-LACKING_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
+    raise SpecError(name, f"{value!r:.60}", expected, hint)
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
 
-    method: str
-    kernels: Any
-    normalisation: Any
-    impute: Any
-    scale: Any
-    groups: Mapping[str, Sequence[int | str]] | None
-    views: Mapping[str, Any] | None
-    missing_views: str
-    backend: str
-    random_state: int
-    texts: Sequence[str] | None
-    verbose: bool | int
-
-    n_features_in_: int
-    classes_: npt.NDArray[Any]
-    _precedence: Any
-    feature_names_in_: Any
+    _target = Target.CLASSES
     _linear_by_default = True
-    _may_lack_labels = False
-    _views: dict[str, View]  # blocks of the features of numbers
-    _text_views: dict[str, TextView]
-    _feature_names: tuple[str, ...] | None  # those of numbers
+
+    def _set(self, parameters: Mapping[str, Any]) -> None:
+        """Set the parameters, the local variables of ``__init__``."""
+        self.__dict__ |= {name: value for name, value in parameters.items() if name != "self"}
+        BANKS.serve(self)
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        BANKS.serve(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -502,17 +331,37 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         zero = self.views is not None and self.missing_views == "zero"
         return zero or self.impute not in (None, "none")
 
-    def _rows(self, X: Any, *, fitted: bool = False) -> Rows:
-        """Return rows of float64 and of texts, checked by scikit-learn."""
-        return self._checked(X, fitted=fitted)[0]
+    def _method_settings(self) -> tuple[Method, dict[str, Any]]:
+        """Return the method, and the parameters with which :func:`mkldist.solve` is called.
 
-    def _labelled_rows(self, X: Any, y: Any, **checks: Any) -> tuple[Rows, Any]:
-        """Return rows and labels to fit, checked by scikit-learn, and that no label is missing."""
-        check_given(y, may_lack=self._may_lack_labels)
-        return self._checked(X, fitted=False, y=y, **checks)
+        Where the method has several losses and none is named, it gets the first that learns the
+        target of the estimator, its default one if that does.
+        """
+        from mkldist.fit.api import known_method
 
-    def _checked(self, X: Any, *, fitted: bool, **given: Any) -> tuple[Rows, Any]:
-        """Return rows, and labels if they are given."""
+        method = known_method(self.method)
+        losses, target = losses_by_target(method.params), self._target
+        if target not in losses:
+            able = [n for n, one in METHODS.items() if target in losses_by_target(one.params)]
+            expected = f"a method that learns {LEARNT[target]}: {one_of(able)}"
+            learnt = " or ".join(LEARNT[one] for one in losses)
+            raise SpecError("method", f"{self.method!r}, which learns {learnt}", expected)
+        params = {} if self.method_params is None else self.method_params
+        if not isinstance(params, Mapping):
+            expected = 'parameters by name, such as {"max_iter": 100}'
+            raise SpecError("method_params", f"{params!r:.60}", expected)
+        settings = {"tol": self.tol, **params}
+        if not settings.keys() <= method.params.model_fields.keys():
+            validate(method.params, method.name, settings)  # which refuses them by name
+        if losses[target] and "loss" not in settings:
+            default = method.params.model_fields["loss"].default
+            settings["loss"] = default if default in losses[target] else losses[target][0]
+        return method, settings
+
+    def _checked(self, X: Any, *, fitted: bool = False, **labels: Any) -> tuple[Rows, Any]:
+        """Return rows of float64 and of texts, checked by scikit-learn, and labels if given."""
+        if "y" in labels:
+            check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
         names, texts = text_names(self.texts), None
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
@@ -522,21 +371,21 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if names:
             validate_data(self, X, reset=not fitted, skip_check_array=True)
             X, texts = divided(X, names, "X")
-        check_numbers(X)
+        check_columns(X)
         checks = {
             "dtype": np.float64,
             "ensure_all_finite": "allow-nan" if self._may_lack else True,
             "accept_sparse": "csr" if unscaled and not names else False,
-            **given,
+            **labels,
         }
         if texts is None:
             found = validate_data(self, X, reset=not fitted, **checks)
             columns = getattr(self, "feature_names_in_", None)
         else:
-            columns, check = X.columns, check_X_y if "y" in given else check_array
+            columns, check = X.columns, check_X_y if "y" in labels else check_array
             own = X if len(columns) else X.to_numpy(np.float64)
             found = check(own, ensure_min_features=0, **checks)
-        numbers, y = found if "y" in given else (found, None)
+        numbers, y = found if "y" in labels else (found, None)
         return Rows(numbers, None if columns is None else tuple(columns), texts), y
 
     def _fit_problems(
@@ -545,56 +394,104 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         problems: Sequence[Floats],
         settings: Mapping[str, Any],
         *,
+        units: tuple[float, float] = (0.0, 1.0),
         weights: Floats | None = None,
         graph: Mapping[str, Any] | None = None,
     ) -> None:
         """Prepare rows, make their bank, and solve problems on it.
 
-        Parameters
-        ----------
-        rows : Rows
-            Rows, possibly with missing values.
-        problems : sequence of (n,) or (n, k) float64
-            Labels of each problem, as the method takes them.
-        settings : mapping
-            Parameters of the method.
-        weights : (n,) float64, optional
-            Positive weights of the rows.
-        graph : mapping, optional
-            The keys of ``[graph]``, for methods that use one.
+        Decision functions become ``centre + spread * f``, with the `units` centre and spread.
+        `graph` has the keys of ``[graph]``, for methods that use one.
         """
-        names = getattr(self, "feature_names_in_", None)
-        views = column_views(self.views, self.missing_views, self.n_features_in_, names)
-        all_names = () if names is None else tuple(names)
-        self._views, self._text_views = divided_views(views, all_names, rows.texts)
-        self._feature_names = rows.names
-        self._is_sparse = is_sparse(rows.numbers)
-        if self._is_sparse or not rows.n_features:
-            self.preparation_ = preparation(None, None).fit(rows.numbers)
-        else:
-            check_lacking(rows.numbers, self._views, fitting=True)
-            if isinstance(self.impute, str):
-                check_fillable(rows.numbers, rows.names)
-            self.preparation_ = preparation(self.impute, self.scale, self._views).fit(rows.numbers)
-        points = self._prepared(rows)
+        from mkldist.fit.api import say, solve, verbosity
+
+        verbose, start = verbosity(self.verbose), time.perf_counter()
+
+        def tell(words: str) -> None:
+            if verbose:
+                say(type(self).__name__, words)
+
+        points = self._fit_preparation(rows)
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)
-        verbose = verbosity(self.verbose)
-        lines = FitLines(type(self).__name__, verbose)
-        lines.begin(len(points), points.n_features)
-        given = {"weights": weights, "laplacian": laplacian, "verbose": verbose, **settings}
-        with BANKS.bank(self._bank_request(points), points) as bank:
-            lines.bank(bank)
-            each = lines.each(problems, self._function_names())
-            solutions = [solve(self.method, bank, y, **given) for y in each]
-            self._kept = FittedKernels.of(bank, solutions)
+        size = f"{counted(len(points), 'row')} and {counted(points.n_features, 'feature')}"
+        tell(f"makes the kernels of {size}, or takes those it made before")
+        given: dict[str, Any] = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
+        classes, solutions = self._function_names, []
+        with BANKS.bank(points, **self._bank_settings(points)) as bank:
+            made = repr(bank).strip("<>").removeprefix("KernelBank: ")
+            tell(f"{made}; {time.perf_counter() - start:.1f} s")
+            for number, y in enumerate(problems):
+                if len(problems) > 1 and classes is not None:
+                    place = f"{number + 1} of {len(problems)}"
+                    tell(f"class {classes[number]!r} against the rest, {place}")
+                solutions.append(solve(self.method, bank, y, **given, **settings))
+            expansions = [bank.expansion(solution) for solution in solutions]
+            self._table = bank.kernels
+        self._expansions = tuple(one.in_units(*units) for one in expansions)
         self._settings = dict(settings)
-        self.solutions_ = self._kept.solutions
-        self.objective_, self.gap_ = self._kept.objective, self._kept.gap
-        self.n_iter_, self.stop_reason_ = self._kept.n_iter, self._kept.stop_reason
-        self.kernel_weights_ = self._kept.weights(self._function_names())
+        self.solutions_ = tuple(replace(solution, state=None) for solution in solutions)
+        self.objective_ = float(sum(solution.objective for solution in solutions))
+        self.gap_ = float(np.max([solution.gap for solution in solutions]))
+        self.n_iter_ = max(solution.counters.outer_iterations for solution in solutions)
+        reasons = [str(solution.stop_reason) for solution in solutions]
+        others = [reason for reason in reasons if reason != StopReason.CONVERGED]
+        self.stop_reason_ = [*others, str(StopReason.CONVERGED)][0]
+        tables = [self._table.assign(weight=one.kernel_weights) for one in solutions]
+        if len(tables) > 1 and classes is not None:
+            for name, table in zip(classes, tables, strict=True):
+                table.insert(0, "class", [name] * len(table))
+        self.kernel_weights_ = pd.concat(tables, ignore_index=True)
+
+    def _fit_preparation(self, rows: Rows) -> Rows:
+        """Fit imputation and scaling on rows, and return these as kernels take them."""
+        names = getattr(self, "feature_names_in_", None)
+        self._views, self._text_views = column_views(
+            self.views,
+            self.missing_views,
+            self.n_features_in_,
+            None if names is None else tuple(names),
+            () if rows.texts is None else rows.texts.names,
+        )
+        unnamed = tuple(f"x{j}" for j in range(rows.n_features))
+        self._features = unnamed if rows.names is None else rows.names  # those of numbers
+        self._is_sparse = is_sparse(rows.numbers)
+        steps = preparation(None, None)
+        if not self._is_sparse and rows.n_features:
+            check_views(rows.numbers, self._views, fitting=True)
+            if isinstance(self.impute, str) and self.impute != "none":
+                check_values(rows.numbers, self._features, "median", "X")
+            steps = preparation(self.impute, self.scale, self._views)
+        self.preparation_ = steps.fit(rows.numbers)
+        return self._prepared(rows)
+
+    def _prepared(self, rows: Rows) -> Rows:
+        """Return rows imputed and scaled, as kernels take them."""
+        if rows.texts is not None:
+            zero = [view for view in self._text_views.values() if view.missing == "zero"]
+            allowed = [column for view in zero for column in view.columns]
+            check_texts(rows.texts, allowed, "X", FILL_TEXTS)
+        X = rows.numbers
+        if self._is_sparse:
+            sparse = as_sparse(X)
+            check_sparse(sparse, "X")
+            return replace(rows, numbers=sparse)
+        if is_sparse(X):
+            hint = "Call X.toarray()"
+            raise DataError("X", "sparse features", "dense ones, as those it was fitted on", hint)
+        check_views(X, self._views, fitting=False)
+        absent, points = absent_of(X, self._views), self.preparation_.transform(X)
+        if absent is not None and points.shape != X.shape:
+            found = f"{points.shape[1]} columns of {X.shape[1]}"
+            raise SpecError("scale", found, "as many, for views are blocks of them")
+        if (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
+            return replace(rows, numbers=np.ascontiguousarray(points, dtype=np.float64))
+        found = "values that are too large to be scaled, or NaN"
+        raise DataError("X", found, "finite features", "Rescale them")
 
     def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
         """Return the graph Laplacian of prepared rows."""
+        from mkldist.kernels.graph import graph_laplacian, graph_spec
+
         if not points.shape[1]:
             raise SpecError("graph", "columns of texts alone", "features of numbers beside them")
         if not is_sparse(points) and np.isnan(points).any():
@@ -602,42 +499,47 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("graph", "rows that lack a view", "all features of all rows", hint)
         return graph_laplacian(points, graph_spec(graph))
 
-    def _bank_request(self, points: Rows) -> BankRequest:
+    def _bank_settings(self, points: Rows) -> dict[str, Any]:
+        """Return the arguments of :class:`mkldist.KernelBank` besides the points."""
+        from mkldist.fit.bank import check_groups
+
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
             raise SpecError("random_state", f"{seed!r:.60}", "a whole number from 0", hint)
         check_groups(self.groups or {}, "groups")
-        return BankRequest(
-            self._chosen_kernels(points),
-            self.normalisation,
-            self.groups,
-            self.backend,
-            int(seed),
-            self._columns_of_views(points),
-            gaps=any(view.missing == "zero" for view in self._all_views),
-        )
-
-    @property
-    def _all_views(self) -> list[View | TextView]:
-        return [*self._views.values(), *self._text_views.values()]
-
-    def _columns_of_views(self, points: Rows) -> dict[str, list[int | str]]:
-        """Return the columns of views, features by number and texts by name."""
-        found: dict[str, list[int | str]] = {n: list(v.columns) for n, v in self._views.items()}
+        views: dict[str, list[int | str]] = {n: list(v.columns) for n, v in self._views.items()}
         names = () if points.texts is None else points.texts.names
         for view, block in self._text_views.items():
-            found[view] = found.get(view, []) + [names[column] for column in block.columns]
-        return found
+            views[view] = views.get(view, []) + [names[column] for column in block.columns]
+        return {
+            "kernels": self._chosen_kernels(points),
+            "normalisation": self.normalisation,
+            "groups": self.groups or {},
+            "views": views,
+            "missing": "zero" if views and self.missing_views == "zero" else "error",
+            "backend": self.backend,
+            "seed": int(seed),
+        }
 
     def _chosen_kernels(self, points: Rows) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
+        from mkldist.kernels.families import NAMED_FAMILIES
+
         if not isinstance(self.kernels, str):
-            refuse_grams(self.kernels)
+            given = [self.kernels] if hasattr(self.kernels, "shape") else self.kernels
+            if not isinstance(given, Iterable | None):
+                expected = "a list of kernels, or the name of a family"
+                raise SpecError("kernels", f"{given!r:.60}", expected)
+            for kernel in given or ():
+                if isinstance(kernel, Precomputed) or hasattr(kernel, "shape"):
+                    found = "Precomputed" if isinstance(kernel, Precomputed) else "an array"
+                    found += " in an estimator, whose rows scikit-learn divides"
+                    raise SpecError("kernels", found, "kernels of features", OWN_GRAMS)
             return self.kernels
         if self.kernels == "default":
             sizes = {name: len(view.columns) for name, view in self._views.items()}
-            unit = unit_of(points.numbers) if self._is_sparse else 1.0
+            unit = _unit_of(points.numbers) if self._is_sparse else 1.0
             linear, texts = self._linear_by_default, points.texts is not None
             return default_kernels(points.n_features, sizes, unit, linear=linear, texts=texts)
         if self.kernels not in NAMED_FAMILIES:
@@ -647,46 +549,28 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
-    def _prepared(self, rows: Rows) -> Rows:
-        """Return rows imputed and scaled, as kernels take them."""
-        if rows.texts is not None:
-            zero = [view for view in self._text_views.values() if view.missing == "zero"]
-            allowed = [column for view in zero for column in view.columns]
-            check_texts(rows.texts, allowed, "X", LACKING_TEXTS)
-        return replace(rows, numbers=self._prepared_numbers(rows.numbers))
-
-    def _prepared_numbers(self, X: Floats) -> Floats:
-        if self._is_sparse:
-            points: Floats = as_sparse(X)
-            check_sparse(points, "X")
-            return points
-        if is_sparse(X):
-            hint = "Call X.toarray()"
-            raise DataError("X", "sparse features", "dense ones, as those it was fitted on", hint)
-        check_lacking(X, self._views, fitting=False)
-        absent, points = absent_of(X, self._views), self.preparation_.transform(X)
-        if absent is not None and points.shape != X.shape:
-            found = f"{points.shape[1]} columns of {X.shape[1]}"
-            raise SpecError("scale", found, "as many, for views are blocks of them")
-        if (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
-            return np.ascontiguousarray(points, dtype=np.float64)
-        raise DataError(
-            "X", "values that are too large to be scaled, or NaN", "finite features", "Rescale them"
-        )
-
     def _new_rows(self, X: Any) -> Rows:
         """Return new rows as kernels take them."""
         check_is_fitted(self)
-        return self._prepared(self._rows(X, fitted=True))
+        return self._prepared(self._checked(X, fitted=True)[0])
 
-    def _values(self, X: Any) -> Floats:
-        """Return the decision functions at new rows, (t, k)."""
-        rows = self._new_rows(X)
-        return self._kept.values(rows)
+    def _values(self, rows: Rows) -> Floats:
+        """Return the decision functions at prepared rows, (t, k)."""
+        numbers, texts = rows.numbers, rows.text_values
+        return np.concatenate([f.values(numbers, texts=texts) for f in self._expansions], axis=1)
 
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the names of the decision functions; None for a single one."""
-        return None
+    @property
+    def _function_names(self) -> list[Hashable] | None:
+        """Classes where there is a decision function for each; None for a single function."""
+        names: list[Hashable] = np.asarray(getattr(self, "classes_", ())).tolist()
+        return names if len(names) > 2 else None
+
+    @property
+    def intercept_(self) -> float | Floats:
+        """Constant term of the decision function; (k,) for k functions."""
+        check_is_fitted(self)
+        bias = np.concatenate([function.bias for function in self._expansions])
+        return bias if self._function_names is not None else float(bias[0])
 
     def predict_by_kernel(self, X: Any, by: str = "kernel") -> pd.DataFrame:
         """Split the decision function into the shares of kernels or of feature sets.
@@ -712,29 +596,28 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if by not in ("kernel", "features"):
             raise SpecError("by", f"{by!r:.60}", "'kernel' or 'features'")
-        shares = self._kept_by_kernel(X)
+        rows, classes, parts = self._new_rows(X), self._function_names, []
+        for function in self._expansions:
+            names = self._table["name"].to_numpy()[function.index]
+            values = function.by_kernel(rows.numbers, rows.text_values)
+            parts += [pd.DataFrame(own, columns=names) for own in np.moveaxis(values, 2, 0)]
+        shares = parts[0]
+        if classes is not None:
+            shares = pd.concat(parts, axis=1, keys=list(classes), names=["class", "kernel"])
+        if isinstance(X, pd.DataFrame):
+            shares = shares.set_index(X.index)
         if by == "kernel":
             return shares
-        place = dict(
-            zip(self.kernel_weights_["name"], self.kernel_weights_["features"], strict=True)
-        )
-        names, texts = self._features, text_names(self.texts)
-        d = len(names)
-        blocks = [(view.columns, names, name) for name, view in self._views.items()]
-        blocks += [(view.columns, texts, name) for name, view in self._text_views.items()]
-        of_views = {tuple(known[c] for c in columns): name for columns, known, name in blocks}
-        labels = {
-            name: of_views.get(columns, "all" if len(columns) == d else "+".join(columns))
-            for name, columns in place.items()
-        }
+        features, texts = self._features, text_names(self.texts)
+        of_views = {tuple(features[c] for c in v.columns): name for name, v in self._views.items()}
+        for name, view in self._text_views.items():
+            of_views[tuple(texts[c] for c in view.columns)] = name
+        sets = {features: "all", **of_views}
+        used = zip(self._table["name"], self._table["features"], strict=True)
+        labels = {name: sets.get(columns, "+".join(columns)) for name, columns in used}
         level = shares.columns.nlevels - 1
         renamed = shares.rename(columns=labels, level=level)
         return renamed.T.groupby(level=list(range(level + 1)), sort=False).sum().T
-
-    def _kept_by_kernel(self, X: Any) -> pd.DataFrame:
-        rows = self._new_rows(X)
-        shares = self._kept.by_kernel(rows, self._function_names())
-        return shares.set_index(X.index) if isinstance(X, pd.DataFrame) else shares
 
     def to_model(self) -> Model:
         """Return the fitted model apart from scikit-learn, to be saved to one file.
@@ -747,65 +630,44 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             For an imputer or a scaler of the user's, and for classes that are neither numbers nor
             text.
         """
+        from mkldist.data.source_columns import SourceColumns
+        from mkldist.fit.model import Model, UsedTexts
+        from mkldist.fit.model_file import Outcome
+        from mkldist.methods.block_norm.written_regularizers import named
+
         check_is_fitted(self)
-        features, columns = self._features, text_names(self.texts)
-        weights = tuple(
-            solution.kernel_weights[function.index]
-            for solution, function in zip(self._kept.solutions, self._kept.expansions, strict=True)
-        )
-        texts = None
+        features, columns, texts = self._features, text_names(self.texts), None
         if columns:
             empty = np.empty((0, len(columns)), dtype=object)
             texts = TextColumns(columns, empty, self._text_views)
-        source = SourceColumns.of_features(features)
-        used = UsedTexts.of(texts, self._kept.expansions, source, {})
+        used = UsedTexts.of(texts, self._expansions, SourceColumns.of_features(features), {})
+        pairs = zip(self.solutions_, self._expansions, strict=True)
         return Model(
             used.columns,
             features,
-            exported_preparation(self.preparation_, len(features)),
+            fitted_numbers(self.preparation_, len(features)),
             used.functions,
-            weights,
-            self._outcome(),
+            tuple(solution.kernel_weights[function.index] for solution, function in pairs),
+            Outcome(**self._outcome()),
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
                 "params": {name: named(value) for name, value in self._settings.items()},
                 "objective": float(self.objective_),
-                **proximity_of(self._kept.solutions),
+                **proximity_of(self.solutions_),
                 "stop_reason": self.stop_reason_,
             },
             self._views,
             texts=used.texts,
         )
 
-    @property
-    def _features(self) -> tuple[str, ...]:
-        """Names of the features of numbers."""
-        names = self._feature_names
-        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else names
-
-    def _outcome(self) -> Outcome:
-        """Return the step from decision values to predictions; that of classes by default."""
-        classes = self.classes_
-        if not all(isinstance(one, str | int | float) for one in classes.tolist()):
-            found = f"{classes.tolist()[0]!r:.60}"
-            raise SpecError("classes", found, "numbers, text or truth values, for a file")
-        order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
-        return Outcome(classes, order, positive_at_zero=False)
-
-    @property
-    def intercept_(self) -> float | Floats:
-        """Constant term of the decision function; (k,) for k functions."""
-        check_is_fitted(self)
-        bias = self._kept.bias
-        return bias if self._function_names() is not None else float(bias[0])
+    def _outcome(self) -> dict[str, Any]:
+        """Return the arguments of a model's ``Outcome``; by default predictions are values."""
+        return {"classes": None}
 
 
 class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the classifiers: one decision function for two classes, one a class for more."""
-
-    classes_: npt.NDArray[Any]
-    _precedence: Ints
 
     def _learn_classes(self, y: npt.NDArray[Any]) -> Ints:
         """Keep the classes of labels and their precedence in ties; return the labels' numbers."""
@@ -813,16 +675,19 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self._precedence = np.argsort(-np.bincount(numbers), kind="stable")
         return numbers
 
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the classes where there is a decision function for each."""
-        names: list[Hashable] = self.classes_.tolist()
-        return names if len(names) > 2 else None
-
     def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
         """Return the classes that decision values (t, k) predict."""
         if values.shape[1] == 1:
             return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
         return self.classes_[predicted_classes(values.T, self._precedence)]
+
+    def _outcome(self) -> dict[str, Any]:
+        classes = self.classes_
+        if not all(isinstance(one, str | int | float) for one in classes.tolist()):
+            found = f"{classes.tolist()[0]!r:.60}"
+            raise SpecError("classes", found, "numbers, text or truth values, for a file")
+        order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
+        return {"classes": classes, "order": order, "positive_at_zero": False}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values: (t,) for two classes, (t, k) for k.
@@ -832,7 +697,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
-        values = self._values(X)
+        values = self._values(self._new_rows(X))
         return values if values.shape[1] > 1 else values[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -843,34 +708,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
-        return self._classes_of(self._values(X))
-
-
-class _IfCalibrated:
-    """A method that only estimators with `calibration` have.
-
-    :func:`sklearn.utils.metaestimators.available_if` does the same, but hides the reason in the
-    cause of its error.
-
-    Parameters
-    ----------
-    method : callable
-        The method as a function, as which the class shows it.
-    """
-
-    def __init__(self, method: Callable[[Any, Any], Floats]) -> None:
-        self._method, self.__doc__ = method, method.__doc__
-
-    def __get__(self, estimator: MKLClassifier | None, owner: type) -> Any:
-        if estimator is None:
-            return self._method
-        if estimator.calibration is None:
-            raise AttributeError(
-                "predict_proba: found calibration=None, so that decision values have no "
-                "probabilities; expected 'sigmoid' or 'isotonic'. Make the estimator with "
-                "calibration='sigmoid' and fit it again, or call decision_function."
-            )
-        return MethodType(self._method, estimator)
+        return self._classes_of(self._values(self._new_rows(X)))
 
 
 class MKLClassifier(KernelClassifier):
@@ -1002,45 +840,16 @@ class MKLClassifier(KernelClassifier):
     """
 
     def __init__(
-        self,
-        method: str = "level",
-        *,
-        C: float = 1.0,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        class_weight: Any = None,
-        shared_weights: bool = False,
-        calibration: str | None = None,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "level", *, C: float = 1.0, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, class_weight: Any = None, shared_weights: bool = False,
+        calibration: str | None = None, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
-        self.method = method
-        self.C = C
-        self.kernels = kernels
-        self.normalisation = normalisation
-        self.impute = impute
-        self.scale = scale
-        self.tol = tol
-        self.class_weight = class_weight
-        self.shared_weights = shared_weights
-        self.calibration = calibration
-        self.method_params = method_params
-        self.groups = groups
-        self.views = views
-        self.missing_views = missing_views
-        self.texts = texts
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None:  # fmt: skip
+        self._set(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a decision function.
@@ -1068,21 +877,38 @@ class MKLClassifier(KernelClassifier):
         if self.calibration not in (None, "sigmoid", "isotonic"):
             found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
-        settings = method_settings(self.method, Target.CLASSES, self.tol, self.method_params)
-        settings = with_penalty(known_method(self.method), self.C, settings)
-        rows, y = self._labelled_rows(X, y)
-        weights = row_weights(rows.numbers, y, sample_weight, self.class_weight)
-        kept = kept_rows(weights, len(rows))
-        numbers = self._learn_classes(y[kept])
-        if self.shared_weights and len(self.classes_) > 2:
-            check_shares_weights(self.method)
-        problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
-        of_rows = None if weights is None else weights[kept]
-        self._fit_problems(rows.where(kept), problems, settings, weights=of_rows)
+        settings = self._solver_settings()
+        rows, y = self._checked(X, y=y)
+        weights = row_weights(y, sample_weight, self.class_weight)
+        used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
+        numbers = self._learn_classes(y[used])
+        shared = self.shared_weights and len(self.classes_) > 2
+        if shared and not METHODS[self.method].joint_classes:
+            able = one_of(methods_for(ProblemFacts(laplacian=False, shared_weights=True)))
+            found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
+            raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
+        problems = one_against_rest(numbers, len(self.classes_), shared=shared)
+        of_rows = None if weights is None else weights[used]
+        self._fit_problems(rows.where(used), problems, settings, weights=of_rows)
         if self.calibration is not None:
-            own = None if sample_weight is None else np.asarray(sample_weight)[kept]
-            self._calibrate(_safe_indexing(X, np.flatnonzero(kept)), numbers, own)
+            own = None if sample_weight is None else np.asarray(sample_weight)[used]
+            if not used.all():
+                X = X.iloc[used] if hasattr(X, "iloc") else rows.where(used).numbers
+            self._calibrate(X, numbers, own)
         return self
+
+    def _solver_settings(self) -> dict[str, Any]:
+        """Return the parameters of the method with C, which one without takes only as 1."""
+        method, settings = self._method_settings()
+        number = positive("C", self.C)
+        if "C" in method.params.model_fields:
+            return _with_strength(method, number, settings, "C")
+        if number != 1.0:
+            own = ", ".join(method.hyperparameters) or "none of its own"
+            hint = f"Set the parameters of {method.name} by method_params: {own}"
+            found = f"{self.C!r} for {method.name}, which has no C"
+            raise SpecError("C", found, "C=1.0, its default", hint)
+        return settings
 
     def _calibrate(self, X: Any, numbers: Ints, sample_weight: Any) -> None:
         """Learn the probabilities from values of decision functions of other folds.
@@ -1099,8 +925,8 @@ class MKLClassifier(KernelClassifier):
             uncalibrated, method=self.calibration, ensemble=False
         ).fit(X, numbers, sample_weight=sample_weight)
 
-    @_IfCalibrated
-    def predict_proba(self, X: Any) -> Floats:
+    @property
+    def predict_proba(self) -> Callable[[Any], Floats]:
         """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
 
         Parameters
@@ -1108,9 +934,17 @@ class MKLClassifier(KernelClassifier):
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
+        if self.calibration is None:
+            raise AttributeError(
+                "predict_proba: found calibration=None, so that decision values have no "
+                "probabilities; expected 'sigmoid' or 'isotonic'. Make the estimator with "
+                "calibration='sigmoid' and fit it again, or call decision_function."
+            )
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> Any:
         check_is_fitted(self)
-        probabilities: Floats = self._calibrated.predict_proba(X)
-        return probabilities
+        return self._calibrated.predict_proba(X)
 
 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -1157,40 +991,18 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _target = Target.VALUES
+
     def __init__(
-        self,
-        method: str = "primalmkl",
-        *,
-        alpha: float = 1.0,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "primalmkl", *, alpha: float = 1.0, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.kernels = kernels
-        self.normalisation = normalisation
-        self.impute = impute
-        self.scale = scale
-        self.tol = tol
-        self.method_params = method_params
-        self.groups = groups
-        self.views = views
-        self.missing_views = missing_views
-        self.texts = texts
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None:  # fmt: skip
+        self._set(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn kernel weights and a function.
@@ -1213,19 +1025,15 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         mkldist.errors.ConvergenceWarning
             If the solver stops before it reaches the tolerance.
         """
-        settings = method_settings(self.method, Target.VALUES, self.tol, self.method_params)
-        settings = regularised(known_method(self.method), positive("alpha", self.alpha), settings)
-        rows, y = self._labelled_rows(X, y, y_numeric=True)
+        method, settings = self._method_settings()
+        settings = _with_strength(method, positive("alpha", self.alpha), settings)
+        rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
         constant = bool((values == values[0]).all())
         centre = float(values[0] if constant else values.mean())
         spread = 1.0 if constant else float(values.std())
-        self._fit_problems(rows, [(values - centre) / spread], settings)
-        self._kept = self._kept.in_units(centre, spread)
+        self._fit_problems(rows, [(values - centre) / spread], settings, units=(centre, spread))
         return self
-
-    def _outcome(self) -> Outcome:
-        return Outcome(None)
 
     def predict(self, X: Any) -> Floats:
         """Return the values of rows.
@@ -1235,10 +1043,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
-        return self._values(X)[:, 0]
-
-
-ROUNDING = 1e-9  # of the largest coefficient
+        return self._values(self._new_rows(X))[:, 0]
 
 
 class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
@@ -1284,40 +1089,19 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     array([ 1, -1])
     """
 
+    _target = Target.ONE_CLASS
+    _linear_by_default = False
+
     def __init__(
-        self,
-        method: str = "primalmkl",
-        *,
-        alpha: float = 0.01,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
+        self, method: str = "primalmkl", *, alpha: float = 0.01, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
         verbose: bool | int = False,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.kernels = kernels
-        self.normalisation = normalisation
-        self.impute = impute
-        self.scale = scale
-        self.tol = tol
-        self.method_params = method_params
-        self.groups = groups
-        self.views = views
-        self.missing_views = missing_views
-        self.texts = texts
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None:  # fmt: skip
+        self._set(locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Describe the rows.
@@ -1342,28 +1126,16 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         UserWarning
             If all training rows are outliers, since kernels are zero there or alpha is large.
         """
-        settings = method_settings(self.method, Target.ONE_CLASS, self.tol, self.method_params)
-        rows = self._rows(X)
+        method, settings = self._method_settings()
+        rows, _ = self._checked(X)
         n = len(rows)
-        settings = regularised(
-            known_method(self.method), n * positive("alpha", self.alpha), settings
-        )
-        self._fit_problems(rows, [np.ones(n)], settings)
-        self._kept = self._kept.in_units(0.0, n)
+        settings = _with_strength(method, n * positive("alpha", self.alpha), settings)
+        self._fit_problems(rows, [np.ones(n)], settings, units=(0.0, n))
         self.objective_ *= n
-        self.offset_ = -float(self._kept.bias[0])
-        self._warn_if_all_outside(self.solutions_[0].coefficients)
-        return self
-
-    def _warn_if_all_outside(self, coefficients: Floats) -> None:
-        """Warn of a description that leaves all training rows outside.
-
-        Parameters
-        ----------
-        coefficients : (n,) float64
-            ``max(0, rho - f(x_i)) / alpha`` up to a factor, above zero for outliers; all zero where
-            that of ones is, since the kernels are.
-        """
+        self.offset_ = -self.intercept_
+        # ``max(0, rho - f(x_i)) / alpha`` up to a factor: above zero for outliers, and all zero
+        # where that of ones is, since the kernels are.
+        coefficients, reason = self.solutions_[0].coefficients, ""
         if not coefficients.any():
             reason = (
                 "the kernels are zero on them, or add up to zero as centred ones do. Leave out "
@@ -1371,15 +1143,13 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             )
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"alpha={self.alpha:g} is too large. Lower alpha"
-        else:
-            return
-        rows = counted(len(coefficients), "training row")
-        warnings.warn(f"OneClassMKL: {rows}, all outliers: {reason}", stacklevel=3)
+        if reason:
+            listed = counted(n, "training row")
+            warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
+        return self
 
-    def _outcome(self) -> Outcome:
-        return Outcome(np.array([-1, 1]))
-
-    _linear_by_default = False
+    def _outcome(self) -> dict[str, Any]:
+        return {"classes": np.array([-1, 1])}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values (t,), negative for outliers.
@@ -1389,7 +1159,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
-        return self._values(X)[:, 0]
+        return self._values(self._new_rows(X))[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
         """Return f(x) of rows, the decision function plus ``offset_``.
@@ -1410,9 +1180,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             Rows.
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
-
-
-NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 
 
 class SemiSupervisedMKLClassifier(KernelClassifier):
@@ -1465,46 +1232,19 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     True
     """
 
-    def __init__(
-        self,
-        method: str = "lapmkl",
-        *,
-        gamma_a: float = 0.01,
-        gamma_i: float = 0.01,
-        graph: Mapping[str, Any] | None = None,
-        kernels: Any = "default",
-        normalisation: Any = "variance",
-        impute: Any = "median",
-        scale: Any = "zscore",
-        tol: float = 0.01,
-        method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None,
-        missing_views: str = "zero",
-        texts: Sequence[str] | None = None,
-        backend: str = "auto",
-        random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:
-        self.method = method
-        self.gamma_a = gamma_a
-        self.gamma_i = gamma_i
-        self.graph = graph
-        self.kernels = kernels
-        self.normalisation = normalisation
-        self.impute = impute
-        self.scale = scale
-        self.tol = tol
-        self.method_params = method_params
-        self.groups = groups
-        self.views = views
-        self.missing_views = missing_views
-        self.texts = texts
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    _target = Target.PARTIAL
 
-    _may_lack_labels = True
+    def __init__(
+        self, method: str = "lapmkl", *, gamma_a: float = 0.01, gamma_i: float = 0.01,
+        graph: Mapping[str, Any] | None = None, kernels: Any = "default",
+        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
+        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
+        groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
+        verbose: bool | int = False,
+    ) -> None:  # fmt: skip
+        self._set(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn kernel weights and a decision function.
@@ -1527,69 +1267,48 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         mkldist.errors.ConvergenceWarning
             If a solver stops before it reaches the tolerance.
         """
-        settings = method_settings(self.method, Target.PARTIAL, self.tol, self.method_params)
-        method = known_method(self.method)
-        settings = regularised(method, positive("gamma_a", self.gamma_a), settings)
+        method, settings = self._method_settings()
+        settings = _with_strength(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
-        rows, y = self._labelled_rows(X, y)
-        _check_unlabelled(y)
-        labelled = np.array([label != -1 for label in y.tolist()])
-        _check_labelled(y[labelled], n_rows=len(y))
+        rows, y = self._checked(X, y=y)
+        labelled = _labelled(y)
         numbers = self._learn_classes(y[labelled])
         problems = []
         for signs in one_against_rest(numbers, len(self.classes_), shared=False):
             problem = np.zeros(len(y))
             problem[labelled] = signs
             problems.append(problem)
-        graph = self._graph(len(rows)) if method.needs_laplacian else None
-        self._fit_problems(rows, problems, settings, graph=graph)
-        self.transduction_ = self._classes_of(self._kept.values(self._prepared(rows)))
+        graph = self.graph or {}
+        if not isinstance(graph, Mapping):
+            raise SpecError("graph", f"{graph!r:.60}", 'a dict, such as {"neighbours": 6}')
+        if graph.get("kind", "knn") == "knn":
+            graph = {"neighbours": max(1, min(NEIGHBOURS, len(rows) - 1)), **graph}
+        needed = graph if method.needs_laplacian else None
+        self._fit_problems(rows, problems, settings, graph=needed)
+        self.transduction_ = self._classes_of(self._values(self._prepared(rows)))
         self.transduction_[labelled] = y[labelled]
         return self
 
-    def _graph(self, n: int) -> Mapping[str, Any]:
-        """Return the keys of the graph; by default ten neighbours, or all of fewer rows."""
-        given = self.graph or {}
-        if not isinstance(given, Mapping):
-            raise SpecError("graph", f"{given!r:.60}", 'a dict, such as {"neighbours": 6}')
-        free = given.get("kind", "knn") == "knn" and "neighbours" not in given
-        return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given
 
+def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which rows have a label; refuse those of less than two classes.
 
-def _check_unlabelled(labels: npt.NDArray[Any]) -> None:
-    """Refuse the text "-1", which numpy makes of -1 among texts, as scikit-learn does.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        Saying how texts and -1 go together.
+    Numpy makes the text "-1" of -1 among texts; and -1, for no label, is often meant as a class.
     """
-    texts = [number for number, label in enumerate(labels.tolist()) if label == "-1"]
-    if texts:
-        raise DataError(
-            f"y[{texts[0]}]",
-            f"the text '-1' as the label of {counted(len(texts), 'row')}",
-            "the number -1 for unlabelled rows",
-            "Make y by np.array([...], dtype=object), in which -1 stays a number among texts",
-        )
-
-
-def _check_labelled(labels: npt.NDArray[Any], n_rows: int) -> None:
-    """Refuse labels of fewer than two classes: -1, for no label, is often meant as a class.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        Saying what -1 means.
-    """
-    classes = list(dict.fromkeys(labels.tolist()))
+    labels = y.tolist()
+    if "-1" in labels:
+        found = f"the text '-1' as the label of {counted(labels.count('-1'), 'row')}"
+        hint = "Make y by np.array([...], dtype=object), in which -1 stays a number among texts"
+        expected = "the number -1 for unlabelled rows"
+        raise DataError(f"y[{labels.index('-1')}]", found, expected, hint)
+    labelled = np.array([label != -1 for label in labels])
+    classes = list(dict.fromkeys(y[labelled].tolist()))
     if len(classes) < 2:
-        n_without = n_rows - len(labels)
+        n_without = int((~labelled).sum())
         found = f"one class, {classes[0]!r}" if classes else "no labels"
-        raise DataError(
-            "y",
-            f"{found}, and {counted(n_without, 'unlabelled row')}",
-            "two classes or more, and -1 for unlabelled rows alone",
-            "Write the classes as other labels, such as 0 and 1" if classes and n_without else "",
-        )
+        found += f", and {counted(n_without, 'unlabelled row')}"
+        expected = "two classes or more, and -1 for unlabelled rows alone"
+        hint = "Write the classes as other labels, such as 0 and 1"
+        raise DataError("y", found, expected, hint if classes and n_without else "")
+    return labelled

@@ -1,44 +1,201 @@
-"""Imputation, scaling and coding of labels for estimators, by transformers of scikit-learn."""
+"""Rows, labels and weights of estimators: checked, then imputed, scaled and coded by scikit-learn.
+
+scikit-learn's transformers do the work; :func:`fitted_numbers` returns their statistics as the
+preprocessing of sweeps and models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight as checked_sample_weight
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.counted import counted
-from mkldist.data.dataset import View, absent_of
+from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.data.dataset import View, absent_of, lacking_rows, sparse_parts
+from mkldist.data.frames import frame_features
 from mkldist.data.listing import first_of
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
+from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.fit.inputs import of_plain_type
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.row_places import FROM_ZERO
 from mkldist.spec.foreign import meant
+from mkldist.spec.kinds import MissingView
+from mkldist.spec.views import WORDS_FOR_FEATURES
 
-IMPUTERS = ("median", "mean", "most_frequent", "none")
-SCALERS = ("zscore", "minmax", "none")
-SHOWN = 5
+SHOWN = 5  # rows or columns in a message
+ENCODE = (
+    "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
+    "them, or set texts=[names] for kernels of texts"
+)
+EXAMPLE = 'columns by the names of views, such as {"clinical": [0, 1], "genes": slice(2, 50)}'
+CHOICES = (*get_args(MissingView), "error")
+LEAVE_OUT = (
+    "Leave these rows out: known = np.asarray(pd.notna(y)), then fit(X[known], y[known])",
+    "a label or value for each row",
+)
+MARK = (
+    "Mark rows without a label by the number -1: y = np.where(pd.isna(y), -1, y)",
+    "a label for each row, -1 where it is unknown",
+)
 
 
-class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """An imputer that leaves the features of views which rows lack unfilled.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of an estimator.
 
     Parameters
     ----------
-    imputer : transformer
-        The imputer of other missing values.
-    views : mapping of str to View
-        Blocks of the features.
+    numbers : (n, d) float64 array or csr_array
+        Features.
+    names : tuple of str, or None
+        Their names; None if the rows have no names of columns.
+    texts : TextColumns or None
+        Columns of texts; None without any.
     """
+
+    numbers: Floats
+    names: tuple[str, ...] | None = None
+    texts: TextColumns | None = None
+
+    def __len__(self) -> int:
+        return int(self.numbers.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number d of features of numbers."""
+        return int(self.numbers.shape[1])
+
+    @property
+    def text_values(self) -> Array | None:
+        """The texts, (n, t) str objects; None without any."""
+        return None if self.texts is None else self.texts.values
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that tell these rows from others."""
+        own = sparse_parts(self.numbers) if is_sparse(self.numbers) else (self.numbers,)
+        return (*own, *fingerprint_parts(self.texts))
+
+    def where(self, chosen: Bools) -> Rows:
+        """Return some of the rows."""
+        texts = None if self.texts is None else self.texts.of_rows(np.flatnonzero(chosen))
+        return replace(self, numbers=self.numbers[chosen], texts=texts)
+
+    def table(self) -> Any:
+        """Return the rows as :class:`mkldist.KernelBank` takes them."""
+        if self.names is None or is_sparse(self.numbers):
+            return self.numbers
+        frame = pd.DataFrame(self.numbers, columns=list(self.names))
+        if self.texts is None:
+            return frame
+        return frame.join(pd.DataFrame(self.texts.values, columns=list(self.texts.names)))
+
+
+def check_columns(X: Any) -> None:
+    """Refuse a DataFrame with columns of values that are no numbers."""
+    if isinstance(X, pd.DataFrame):
+        others = X.select_dtypes(exclude="number")
+        if others.shape[1]:
+            frame_features(others.loc[:, ~others.columns.duplicated()], "X", ENCODE)
+
+
+def column_views(
+    views: Any, missing: Any, n_features: int, names: Sequence[str] | None, texts: Sequence[str]
+) -> tuple[dict[str, View], dict[str, TextView]]:
+    """Return the views of an estimator as blocks of features, and of its columns of texts.
+
+    Columns of X are given by number or name, several in a list, an array or a slice; `texts` names
+    those of texts.
+    """
+    if missing not in CHOICES:
+        hint = nearest(missing, CHOICES) if isinstance(missing, str) else ""
+        expected = f"one of {', '.join(map(repr, CHOICES))}"
+        raise SpecError("missing_views", f"{missing!r:.60}", expected, hint)
+    if views is None:
+        return {}, {}
+    if not isinstance(views, Mapping) or not views:
+        raise SpecError("views", f"{views!r:.60}", EXAMPLE)
+    rule = None if missing == "error" else missing
+    known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
+    numbers = [place for place, name in enumerate(known) if name not in texts]
+    feature = {place: number for number, place in enumerate(numbers)}
+    of_numbers, of_texts = {}, {}
+    for view, columns in views.items():
+        if not isinstance(view, str) or view in WORDS_FOR_FEATURES or view in (names or ()):
+            expected = "a name that is neither a word for features nor a column"
+            raise SpecError("views", f"a view {view!r:.60}", expected)
+        places = _positions(columns, known, f"views[{view!r}]")
+        own = tuple(feature[place] for place in places if place in feature)
+        others = tuple(texts.index(known[place]) for place in places if place not in feature)
+        if own:
+            of_numbers[view] = View(own, rule)
+        if others:
+            of_texts[view] = TextView(others, rule)
+    return of_numbers, of_texts
+
+
+def _positions(columns: Any, names: Sequence[str], where: str) -> list[int]:
+    """Return the positions of the columns of one view."""
+    from mkldist.data.assemble import feature_position
+
+    if isinstance(columns, slice):
+        members: list[Any] = list(range(len(names))[columns])
+    elif hasattr(columns, "dtype"):
+        members = np.atleast_1d(np.asarray(columns)).tolist()
+    else:
+        single = isinstance(columns, str) or not isinstance(columns, Iterable)
+        members = [columns] if single else list(columns)
+    if any(isinstance(member, bool) or not isinstance(member, int | str) for member in members):
+        hint = ""
+        if any(isinstance(member, bool) for member in members):
+            hint = "Give the numbers of the columns of a mask: np.flatnonzero(mask)"
+        raise SpecError(where, f"{columns!r:.60}", "numbers from 0 or names of columns", hint)
+    numbered = {name: place for place, name in enumerate(names)}
+    found = [feature_position(member, numbered, where) for member in members]
+    if not found or len(set(found)) < len(found):
+        words = "a column twice" if found else "no columns"
+        raise SpecError(where, words, "at least one column, each once")
+    return found
+
+
+def check_views(x: Floats, views: Mapping[str, View], *, fitting: bool) -> None:
+    """Refuse rows (r, d) that lack a view which they must have, or to fit, all of them."""
+    for name, view in views.items():
+        missing = lacking_rows(x, view)
+        if view.missing is None and missing.any():
+            raise DataError(
+                "X",
+                f"no value of view {name!r} for {_rows_of(missing)}",
+                "a value of each view for each row",
+                'Set missing_views="zero" for its kernels to be zero there, or "impute"',
+            )
+        if fitting and missing.all():
+            expected = "at least one, to fit its scaling and kernels on"
+            raise DataError(
+                "X", f"no row with a value of view {name!r}", expected, "Leave the view out"
+            )
+
+
+def _rows_of(where: Bools) -> str:
+    """Return the words for the rows of an array (n,) or (n, k) in which something is true."""
+    rows = np.flatnonzero(where if where.ndim == 1 else where.any(axis=1))
+    return first_of(FROM_ZERO.names(rows.tolist()), SHOWN)
+
+
+class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An imputer that leaves the features of views which rows lack unfilled."""
 
     imputer_: Any
 
@@ -61,129 +218,50 @@ class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def preparation(impute: Any, scale: Any, views: Mapping[str, View] | None = None) -> Pipeline:
-    """Return the steps before the kernels, not yet fitted.
-
-    Parameters
-    ----------
-    impute : str or transformer
-        ``"median"``, ``"mean"`` or ``"most_frequent"`` of each feature for its missing values,
-        None, or an imputer of scikit-learn.
-    scale : str or transformer
-        ``"zscore"`` to mean 0 and standard deviation 1, ``"minmax"`` to the range from -1 to 1,
-        None, or a transformer of scikit-learn.
-    views : mapping of str to View, optional
-        Blocks of features that rows may lack.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For other words.
-    """
-    imputer = _imputer(impute)
+    """Return the steps before the kernels, not yet fitted; rows may lack blocks of features."""
+    words = ("median", "mean", "most_frequent")
+    imputers = {word: SimpleImputer(strategy=word, keep_empty_features=True) for word in words}
+    imputer = _step("impute", impute, imputers)
     if any(view.missing == "zero" for view in (views or {}).values()):
         imputer = PresentImputer(imputer, views or {})
-    return Pipeline([("impute", imputer), ("scale", _scaler(scale))])
+    scalers = {"zscore": StandardScaler(), "minmax": MinMaxScaler((-1.0, 1.0))}
+    return Pipeline([("impute", imputer), ("scale", _step("scale", scale, scalers))])
 
 
-def check_fillable(x: Floats, names: Sequence[str] | None) -> None:
-    """Refuse columns without any value, which nothing can fill, as a sweep does.
-
-    Parameters
-    ----------
-    x : (n, d) float64
-        Training rows; NaN where a value is missing.
-    names : sequence of str, optional
-        Names of the columns.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        Naming the first such columns.
-    """
-    empty = np.flatnonzero(np.isnan(x).all(axis=0)).tolist()
-    if not empty:
-        return
-    columns = [f"column {j}" if names is None else f"column {names[j]!r}" for j in empty]
-    if names is None:
-        columns[0] += " (from 0)"
-    raise DataError(
-        "X",
-        f"no value of {first_of(columns, SHOWN)} in its {counted(len(x), 'row')}",
-        "a value of every column, to fill missing ones with",
-        "Leave out columns without any value, or give an imputer of scikit-learn as impute",
-    )
-
-
-def _imputer(impute: Any) -> Any:
-    if impute in (None, "none"):
+def _step(where: str, asked: Any, known: Mapping[str, Any]) -> Any:
+    """Return the transformer of a word, or a copy of the user's."""
+    if asked in (None, "none"):
         return FunctionTransformer()
-    if not isinstance(impute, str):
-        return _own("impute", impute, IMPUTERS)
-    _check("impute", impute, IMPUTERS)
-    return SimpleImputer(strategy=impute, keep_empty_features=True)
+    if isinstance(asked, str) and asked in known:
+        return known[asked]
+    if hasattr(asked, "fit") and hasattr(asked, "transform"):
+        return clone(asked)
+    words = (*known, "none")
+    expected = f"one of {', '.join(words)}, or a transformer of scikit-learn"
+    hint = nearest(asked, words) or meant(asked) if isinstance(asked, str) else ""
+    raise SpecError(where, f"{asked!r:.60}", expected, hint)
 
 
-def _scaler(scale: Any) -> Any:
-    if scale in (None, "none"):
-        return FunctionTransformer()
-    if not isinstance(scale, str):
-        return _own("scale", scale, SCALERS)
-    _check("scale", scale, SCALERS)
-    return StandardScaler() if scale == "zscore" else MinMaxScaler((-1.0, 1.0))
-
-
-def _check(where: str, word: str, known: tuple[str, ...]) -> None:
-    if word not in known:
-        expected = f"one of {', '.join(known)}, or a transformer of scikit-learn"
-        raise SpecError(where, f"{word!r}", expected, nearest(word, known) or meant(word))
-
-
-def _own(where: str, given: Any, known: tuple[str, ...]) -> Any:
-    """Return a copy of the user's transformer."""
-    if not hasattr(given, "fit") or not hasattr(given, "transform"):
-        expected = f"one of {', '.join(known)}, or a transformer of scikit-learn"
-        raise SpecError(where, f"{given!r:.60}", expected)
-    return clone(given)
-
-
-def exported_preparation(preparation: Pipeline, n_features: int) -> FittedPreprocessing:
-    """Return fitted imputation and scaling as plain numbers.
-
-    Parameters
-    ----------
-    preparation : Pipeline
-        Fitted steps, see :func:`mkldist.fit.preprocess.preparation`.
-    n_features : int
-        Number d of features.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For transformers of the user's, which a file of numbers cannot hold.
-    """
+def fitted_numbers(preparation: Pipeline, n_features: int) -> FittedPreprocessing:
+    """Return fitted imputation and scaling as plain numbers, as a sweep applies them."""
     imputer, scaler = preparation["impute"], preparation["scale"]
     if isinstance(imputer, PresentImputer):
         imputer = imputer.imputer_
-    return FittedPreprocessing(_fill(imputer), _scale(scaler, n_features))
-
-
-def _fill(imputer: Any) -> Any:
-    if _does_nothing(imputer):
-        return None
+    fill: Floats | None = None
     if type(imputer) is SimpleImputer and imputer.strategy != "constant":
         values = np.asarray(imputer.statistics_, dtype=np.float64)
-        return np.where(np.isnan(values), 0.0, values)  # of features without any value
-    raise _no_numbers("impute", imputer, "'median', 'mean', 'most_frequent' or None")
-
-
-def _scale(scaler: Any, n_features: int) -> FeatureScale:
-    if _does_nothing(scaler):
-        return FeatureScale(np.zeros(n_features), np.ones(n_features))
+        fill = np.where(np.isnan(values), 0.0, values)  # of features without any value
+    elif not _does_nothing(imputer):
+        raise _no_numbers("impute", imputer, "'median', 'mean', 'most_frequent' or None")
     if type(scaler) is StandardScaler and scaler.with_mean and scaler.with_std:
-        return FeatureScale(scaler.mean_, scaler.scale_)
-    if type(scaler) is MinMaxScaler and not scaler.clip:
-        return FeatureScale(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_)
-    raise _no_numbers("scale", scaler, "'zscore', 'minmax' or None")
+        scale = FeatureScale(scaler.mean_, scaler.scale_)
+    elif type(scaler) is MinMaxScaler and not scaler.clip:
+        scale = FeatureScale(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_)
+    elif _does_nothing(scaler):
+        scale = FeatureScale(np.zeros(n_features), np.ones(n_features))
+    else:
+        raise _no_numbers("scale", scaler, "'zscore', 'minmax' or None")
+    return FittedPreprocessing(fill, scale)
 
 
 def _does_nothing(step: Any) -> bool:
@@ -191,84 +269,51 @@ def _does_nothing(step: Any) -> bool:
 
 
 def _no_numbers(where: str, step: Any, expected: str) -> SpecError:
-    return SpecError(
-        where,
-        f"{type(step).__name__}, which a file of numbers cannot hold",
-        expected,
-        "Or keep the estimator itself, by joblib.dump",
-    )
+    found = f"{type(step).__name__}, which a file of numbers cannot hold"
+    return SpecError(where, found, expected, "Or keep the estimator itself, by joblib.dump")
+
+
+def check_labels(y: Any, *, may_lack: bool = False) -> None:
+    """Refuse labels or values (n,) of which some are missing or infinite, by the first such rows.
+
+    What is no array of rows is left to scikit-learn's checks.  `may_lack` says that -1 marks rows
+    without a label.
+    """
+    if y is None or hasattr(y, "toarray"):
+        return
+    try:
+        labels = np.asarray(y, dtype=object)
+    except (TypeError, ValueError):
+        return
+    if labels.ndim not in (1, 2):
+        return
+    missing = pd.isna(labels)
+    if missing.any():
+        hint, expected = MARK if may_lack else LEAVE_OUT
+        first = labels[missing].tolist()[0]
+        raise DataError("y", f"{first!r} in {_rows_of(missing)}", expected, hint)
+    infinite = (labels == np.inf) | (labels == -np.inf)
+    if infinite.any():
+        found = f"{labels[infinite][0]} in {_rows_of(infinite)}"
+        raise DataError("y", found, "finite numbers")
 
 
 def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
-    """Return the classes in order, and the number of each label's class.
-
-    Raises
-    ------
-    ValueError
-        For labels that are real values.
-    mkldist.errors.DataError
-        For one class alone.
-    """
-    y = of_plain_type(y)
+    """Return the classes in order, and the number of each label's class."""
+    if y.dtype == object and all(isinstance(one, bool | int | float) for one in y.tolist()):
+        y = np.array(y.tolist())
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
-    if len(classes) == 0:
-        raise DataError("y", "no labels", "two classes or more")
-    if len(classes) == 1:
-        raise DataError("y", f"one class, {classes.tolist()[0]!r}", "two classes or more")
+    if len(classes) < 2:
+        found = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no labels"
+        raise DataError("y", found, "two classes or more")
     return classes, numbers
 
 
-def row_weights(
-    X: Floats, y: npt.NDArray[Any], sample_weight: Any, class_weight: Any
-) -> Floats | None:
-    """Return the weight of each row, that of the sample times that of its class; None for ones.
-
-    Parameters
-    ----------
-    X : (n, d) float64
-        Rows.
-    y : (n,) array
-        Labels.
-    sample_weight : (n,) array-like or None
-        Weights of rows, zero or above.
-    class_weight : dict, "balanced" or None
-        Weights of classes, as scikit-learn takes them.
-
-    Raises
-    ------
-    ValueError
-        For weights of another shape or below zero, and for other class weights.
-    mkldist.errors.DataError
-        For a class weight that is not above zero.
-    """
-    if sample_weight is None and class_weight is None:
-        return None
-    weights: Floats = checked_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    if class_weight is not None:
-        kept = weights > 0.0
-        classes, numbers = np.unique(y[kept], return_inverse=True)
-        of_class = compute_class_weight(class_weight, classes=classes, y=y[kept])
-        if not (np.isfinite(of_class) & (of_class > 0.0)).all():
-            raise DataError("class_weight", f"{class_weight!r:.60}", "weights above zero")
-        weights = weights.copy()
-        weights[kept] *= of_class[numbers]
-    return None if bool((weights == 1.0).all()) else weights
-
-
 def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Floats]:
-    """Return the problems of classes: labels in {-1, +1} of each problem.
+    """Return labels in {-1, +1}: of two classes those of one problem, of k > 2 those of k problems.
 
-    Parameters
-    ----------
-    numbers : (n,) int
-        Number of each row's class.
-    n_classes : int
-        Number k of classes; two make one problem, in which the second class is +1.
-    shared : bool
-        True for one problem with a column for each class.
+    With `shared` the k are the columns of one problem.
     """
     if n_classes == 2:
         return [np.where(numbers == 1, 1.0, -1.0)]
@@ -276,6 +321,32 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
     return [columns] if shared else [np.ascontiguousarray(column) for column in columns.T]
 
 
-def kept_rows(weights: Floats | None, n: int) -> Bools:
-    """Return which rows take part: those of a weight above zero."""
-    return np.ones(n, dtype=bool) if weights is None else weights > 0.0
+def row_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
+    """Return the weight of each row, that of the sample times that of its class; None for ones.
+
+    `sample_weight` is (n,), zero or above, or None, and `class_weight` as scikit-learn takes it.
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    if isinstance(sample_weight, Real | None):
+        sample_weight = np.full(len(y), 1.0 if sample_weight is None else sample_weight)
+    weights: Floats = check_array(
+        sample_weight,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_non_negative=True,
+        copy=True,
+        input_name="sample_weight",
+    )
+    if weights.shape != y.shape:
+        raise DataError("sample_weight", f"shape {weights.shape}", f"{y.shape}: one weight a row")
+    if not weights.any():
+        raise DataError("sample_weight", "zero for every row", "at least one weight above zero")
+    if class_weight is not None:
+        counts = weights > 0.0
+        classes, numbers = np.unique(y[counts], return_inverse=True)
+        of_class = compute_class_weight(class_weight, classes=classes, y=y[counts])
+        if not (np.isfinite(of_class) & (of_class > 0.0)).all():
+            raise DataError("class_weight", f"{class_weight!r:.60}", "weights above zero")
+        weights[counts] *= of_class[numbers]
+    return None if bool((weights == 1.0).all()) else weights

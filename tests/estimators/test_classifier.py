@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist import MKLClassifier
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.fit import bank as bank_cache
+from mkldist.fit.estimators import BANKS
 from mkldist.kernels import Gaussian, Linear
 
 PLAIN = {"normalisation": "none", "impute": None, "scale": None}
@@ -117,9 +117,8 @@ def test_the_bank_of_a_split_is_made_once_in_a_search(monkeypatch, wdbc):
             made.append(len(X))
             super().__init__(X, *args, **settings)
 
-    monkeypatch.setattr(bank_cache, "KernelBank", Counted)
-    monkeypatch.setattr(bank_cache.BANKS, "limit", 2**30)
-    bank_cache.BANKS.clear()
+    monkeypatch.setattr("mkldist.fit.bank.KernelBank", Counted)
+    BANKS.clear()
     grid = {"C": [0.1, 1.0, 10.0], "method": ["level", "uniform", "alignf"]}
     search = GridSearchCV(MKLClassifier(), grid, cv=4).fit(*wdbc)
     assert len(search.cv_results_["params"]) == 9

@@ -24,7 +24,7 @@ import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
 from mkldist.data.dataset import View
 from mkldist.errors import DataError, SpecError
-from mkldist.fit.inputs import check_lacking, column_views
+from mkldist.fit.preprocess import check_views, column_views
 from mkldist.kernels import Gaussian, Laplacian, Linear, Polynomial
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
@@ -246,7 +246,7 @@ def test_every_estimator_takes_sparse_rows_and_its_model_predicts_the_same(estim
     model = clone(estimator).set_params(scale=None).fit(SPARSE, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(SPARSE), model.predict(SPARSE))
-    assert isinstance(again._kept.expansions[0].points, csr_array)
+    assert isinstance(again._expansions[0].points, csr_array)
     model.to_model().save(tmp_path / "a.model")
     kept = mkldist.load_model(tmp_path / "a.model")
     assert kept.is_sparse
@@ -332,8 +332,8 @@ def test_groups_and_views_have_names_of_their_own():
 
 def test_columns_are_numbers_names_slices_and_arrays():
     views = {"a": 1, "b": "crp", "c": slice(1, 2), "d": np.array([1]), "e": pd.Index(["crp"])}
-    found = column_views(views, "error", 2, ["age", "crp"])
-    assert found == dict.fromkeys(views, View((1,), None))
+    found = column_views(views, "error", 2, ["age", "crp"], ())
+    assert found == (dict.fromkeys(views, View((1,), None)), {})
 
 
 def test_rows_that_lack_a_view_are_refused_where_asked():
@@ -344,7 +344,7 @@ def test_rows_that_lack_a_view_are_refused_where_asked():
     nobody = X.copy()
     nobody[:, 2:] = np.nan
     with pytest.raises(DataError, match="no row with a value of view 'genes'"):
-        check_lacking(nobody, {"genes": View((2, 3, 4, 5), "zero")}, fitting=True)
+        check_views(nobody, {"genes": View((2, 3, 4, 5), "zero")}, fitting=True)
     with pytest.raises(SpecError, match="graph: found rows that lack a view"):
         SemiSupervisedMKLClassifier(views=VIEWS).fit(X, FEW)
     with pytest.raises(DataError, match="X: found values that are too large to be scaled, or NaN"):

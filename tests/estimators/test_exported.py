@@ -12,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.fit.preprocess import exported_preparation, preparation
+from mkldist.fit.preprocess import fitted_numbers, preparation
 from mkldist.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
@@ -88,4 +88,4 @@ def test_transformers_of_the_user_are_refused(settings, said):
 def test_a_feature_without_a_value_is_filled_as_by_scikit_learn():
     x = np.array([[np.nan, 1.0], [np.nan, 3.0]])
     steps = preparation("median", None).fit(x)
-    np.testing.assert_array_equal(exported_preparation(steps, 2).applied(x), steps.transform(x))
+    np.testing.assert_array_equal(fitted_numbers(steps, 2).applied(x), steps.transform(x))

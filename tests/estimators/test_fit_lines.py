@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import mkldist
-from mkldist.fit.bank import BANKS
+from mkldist.fit.estimators import BANKS
 
 X, Y = load_iris(return_X_y=True)
 

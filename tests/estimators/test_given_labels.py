@@ -10,7 +10,7 @@ import pytest
 
 from mkldist import MKLClassifier, MKLRegressor, SemiSupervisedMKLClassifier
 from mkldist.errors import DataError
-from mkldist.fit.inputs import check_given
+from mkldist.fit.preprocess import check_labels
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 CLASS = (X[:, 0] > 0).astype(int)
@@ -74,4 +74,4 @@ def test_an_infinite_value_is_named(model):
 
 def test_what_is_no_array_of_rows_is_left_to_scikit_learn():
     for y in (None, 3.0, [[1, 2], [3]], np.zeros((2, 2, 2))):
-        check_given(y)
+        check_labels(y)

@@ -7,44 +7,64 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.fit.estimators import method_settings, regularised, with_penalty
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import losses_by_target
 from mkldist.target import Target
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+Y = np.arange(12) % 2
+FEW = np.where(np.arange(12) < 8, Y, -1)
+KERNELS = [mkldist.kernels.Gaussian(width=1.0)]
+
+
+def used(model, y=Y):
+    """Return the parameters that the solver of a fitted estimator had."""
+    return model.set_params(kernels=KERNELS).fit(X, y).to_model().facts["params"]
+
+
+ESTIMATORS = {
+    Target.CLASSES: mkldist.MKLClassifier,
+    Target.PARTIAL: mkldist.SemiSupervisedMKLClassifier,
+    Target.ONE_CLASS: mkldist.OneClassMKL,
+    Target.VALUES: mkldist.MKLRegressor,
+}
 
 
 @pytest.mark.parametrize("target", Target)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_learns_the_target_or_is_refused(name, target):
-    method = METHODS[name]
+    method, model = METHODS[name], ESTIMATORS[target](name, tol=0.1)
     if target in losses_by_target(method.params):
-        settings = method_settings(name, target, 0.1, None)
+        found, settings = model._method_settings()
+        assert found is method
         assert method.params(**settings).target is target
         assert settings["tol"] == 0.1
     else:
         with pytest.raises(SpecError, match=f"found '{name}', which learns"):
-            method_settings(name, target, 0.1, None)
+            model.fit(X, Y)
 
 
 def test_the_users_parameters_go_first():
     given = {"tol": 0.5, "loss": "epsilon", "C": 3.0}
-    settings = method_settings("spicymkl", Target.VALUES, 0.1, given)
-    assert settings == given
-    assert with_penalty(METHODS["spicymkl"], 1.0, settings) == given
-    assert regularised(METHODS["spicymkl"], 1.0, settings) == given
+    assert used(mkldist.MKLRegressor("spicymkl", method_params=given), X[:, 0]) == given
+    given = {"tol": 0.5, "C": 3.0}
+    assert used(mkldist.MKLClassifier(C=2.0, method_params=given)) == given
 
 
 def test_C_goes_to_methods_that_have_one():
-    assert with_penalty(METHODS["level"], 3, {}) == {"C": 3.0}
-    assert with_penalty(METHODS["easymkl"], 1.0, {"lam": 0.5}) == {"lam": 0.5}
+    assert used(mkldist.MKLClassifier(C=3))["C"] == 3.0
+    easy = used(mkldist.MKLClassifier("easymkl", method_params={"lam": 0.5}))
+    assert easy == {"tol": 0.01, "lam": 0.5}
     with pytest.raises(SpecError, match=r"Set the parameters of easymkl by method_params: lam"):
-        with_penalty(METHODS["easymkl"], 3.0, {})
+        used(mkldist.MKLClassifier("easymkl", C=3.0))
 
 
 def test_the_strength_of_the_regulariser_has_the_methods_name():
-    assert regularised(METHODS["primalmkl"], 2, {}) == {"lam": 2.0}
-    assert regularised(METHODS["elastmkl"], 2, {}) == {"C": 2.0}
-    assert regularised(METHODS["rls"], 2, {}) == {"gamma_a": 2.0}
+    assert used(mkldist.MKLRegressor(alpha=2), X[:, 0])["lam"] == 2.0
+    assert used(mkldist.MKLRegressor("elastmkl", alpha=2), X[:, 0])["C"] == 2.0
+    assert used(mkldist.OneClassMKL(alpha=1e-3))["lam"] == pytest.approx(0.012)
+    few = used(mkldist.SemiSupervisedMKLClassifier("rls", gamma_a=2), FEW)
+    assert few["gamma_a"] == 2.0
 
 
 @pytest.mark.parametrize("value", ["1", "x", True, None, 0.0, -1.0, float("nan")])
@@ -58,18 +78,16 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     ],
 )
 def test_strengths_are_numbers_above_zero(model, name, value):
-    X = np.random.default_rng(0).normal(size=(8, 2))
     with pytest.raises(SpecError, match=rf"^{name}: found .*; expected a number above 0"):
-        model(**{name: value}).fit(X, np.arange(8) % 2)
+        model(**{name: value}).fit(X, Y)
 
 
 @pytest.mark.parametrize("value", ["1", None, True, -1.0, float("nan"), float("inf")])
 def test_the_strength_on_the_graph_is_a_number_of_at_least_zero(value):
-    X = np.random.default_rng(0).normal(size=(12, 2))
     model = mkldist.SemiSupervisedMKLClassifier(gamma_i=value)
     with pytest.raises(SpecError, match=r"^gamma_i: found .*; expected a .*number of at least 0"):
-        model.fit(X, np.arange(12) % 2)
-    mkldist.SemiSupervisedMKLClassifier(gamma_i=0).fit(X, np.arange(12) % 2)
+        model.fit(X, Y)
+    mkldist.SemiSupervisedMKLClassifier(gamma_i=0).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -82,5 +100,5 @@ def test_the_strength_on_the_graph_is_a_number_of_at_least_zero(value):
 )
 def test_the_text_of_a_number_is_to_lose_its_quotes(value, said):
     with pytest.raises(SpecError) as raised:
-        with_penalty(METHODS["level"], value, {})
+        mkldist.MKLClassifier(C=value).fit(X, Y)
     assert str(raised.value) == said

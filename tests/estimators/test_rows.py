@@ -18,8 +18,8 @@ import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
 from mkldist.data.dataset import View
 from mkldist.data.texts import TextColumns, TextView
-from mkldist.fit.bank import BANKS, BankRequest
-from mkldist.fit.inputs import Rows, divided_views
+from mkldist.fit.estimators import BANKS
+from mkldist.fit.preprocess import Rows, column_views
 from mkldist.kernels import Gaussian, Spectrum
 
 N, N_TRAIN = 60, 40
@@ -87,13 +87,14 @@ def test_shares_of_texts_and_numbers_add_up(by):
 
 def test_texts_alone_are_searched_and_the_bank_of_a_split_is_made_once(monkeypatch):
     BANKS.clear()
-    sizes, plain = [], BankRequest.made
+    sizes = []
 
-    def made(asked, rows):
-        sizes.append(len(rows))
-        return plain(asked, rows)
+    class Counted(mkldist.KernelBank):
+        def __init__(self, X, *args, **settings):
+            sizes.append(len(X))
+            super().__init__(X, *args, **settings)
 
-    monkeypatch.setattr(BankRequest, "made", made)
+    monkeypatch.setattr("mkldist.fit.bank.KernelBank", Counted)
     search = GridSearchCV(
         MKLClassifier(texts=["dna"]), {"C": [0.1, 1.0, 10.0]}, cv=3, error_score="raise"
     )
@@ -129,7 +130,7 @@ def test_rows_may_lack_texts_where_a_view_says_so():
         (MKLClassifier(texts="dna"), X, Y, r"expected a list of names.*Write texts=\['dna'\]"),
         (MKLClassifier(texts=["rna"]), X, Y, "X: texts: found no column 'rna'.*'dna'"),
         (MKLClassifier(texts=["dna"]), X.to_numpy(), Y, "expected a DataFrame, for columns of"),
-        (MKLClassifier(), X, Y, r"column 'dna'.*or set texts=\['dna'\] for kernels of texts"),
+        (MKLClassifier(), X, Y, r"no numbers in 'dna'.*or set texts="),
         (SemiSupervisedMKLClassifier(texts=["dna"]), X[["dna"]], FEW, "graph: found columns of"),
     ],
     ids=["name", "other", "array", "unnamed", "graph"],
@@ -141,9 +142,9 @@ def test_texts_that_do_not_fit_are_refused(estimator, rows, y, said):
 
 def test_views_are_divided_into_numbers_and_texts():
     texts = TextColumns.of({"dna": ["acg"]})
-    views = {"both": View((0, 2), "zero"), "own": View((1,), "impute")}
-    assert divided_views(views, ("x", "z", "dna"), texts) == (
-        {"both": View((0,), "zero"), "own": View((1,), "impute")},
+    views = {"both": ["x", "dna"], "own": 1}
+    assert column_views(views, "zero", 3, ("x", "z", "dna"), ["dna"]) == (
+        {"both": View((0,), "zero"), "own": View((1,), "zero")},
         {"both": TextView((0,), "zero")},
     )
     rows = Rows(np.ones((1, 2)), ("x", "z"), texts)

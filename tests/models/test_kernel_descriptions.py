@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist.cli.predict import command as predict
 from mkldist.errors import SpecError, StoreError
-from mkldist.fit.bank import BANKS
+from mkldist.fit.estimators import BANKS
 from mkldist.kernels import Custom, Gaussian
 from mkldist.sealed import unsealed
 
