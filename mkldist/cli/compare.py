@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from mkldist.analysis.cell_texts import p_value_text
-from mkldist.cli.compare_tables import plain_table, short
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.later_runs import tell_later_runs
@@ -84,6 +82,8 @@ def _points(ranking: MethodRanking) -> Table:
     """Return the table of the points, summed over the data sets, the best method first."""
     from rich.text import Text
 
+    from mkldist.cli.compare_tables import plain_table, short
+
     sums: Counter[Hashable] = Counter()
     for own in ranking.points.values():
         sums.update(own)
@@ -96,6 +96,9 @@ def _points(ranking: MethodRanking) -> Table:
 def _tests(ranking: MethodRanking) -> Table:
     """Return the table of the tests of numbers of kernels."""
     from rich.text import Text
+
+    from mkldist.analysis.cell_texts import p_value_text
+    from mkldist.cli.compare_tables import plain_table
 
     table = plain_table(["active kernels, paired t-test", "data sets", "A - B", "p", "p Holm"])
     for one in ranking.kernel_tests:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.gram.bank_kernels import BankKernels
-from mkldist.kernels.kernel_list import KernelList
 from mkldist.results.schema import BANK_BYTES, BUILD_TIMES, KERNEL, SEARCH_DIMS, SPLIT, Variable
 from mkldist.solvers.settings import setting
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import PRECOMPUTED
 from mkldist.spec.source import SOURCE_PREFIX
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
+    from mkldist.gram.bank_kernels import BankKernels
+    from mkldist.kernels.kernel_list import KernelList
     from mkldist.planning.model import BankPlan, RunPlan
+    from mkldist.spec.banks import BankSpec
 
 
 DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
@@ -192,6 +191,8 @@ def kernel_coordinates(
         ``normalisation`` and ``bank``, which all kernels of a bank share.  The function of a Gram
         matrix is ``precomputed``, and its features are the view that it belongs to.
     """
+    from mkldist.spec.kernel_entries import PRECOMPUTED  # commands that read need none
+
     found = {KERNEL: np.array(names, dtype=object)}
     if kernels is None:
         found["function"] = np.full(len(names), PRECOMPUTED, dtype=object)
@@ -217,6 +218,8 @@ def kernel_coordinates(
 
 def _of_views(views: Sequence[str]) -> dict[str, Array]:
     """Return the coordinates of one Gram matrix of each view."""
+    from mkldist.spec.kernel_entries import PRECOMPUTED
+
     places = np.array(views, dtype=object)
     function = np.full(len(views), PRECOMPUTED, dtype=object)
     return {"function": function, "features": places, "feature_group": places}
