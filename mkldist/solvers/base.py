@@ -48,6 +48,7 @@ from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.array_values import values_on_grams
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.outcome import ACTIVE_THRESHOLD, SAMPLED, STATIONARITY, StopReason
@@ -69,7 +70,8 @@ from mkldist.solvers.usual import usual_memory, usual_passes
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
-ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
+ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, DualBound]]
+ExactObjective = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +348,7 @@ class Method:
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
     exact_bound: ExactBound | None = None
-    exact_objective: ExactBound | None = None
+    exact_objective: ExactObjective | None = None
     hinge_machines: bool = False
     renewal: Renewal | None = None
 

@@ -50,6 +50,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
@@ -191,13 +192,13 @@ def _bounded(
 
 def lower_bound(
     problem: Problem, params: EasyMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Return the lower bound of the factors, which is one for the kernels.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     yield from ()
-    return solution.dual_objective
+    return DualBound(solution.dual_objective, solution.dual_variables)
 
 
 def value_with_kernels(

@@ -128,7 +128,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         F = 0.5 * (float(c @ f) + float(rest @ rest) + float(unsure.max()))
         squares = float(c @ c) + float((q + unsure).max())
         dual = 0.5 * float(y @ c) ** 2 / squares if squares > 0.0 else 0.0
-        bounds.take((d, c, b), F, dual)
+        bounds.take((d, c, b), F, dual, c)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         # Stop if no kernel has a larger form than the mixture: then the bounds meet.
@@ -148,7 +148,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         kernel_weights=d,
         coefficients=c,
         bias=b,
-        dual_variables=c,
+        dual_variables=bounds.dual_point,
         objective=bounds.upper,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

@@ -149,12 +149,12 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     steps = _steps(machine, params)
     K, R = yield from machine.start(d, n)  # line 4: Combine
     at: SharedPoint = steps.first(d, K, R)  # lines 5 to 10
-    bounds = Bounds(at, lower=0.0)
+    bounds = Bounds(at, lower=0.0, dual_point=np.zeros(len(labelled)))
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
         forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
-        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a))
+        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a), r)
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
         # The two values of F differ by rounding; add the difference to the possible gain.
         gain = at.z_gap + fw_gap + abs(value - at.value)
@@ -172,13 +172,12 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         d = yield from steps.weights(at, forms.columns)  # line 12
         K, R = yield from machine.matrices(d, n)  # line 4
         at = steps.following(at, forms.columns, d, K, R)  # lines 5 to 10
-    on_points = norms.spread(at.r, n)
     z_gradient = np.append(at.gradient, at.r.sum())
     return Solution(
         kernel_weights=at.d,
         coefficients=at.alpha,
         bias=at.b,
-        dual_variables=on_points * problem.y,
+        dual_variables=norms.spread(bounds.dual_point, n) * problem.y,
         objective=value,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

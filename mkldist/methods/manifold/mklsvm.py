@@ -114,14 +114,15 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     ray = _best_on_ray(guess, t, params.gamma_sigma)
     d = ray.s**2 * t
     weights = LogWeights(_log(np.maximum(d, FLOOR * d.mean())), _within_reach)
-    bounds = Bounds(_Point(guess, d), lower=max(ray.value, 0.0))
+    bounds = Bounds(_Point(guess, d), max(ray.value, 0.0), dual_point=ray.s * guess.dual_variables)
     for _ in range(params.max_iter):
         d = weights.d
         K = yield Combine(d)  # step 2
         machines = svm(K)  # step 4: beta by (11), alpha by (9)
         t = _targets((yield Quadratic(machines.a)), params)  # a pass: q_m, and so dJ/dd
         J = machines.value + params.gamma_sigma * float(d @ d)
-        bounds.take(_Point(machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
+        ray = _best_on_ray(machines, t, params.gamma_sigma)
+        bounds.take(_Point(machines, d), J, ray.value, ray.s * machines.dual_variables)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
@@ -129,12 +130,12 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
             break
         _weight_step(weights, t, J, bounds)  # step 5, in place of (14)
     best, best_d = bounds.best
-    coefficients, bias, beta = best.by_class(single=problem.y.ndim == 1)
+    coefficients, bias, _ = best.by_class(single=problem.y.ndim == 1)
     return Solution(
         kernel_weights=best_d,
         coefficients=coefficients,
         bias=bias,
-        dual_variables=beta,
+        dual_variables=bounds.dual_point.reshape(problem.y.shape),
         objective=bounds.upper,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

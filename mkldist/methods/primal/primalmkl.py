@@ -141,7 +141,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         r = loss.feasible(now.z.r)
         forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
         value = dual_value(machine, weights, r, now.z.b, forms.q, energy(now.K, r / lam))
-        bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value)
+        bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value, r)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)

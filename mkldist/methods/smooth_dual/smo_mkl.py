@@ -93,7 +93,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         predictor = dual.predictor(d, energy=2.0 * psi)
         upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
         lower = dual.height(predictor.bias) - penalty.value(dual.largest_q)
-        bounds.take(predictor, upper, lower)
+        bounds.take(predictor, upper, lower, dual.alpha)
         gap = relative_gap(upper, lower)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)

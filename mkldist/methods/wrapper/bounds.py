@@ -63,6 +63,14 @@ class Binding(NamedTuple):
     alpha: Floats = np.empty(0)
 
 
+def mixed(points: Sequence[Any], shares: Floats) -> Floats:
+    """Return the mixture of the alpha of dual points by shares (J,), most of which may be zero."""
+    parts = np.flatnonzero(shares)
+    alphas = np.array([points[j].alpha for j in parts])
+    mixture: Floats = np.tensordot(shares[parts], alphas, axes=1)
+    return mixture
+
+
 def renewed(problem: Problem, state: Binding) -> Generator[Request, Any, Binding]:
     """Return a state as it is, for it holds nothing of the kernels."""
     yield from ()
@@ -101,6 +109,7 @@ class WrapperBounds(Bounds[WeightedMachine]):
         lower: float,
         of_cuts: float = -math.inf,
         points: Sequence[MachinePoint] = (),
+        dual_point: Floats | None = None,
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
@@ -118,11 +127,14 @@ class WrapperBounds(Bounds[WeightedMachine]):
             Lower bound by the cuts of this iteration and those before.
         points : sequence of MachinePoint
             Dual points whose cuts give it.
+        dual_point : (n,) or (n, k) float64, optional
+            Dual point that certifies `of_cuts`, or `lower` where both are equal.
         """
+        by_own = dual_point is None or lower > of_cuts
         if max(lower, of_cuts) > self.lower:
-            own = MachinePoint(svm.alpha, svm.height)
-            self.binding = Binding([own] if lower >= of_cuts else points)
-        self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts))
+            self.binding = Binding([MachinePoint(svm.alpha, svm.height)] if by_own else points)
+        certifying = svm.alpha if dual_point is None or by_own else dual_point
+        self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts), certifying)
         self.own = Own(objective, lower)
         self.record(weights)
 
@@ -158,4 +170,5 @@ class WrapperBounds(Bounds[WeightedMachine]):
             self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
             if state is None
             else state,
+            self.dual_point,
         )

@@ -41,6 +41,7 @@ from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
 from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
 from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.kernel_groups import KernelGroups, asked_of_groups, on_groups
 from mkldist.solvers.path import Path
 from mkldist.solvers.solver_params import Effects, SolverParams
@@ -123,7 +124,7 @@ def _shared(params: GroupMklParams) -> dict[str, Any]:
 
 def exact_bound(
     problem: Problem, params: GroupMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.

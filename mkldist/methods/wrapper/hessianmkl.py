@@ -105,7 +105,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
         gradient, dual = -0.5 * q, at.svm.height - 0.5 * float(q.max())
         found = cuts.add(at.svm, q)
-        bounds.update(at.d, at.svm, at.svm.objective, dual, found.value, found.points)
+        mixture = found.mixture.alpha
+        bounds.update(at.d, at.svm, at.svm.objective, dual, found.value, found.points, mixture)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

@@ -45,7 +45,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -121,7 +121,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         points.extend(problem.start.feasible(C))
         for point in points:
             g.add(point.height, -0.5 * point.largest_q)
-        bounds.improve_lower(g.minimum().bound)
+        minimum = g.minimum()
+        bounds.improve_lower(minimum.bound, mixed(points, minimum.rows))
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         K = yield Combine(p, thin=True)
@@ -133,7 +134,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
+        mixture, dual = mixed(points, minimum.rows), svm.dual_value(float(q.max()))
+        bounds.update(p, svm, svm.objective, dual, minimum.bound, dual_point=mixture)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)

@@ -37,6 +37,7 @@ from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import best_multiple
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.outcome import StopReason
@@ -155,13 +156,15 @@ def dual_norm(q: Floats, p: float) -> float:
 
 def exact_bound(
     problem: Problem, params: LpMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the best dual point met, by one pass.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     points = yield from binding_forms(problem, solution)
-    return max((best_multiple(height, dual_norm(q, params.p)) for height, q in points), default=0.0)
+    values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]
+    nothing = DualBound(0.0, np.zeros_like(problem.y))
+    return max(values, key=lambda bound: bound.value, default=nothing)
 
 
 METHOD = Method(

@@ -36,7 +36,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -107,7 +107,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         points.extend(problem.start.feasible(C))
         for point in points:
             programme.add(point.height, -0.5 * point.largest_q)
-        bounds.improve_lower(programme.minimum().bound)
+        minimum = programme.minimum()
+        bounds.improve_lower(minimum.bound, mixed(points, minimum.rows))
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         K = yield Combine(beta, thin=True)
@@ -122,7 +123,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
         before = bounds.lower
         dual = svm.dual_value(float(q.max()))
-        bounds.update(beta, svm, svm.objective, dual, optimum.bound)
+        mixture = mixed(points, optimum.rows)
+        bounds.update(beta, svm, svm.objective, dual, optimum.bound, dual_point=mixture)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
