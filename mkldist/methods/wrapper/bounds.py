@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.bounds import Bounds, DualBound, Own
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import svm_solution
@@ -107,9 +106,8 @@ class WrapperBounds(Bounds[WeightedMachine]):
         svm: SvmSolution,
         objective: float,
         lower: float,
-        of_cuts: float = -math.inf,
+        cuts: DualBound | None = None,
         points: Sequence[MachinePoint] = (),
-        dual_point: Floats | None = None,
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
@@ -123,18 +121,17 @@ class WrapperBounds(Bounds[WeightedMachine]):
             Value of the method's objective there, an upper bound.
         lower : float
             Lower bound by the iteration's own dual variables.
-        of_cuts : float
-            Lower bound by the cuts of this iteration and those before.
+        cuts : DualBound, optional
+            Lower bound by the cuts of this iteration and those before, and the mixture of their
+            dual points that certifies it.
         points : sequence of MachinePoint
             Dual points whose cuts give it.
-        dual_point : (n,) or (n, k) float64, optional
-            Dual point that certifies `of_cuts`, or `lower` where both are equal.
         """
-        by_own = dual_point is None or lower > of_cuts
-        if max(lower, of_cuts) > self.lower:
-            self.binding = Binding([MachinePoint(svm.alpha, svm.height)] if by_own else points)
-        certifying = svm.alpha if dual_point is None or by_own else dual_point
-        self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts), certifying)
+        own = cuts is None or lower > cuts.value
+        best = DualBound(lower, svm.alpha) if cuts is None or own else cuts
+        if best.value > self.lower:
+            self.binding = Binding([MachinePoint(svm.alpha, svm.height)] if own else points)
+        self.take(WeightedMachine(weights, svm), objective, *best)
         self.own = Own(objective, lower)
         self.record(weights)
 

@@ -235,7 +235,9 @@ def begin(
     cuts = DualCuts(len(kernels), multiples=multiples)
     bounds = WrapperBounds(problem, params, counters)
     if not kernels.everything:
-        bounds.improve_lower(0.0, np.zeros_like(problem.y))  # before the first pass: no machine's value is negative
+        bounds.improve_lower(
+            0.0, np.zeros_like(problem.y)
+        )  # before the first pass: no machine's value is negative
     bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))

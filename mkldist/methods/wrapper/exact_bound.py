@@ -56,7 +56,8 @@ def binding_forms(
     Returns
     -------
     list of (DualPoint or MachinePoint, (M,) float64)
-        Each point, and upper bounds of its ``q_m(alpha*y)``, added up over classes; none where the method stopped before a dual point gave a bound above 0.
+        Each point, and upper bounds of its ``q_m(alpha*y)``, added up over classes; none where the
+        method stopped before a dual point gave a bound above 0.
     """
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (

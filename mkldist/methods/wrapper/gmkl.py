@@ -110,8 +110,8 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        lower, point = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
-        bounds.update(at.d, at.svm, F, lower, lower, dual_point=point)
+        scaled = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
+        bounds.update(at.d, at.svm, F, scaled.value, scaled)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

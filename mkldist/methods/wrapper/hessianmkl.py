@@ -49,6 +49,7 @@ from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import HingeParams
@@ -105,8 +106,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
         gradient, dual = -0.5 * q, at.svm.height - 0.5 * float(q.max())
         found = cuts.add(at.svm, q)
-        mixture = found.mixture.alpha
-        bounds.update(at.d, at.svm, at.svm.objective, dual, found.value, found.points, mixture)
+        of_cuts = DualBound(found.value, found.mixture.alpha)
+        bounds.update(at.d, at.svm, at.svm.objective, dual, of_cuts, found.points)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

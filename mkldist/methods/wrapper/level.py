@@ -64,6 +64,7 @@ from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.path import Path, Renewal
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
@@ -134,8 +135,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        mixture, dual = mixed(points, minimum.rows), svm.dual_value(float(q.max()))
-        bounds.update(p, svm, svm.objective, dual, minimum.bound, dual_point=mixture)
+        cuts = DualBound(minimum.bound, mixed(points, minimum.rows))
+        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), cuts)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)

@@ -54,6 +54,7 @@ from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.path import Path, Renewal
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
@@ -123,8 +124,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
         before = bounds.lower
         dual = svm.dual_value(float(q.max()))
-        mixture = mixed(points, optimum.rows)
-        bounds.update(beta, svm, svm.objective, dual, optimum.bound, dual_point=mixture)
+        cuts = DualBound(optimum.bound, mixed(points, optimum.rows))
+        bounds.update(beta, svm, svm.objective, dual, cuts)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
