@@ -22,10 +22,12 @@ problem; the paper does not.
 
 Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
 :mod:`mkldist.machines.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
-``2 / Q``.  A primal value P of that machine therefore bounds Q from below by ``2 / P``.  Another
-lower bound is the linear function that touches the convex Q at gamma; its least value over Gamma is
-``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
-Q, g and P make up for the rounding errors of sums over K, which may exceed ``lam ||gamma||^2``.
+``2 / Q``.  A primal value P of that machine, at a multiple of gamma and a bias, therefore bounds Q
+from below by ``2 / P``; the largest over both numbers is no less than the bound reported.  Another
+lower bound, the only one where lam is 0 or 1, is the linear function that touches the convex Q at
+gamma; its least value over Gamma is ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with
+``g = Y ((1 - lam) K + lam I) Y gamma``.  Q, g and P make up for the rounding errors of sums over K,
+which may exceed ``lam ||gamma||^2``.
 
 Q grows with the kernels.  On thin factors, the least Q is therefore a lower bound of that with the
 kernels, and so is its own lower bound.  Q at gamma with the kernels, by one pass, is the upper

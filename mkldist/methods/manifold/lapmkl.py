@@ -32,9 +32,10 @@ with ``R = gamma_a K + gamma_i N``.  The run has converged when
 size of its rounding is added to R: what z could gain where R has smaller eigenvalues is not seen.
 
 Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
-``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r.  The
-bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The optimum of
-``deformed`` is a tighter bound.
+``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r,
+``1/2 (y'r)^2 / (r'r + max_m r'K_m r / gamma_a)``.  The solution's ``dual_variables`` are ``r * y``.
+The bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The
+optimum of ``deformed`` is a tighter bound.
 
 Erratum: (18) sums the loss over all n points; the labelled ones of (16) are meant.
 """

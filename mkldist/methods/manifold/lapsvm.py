@@ -21,7 +21,8 @@ r the loss's residual and S the matrix that selects the labelled points.
 
 Certificate: the dual ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
 best bias ``F - dual = 1/2 s'Kd s``.  As ``Kd <= K / gamma_a``, ``pcg`` has the lower bound
-``F - s'K s / (2 gamma_a)`` without a factorisation.
+``F - s'K s / (2 gamma_a)`` without a factorisation; the dual value is no less.  The solution's
+``dual_variables`` are ``r * y`` of the greatest bound met.
 
 With ``early_stop``, ``pcg`` ends when the predicted classes of the points have settled: the paper's
 stability check.  Such a run counts as converged only if its gap is at most the tolerance.
@@ -95,8 +96,8 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     Returns
     -------
     Solution
-        ``dual_variables`` is ``r * y`` on the labelled points; ``extra`` holds ``early_stopped``,
-        1 if the predicted classes settled before the tolerance was met.
+        ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
+        ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
     """
     weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)

@@ -28,7 +28,10 @@ Bounds.  The lower bound of the machines is linear in K.  Its minimum over d is 
 
 At exact machines this is J less the gap above; it holds at inexact machines too.  Multiplied by a
 factor s, beta and z give ``s 1'beta - s^2 gamma_i / n^2 z'L z - s^4 gamma_sigma ||t||^2``, and the
-best feasible s is taken.
+best feasible s is taken.  The solution holds ``s beta`` of the greatest bound as
+``dual_variables``.  With ``z = K a, a = 1/2 P^-1 J'(beta*y)`` at any weights d, it gives a lower
+bound, ``1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2``.  The greatest one, where d = t, is no
+less than the bound reported; updates ``d = (d^2 t)^(1/3)`` from the solution's weights lead there.
 
 Weight step.  At fixed components, of norms ``||f_m||^2 = d_m^2 q_m``, the best weights are
 ``d_m = (d_m^2 t_m)^(1/3)``, which never raise J.  Anderson's method mixes the logarithms of this
@@ -103,8 +106,8 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     -------
     Solution
         ``objective`` is the least F met, ``dual_objective`` the greatest lower bound met;
-        ``dual_variables`` is beta; ``extra`` holds ``factorisations``, the number of matrices P
-        factorised, whatever the number of classes.
+        ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of
+        matrices P factorised, whatever the number of classes.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)

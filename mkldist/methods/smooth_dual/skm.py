@@ -19,7 +19,7 @@ The norms ``t_m = ||f_m||`` of the regularised problem satisfy ``a^2 t_m = (sqrt
 ``T = sum_m t_m``, and its components are ``f_m = e_m K_m (alpha*y)``, ``e_m = t_m / sqrt(q_m)``.
 Their sum is the predictor of weights ``d = e / sum(e)`` in the simplex and of coefficients
 ``sum(e) alpha*y``.  Both bounds are those of the problem without a: the machine's primal value of
-that predictor, and the dual above.
+that predictor, and the dual above, at the alpha that the solution holds as ``dual_variables``.
 
 Pair updates bring the regularised gap below one per cent; Newton steps on the free variables
 finish each stage (:mod:`.mkl_dual`).  Where rounding ends a stage early, one support vector

@@ -19,8 +19,10 @@ unit ball of the p-norm.  Its dual
 
     max_alpha  1'alpha - 1/2 || (sum_{m in g} q_m / s_g^2)_g ||_{p*}
 
-over ``0 <= alpha <= C, y'alpha = 0`` bounds the optimum.  The code is theirs, by requests for sums
-over groups (:mod:`mkldist.solvers.kernel_groups`).
+over ``0 <= alpha <= C, y'alpha = 0`` bounds the optimum; for p = 1 the norm is the maximum.  The
+solution's ``dual_variables`` are the alpha of the greatest bound, for p = 1 a mixture of several,
+whose value may exceed the bound reported.  The code is theirs, by requests for sums over groups
+(:mod:`mkldist.solvers.kernel_groups`).
 
 Groups come with the problem: ``groups`` of :func:`mkldist.solve`; else kernels on the same features
 form a group, and every kernel without features, such as a Gram matrix that was given, is one of its

@@ -26,6 +26,7 @@ The problem and its optimum are the paper's.  Four things differ:
   halved the distance of the bounds, Newton steps take turns with steps of the Level method.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
+  The solution's ``dual_variables`` are the mixture of their alpha, whose own bound is no less.
 
 ``acceleration="none"`` takes all kernels in every step and no step of the Level method.  The
 proximal term and the lower bound stay.

@@ -24,11 +24,13 @@ The exchanges are those of orthogonal matching pursuit with replacement (Jain, T
 2011), with kernels in place of columns and weights in place of coefficients.
 
 Stopping rule.  ``objective`` is J at the weights returned, ``dual_objective`` the lower bound of
-the relaxation.  Both bound the optimum over all supports, but they meet only where k kernels are as
-good as all.  The run has converged if their gap is at most tol, which proves that no support is
-better by more, or if the search has ended: ``stationarity``, the relative gap of J on S alone, is
-at most tol, and no trial lowers J by more than a tenth of tol.  Then S is the best support tried;
-another may be better.  The bounds need not meet then, and the solution has a stationarity, no gap.
+the relaxation, ``1'alpha - 1/2 max_m q_m`` over all kernels, as in the Level method, at the alpha
+of the solution's ``dual_variables``.  Both bound the optimum over all supports, but they meet only
+where k kernels are as good as all.  The run has converged if their gap is at most tol, which proves
+that no support is better by more, or if the search has ended: ``stationarity``, the relative gap of
+J on S alone, is at most tol, and no trial lowers J by more than a tenth of tol.  Then S is the best
+support tried; another may be better.  The bounds need not meet then, and the solution has a
+stationarity, no gap.
 """
 
 from __future__ import annotations

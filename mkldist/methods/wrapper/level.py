@@ -8,7 +8,9 @@ Minimises over kernel weights p in the simplex the optimal value of the support 
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``.  J is convex, and
 every feasible alpha gives a cut ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``,
 where ``q_m(v) = v'K_m v``.  Of several classes the shared weights minimise ``sum_c J_c(p)``, and
-cuts are sums over the classes.
+cuts are sums over the classes.  The minimum over p of the largest cut, a mixture of cuts, bounds
+the optimum from below; the dual value ``1'alpha - 1/2 max_m q_m(alpha*y)`` of the mixture of their
+alpha, the solution's ``dual_variables``, is no less.
 
 Erratum: the paper prints its stopping rule with an absolute 0.01.  J is in the thousands at its
 C = 100, and only a gap relative to ``|J|`` gives its numbers of active kernels and iterations.

@@ -13,7 +13,8 @@ Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms
 
 Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
 ``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
-machine.  Of several classes that share d, J and q are sums over the classes.
+machine.  Of several classes that share d, J and q are sums over the classes.  The solution's
+``dual_variables`` are the alpha of the greatest bound.
 
 The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
 therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is

@@ -13,7 +13,9 @@ alpha is one constraint of the paper's programme
 with ``S_m(alpha) = 1/2 q_m(alpha*y) - 1'alpha`` and ``q_m(v) = v'K_m v``.  The machine at beta
 finds the constraint that is violated most, and the programme over the constraints found so far
 gives the next beta.  Of several classes the shared weights minimise ``sum_c J_c(beta)``, and a
-constraint is the sum of those of the classes' machines.
+constraint is the sum of those of the classes' machines.  Some constraints are active at
+the optimum.  The dual value ``1'alpha - 1/2 max_m q_m(alpha*y)`` of the mixture of their alpha, the
+solution's ``dual_variables``, is a lower bound, no less than ``-theta``.
 
 This is the cutting-plane method that the Level method stabilises: its weights are vertices of the
 model, so that they jump from iteration to iteration and it needs more iterations.
