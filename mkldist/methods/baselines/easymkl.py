@@ -30,9 +30,9 @@ gamma; its least value over Gamma is ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) -
 which may exceed ``lam ||gamma||^2``.
 
 Q grows with the kernels.  On thin factors, the least Q is therefore a lower bound of that with the
-kernels, and so is its own lower bound.  Q at gamma with the kernels, by one pass, is the upper
-bound: it replaces the objective, so that `gap` and `exact_gap` are one.  The weights eta are those
-of the factors.
+kernels, and so is its own lower bound, which only the factors can check.  Q at gamma with the
+kernels, by one pass, is the upper bound: it replaces the objective, so that `gap` and `exact_gap`
+are one.  The weights eta are those of the factors.
 """
 
 from __future__ import annotations

@@ -62,11 +62,11 @@ class Binding(NamedTuple):
     alpha: Floats = np.empty(0)
 
 
-def mixed(points: Sequence[Any], shares: Floats) -> Floats:
-    """Return the mixture of the alpha of dual points by shares (J,), most of which may be zero."""
+def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
+    """Return the mixture of dual points by shares (J,), most of which may be zero."""
     parts = np.flatnonzero(shares)
-    alphas = np.array([points[j].alpha for j in parts])
-    mixture: Floats = np.tensordot(shares[parts], alphas, axes=1)
+    of_parts = np.array([alphas[j] for j in parts.tolist()])
+    mixture: Floats = np.tensordot(shares[parts], of_parts, axes=1)
     return mixture
 
 

@@ -38,7 +38,7 @@ def exact_bound(
         cuts.add(point.height, q)
     found = cuts.minimum(solution.objective)
     shares = found.shares * found.multiples
-    return DualBound(found.bound, mixed([point for point, _ in points], shares))
+    return DualBound(found.bound, mixed([point.alpha for point, _ in points], shares))
 
 
 def binding_forms(

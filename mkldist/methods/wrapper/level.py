@@ -125,7 +125,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         for point in points:
             g.add(point.height, -0.5 * point.largest_q)
         minimum = g.minimum()
-        bounds.improve_lower(minimum.bound, mixed(points, minimum.rows))
+        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         K = yield Combine(p, thin=True)
@@ -137,7 +137,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        cuts = DualBound(minimum.bound, mixed(points, minimum.rows))
+        cuts = DualBound(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
         bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), cuts)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         # Step 8: stop.

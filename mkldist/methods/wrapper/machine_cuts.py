@@ -36,7 +36,9 @@ class CutsBound(NamedTuple):
         """The dual point that mixes the points by their shares: its cut is nowhere below theirs."""
         heights, of_forms = np.array([point[1:] for point in self.points]).T
         height, of_form = float(self.shares @ heights), float(self.shares @ of_forms)
-        return MachinePoint(mixed(self.points, self.shares), height, of_form)
+        return MachinePoint(
+            mixed([point.alpha for point in self.points], self.shares), height, of_form
+        )
 
 
 NO_CUTS = CutsBound()

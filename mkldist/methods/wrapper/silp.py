@@ -111,7 +111,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         for point in points:
             programme.add(point.height, -0.5 * point.largest_q)
         minimum = programme.minimum()
-        bounds.improve_lower(minimum.bound, mixed(points, minimum.rows))
+        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         K = yield Combine(beta, thin=True)
@@ -126,7 +126,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
         before = bounds.lower
         dual = svm.dual_value(float(q.max()))
-        cuts = DualBound(optimum.bound, mixed(points, optimum.rows))
+        cuts = DualBound(optimum.bound, mixed([point.alpha for point in points], optimum.rows))
         bounds.update(beta, svm, svm.objective, dual, cuts)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
