@@ -150,7 +150,7 @@ def test_work_of_all_rounds_is_counted():
     ],
 )
 def test_norms_in_the_objective_are_slopes_of_the_loss_times_the_function(name, params, unit):
-    solution, _ = solved(kernels_of(GRAMS), name, tol=1e-6, **params)
+    solution, _ = solved(kernels_of(GRAMS), name, tol=1e-7, **params)
     slopes, coefficients = np.abs(solution.dual_variables), np.abs(solution.coefficients)
     np.testing.assert_allclose(
         slopes, factor_needs.unit_of_norms(solution) * coefficients, rtol=1e-3
