@@ -47,6 +47,7 @@ from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.array_values import values_on_grams
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.outcome import ACTIVE_THRESHOLD, SAMPLED, STATIONARITY, StopReason
@@ -68,7 +69,8 @@ from mkldist.solvers.usual import usual_memory, usual_passes
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
-ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
+ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, DualBound]]
+ExactObjective = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,17 +199,24 @@ class Solution:
     Where every kernel has coefficients of its own, ``kernel_coefficients`` replace
     ``coefficients``.
 
+    Both bounds can be checked from the solution, the labels and the Gram matrices.  The docstring
+    of the method's module states its objective and its dual value.  The objective at the decision
+    function is `objective`.  The dual value at `dual_variables` is `dual_objective`; where a method
+    bounds the optimum by several dual points, these are mixed, and the dual value of their mixture,
+    for it is concave, is `dual_objective` or more.  Of a solution on factors of kernels,
+    `exact_dual_objective` takes its place.
+
     Parameters
     ----------
     kernel_weights : (M,) float64
         Kernel weights d, non-negative.
     coefficients : (n,) or (n, k) float64
-        Expansion coefficients; ``dual_variables * y`` for support vector machines.  One column a
-        class where the labels had k columns.
+        Expansion coefficients.  One column a class where the labels had k columns.
     bias : float or (k,) float64
         Intercept b.
     dual_variables : (n,) or (n, k) float64
-        Dual variables of the method's inner problem.
+        Feasible dual point of the lower bound.  The `coefficients` belong to the upper bound, and
+        may be of another iteration.
     objective, dual_objective : float
         Upper and lower bound of the optimum of the objective in the method's docstring.
     stop_reason : StopReason
@@ -229,6 +238,27 @@ class Solution:
     exact_dual_objective : float, optional
         Lower bound of the optimum with the kernels themselves, of a solution on factors of them;
         `objective` is an upper bound of it too.
+
+    Examples
+    --------
+    Check a solution of ``level`` by hand:
+
+    >>> import numpy as np, mkldist
+    >>> x, C = np.linspace(-2, 2, 20), 10.0
+    >>> y, grams = np.sign(1.0 - np.abs(x)), np.array([np.outer(x, x), np.outer(x, x) ** 2])
+    >>> solution = mkldist.solve("level", grams, y, C=C)
+    >>> v = solution.coefficients
+    >>> f = np.tensordot(solution.kernel_weights, grams, axes=1) @ v
+    >>> losses = np.maximum(0.0, 1.0 - y * (f + solution.bias))
+    >>> objective = 0.5 * v @ f + C * losses.sum()
+    >>> alpha = solution.dual_variables
+    >>> feasible = alpha.min() >= 0.0, alpha.max() <= C * (1 + 1e-12), abs(alpha @ y) <= 1e-9
+    >>> q = np.einsum("i,mij,j->m", alpha * y, grams, alpha * y)
+    >>> dual = alpha.sum() - 0.5 * q.max()
+    >>> all(feasible), np.isclose(objective, solution.objective, rtol=1e-9).item()
+    (True, True)
+    >>> bool(solution.dual_objective <= dual + 1e-9 * objective and dual <= objective)
+    True
     """
 
     kernel_weights: Floats
@@ -369,7 +399,7 @@ class Method:
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
     exact_bound: ExactBound | None = None
-    exact_objective: ExactBound | None = None
+    exact_objective: ExactObjective | None = None
     hinge_machines: bool = False
     renewal: Renewal | None = None
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
 
 Point = TypeVar("Point")
@@ -30,6 +33,21 @@ NOT_MET = Own(math.nan)
 """Before the first iteration."""
 
 
+class DualBound(NamedTuple):
+    """A lower bound of an optimum, and the dual point that certifies it.
+
+    Parameters
+    ----------
+    value : float
+        The bound.
+    point : array
+        The point, as :attr:`mkldist.solvers.base.Solution.dual_variables`.
+    """
+
+    value: float
+    point: Floats
+
+
 @dataclass
 class Bounds(Generic[Point]):
     """The best bounds met so far.
@@ -48,6 +66,8 @@ class Bounds(Generic[Point]):
         Iterations since a bound became better.
     own : Own
         What the last iteration found at its own point.
+    dual_point : array
+        Dual point that certifies the lower bound.
     """
 
     best: Point
@@ -56,6 +76,7 @@ class Bounds(Generic[Point]):
     progress: float = 0.0
     idle: int = 0
     own: Own = NOT_MET
+    dual_point: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def gap(self) -> float:
@@ -74,18 +95,21 @@ class Bounds(Generic[Point]):
             self.upper, self.best = value, point
         return better
 
-    def improve_lower(self, lower: float) -> bool:
-        """Keep a lower bound that is the greatest so far; return True if it is."""
+    def improve_lower(self, lower: float, dual_point: Floats) -> bool:
+        """Keep a lower bound, and the dual point that certifies it, if it is the greatest so far.
+
+        Return True if it is.
+        """
         better = lower > self.lower
         if better:
-            self.lower = lower
+            self.lower, self.dual_point = lower, dual_point
         return better
 
-    def take(self, point: Point, value: float, lower: float) -> None:
-        """Take up a point, its value and a lower bound of the optimum, as one iteration."""
+    def take(self, point: Point, value: float, lower: float, dual_point: Floats) -> None:
+        """Take up a point, its value and a dual point's lower bound of the optimum."""
         last_upper, last_lower, self.own = self.upper, self.lower, Own(value, lower)
         self.improve_upper(point, value)
-        self.improve_lower(lower)
+        self.improve_lower(lower, dual_point)
         least = self.progress * abs(self.upper)
         better = last_upper - self.upper > least or self.lower - last_lower > least
         self.idle = 0 if better else self.idle + 1

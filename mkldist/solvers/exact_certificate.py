@@ -126,7 +126,8 @@ def certified_exactly(
 
     if method.exact_bound is None:
         raise ValueError(f"{method.name} has no exact bound")
-    lower, certified = driven(method.exact_bound(problem, params, solution), answer), solution
+    lower, point = driven(method.exact_bound(problem, params, solution), answer)
+    certified = solution
     own = _expansions(solution, kernels.factors)
     if not kernels.factors.lies_below:
         certified = _machine(kernels, problem, params.C, solution, own, sample)
@@ -135,7 +136,9 @@ def certified_exactly(
     elif method.exact_objective is not None:
         upper = driven(method.exact_objective(problem, params, solution), answer)
         certified = replace(solution, objective=upper)
-    certified = replace(certified, exact_dual_objective=lower, kernel_coefficients=own)
+    certified = replace(
+        certified, dual_variables=point, exact_dual_objective=lower, kernel_coefficients=own
+    )
     none = np.zeros((problem.n_kernels, 0))
     parts = ([none, *(one[i].reshape(len(none), -1) for one in asked)] for i in range(3))
     return certified, ExactForms(*(np.concatenate(part, axis=1) for part in parts))

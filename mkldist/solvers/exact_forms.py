@@ -6,7 +6,8 @@ the kernels gives the forms.
 
 Every such bound, :attr:`mkldist.solvers.base.Method.exact_bound`, takes the problem, the parameters
 of the method, and the solution on factors with its state for a path.  It asks the kernels for
-`Quadratic` and `Diagonal`, and returns a lower bound of the optimum with the kernels that answer.
+`Quadratic` and `Diagonal`, and returns a lower bound of the optimum with the kernels that answer,
+and the dual point that certifies it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mkldist.arrays import Floats
 from mkldist.gram.requests import Diagonal, Quadratic, Request
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.solver_params import SolverParams
 
 
@@ -40,13 +42,15 @@ def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
     return forms + form_rounding(forms, energies, len(vectors))
 
 
-def best_multiple(height: float, form: float) -> float:
-    """Return ``max_t { t height - t^2/2 form }`` over 0 <= t <= 1.
+def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
+    """Return the best multiple t of a machine's dual point alpha, 0 <= t <= 1.
 
-    It is the dual value of the best multiple of a machine's dual point alpha.
+    Its dual value is ``max_t { t height - t^2/2 form }``.
 
     Parameters
     ----------
+    alpha : (n,) or (n, k) float64
+        The dual point.
     height : float
         ``1'alpha``, or less; rounding may make it negative.
     form : float
@@ -54,12 +58,12 @@ def best_multiple(height: float, form: float) -> float:
     """
     height = max(height, 0.0)
     t = height / form if form > height else 1.0
-    return t * height - 0.5 * t**2 * form
+    return DualBound(t * height - 0.5 * t**2 * form, t * alpha)
 
 
 def fixed_weights_bound(
     problem: Problem, params: SolverParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the dual value of a machine's dual point at the solution's weights, fixed before.
 
     A machine of each class has a dual point of its own; their values add up.
@@ -70,4 +74,5 @@ def fixed_weights_bound(
     forms = yield from largest_forms(signed)
     unbalanced = float(np.abs(signed.sum(axis=0) * solution.bias).sum())
     height = (1.0 - EPS) * float(alpha.sum()) - unbalanced
-    return best_multiple(height, float((solution.kernel_weights @ forms).sum()))
+    form = float((solution.kernel_weights @ forms).sum())
+    return best_multiple(solution.dual_variables, height, form)

@@ -134,9 +134,9 @@ def used_points(solution: Solution) -> int:
 def unit_of_norms(solution: Solution) -> float:
     """Return the unit of norms in the objective.
 
-    The dual variables are the slopes of the loss at the function, and a multiple of its
-    coefficients: 1 for the hinge loss with a norm of 1/2, lam for PrimalMKL, and one over the sum
-    of the weights before they are normalised for block norms.
+    Near the optimum the dual variables are the slopes of the loss at the function, and a multiple
+    of its coefficients: 1 for the hinge loss with a norm of 1/2, lam for PrimalMKL, and one over
+    the sum of the weights before they are normalised for block norms.
     """
     length = float(np.linalg.norm(solution.coefficients))
     return float(np.linalg.norm(solution.dual_variables)) / length if length > 0.0 else 0.0

@@ -22,6 +22,7 @@ def svm_solution(
     trace: Trace,
     extra: dict[str, float] | None = None,
     state: object = None,
+    dual_point: Floats | None = None,
 ) -> Solution:
     """Return the solution of a method, from its best machine and its bounds.
 
@@ -35,12 +36,14 @@ def svm_solution(
         Upper and lower bound of the method's optimum.
     stop, counters, trace, extra, state
         As in :class:`~mkldist.solvers.base.Solution`.
+    dual_point : (n,) or (n, k) float64, optional
+        Dual point of the lower bound; by default that of the machine.
     """
     return Solution(
         kernel_weights=kernel_weights,
         coefficients=svm.coefficients,
         bias=svm.bias,
-        dual_variables=svm.alpha,
+        dual_variables=svm.alpha if dual_point is None else dual_point,
         objective=objective,
         dual_objective=dual_objective,
         stop_reason=stop,

@@ -121,7 +121,7 @@ def certified(method: Method, factors: FactorBank, problem: Problem, grams, **pa
     solution = solve_alone(factors, job)
     assert method.exact_bound is not None
     bound = method.exact_bound(problem, settings, solution)
-    return Certified(solution, plain_bank.run(bound, grams))
+    return Certified(solution, plain_bank.run(bound, grams).value)
 
 
 def solve(case: Case, make, rank: int, tol: float = TOL) -> tuple[Certified, FactorBank, float]:

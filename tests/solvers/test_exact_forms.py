@@ -30,10 +30,12 @@ def test_no_multiple_has_a_greater_dual_value(height, form):
     best = minimize_scalar(
         lambda t: 0.5 * t**2 * form - t * height, bounds=(0, 1), method="bounded"
     )
-    assert best_multiple(height, form) == pytest.approx(-best.fun, abs=1e-4)
-    assert best_multiple(height, form) >= -best.fun * (1 - 1e-12)
+    value, [t] = best_multiple(np.ones(1), height, form)
+    assert value == pytest.approx(-best.fun, abs=1e-4)
+    assert value >= -best.fun * (1 - 1e-12)
+    assert value == t * height - 0.5 * t**2 * form
 
 
 @pytest.mark.parametrize("form", [0.0, 1e-12, 1e-3])
 def test_a_height_that_rounding_makes_negative_bounds_by_zero(form):
-    assert best_multiple(-1e-9, form) == 0.0
+    assert best_multiple(np.ones(1), -1e-9, form).value == 0.0

@@ -10,10 +10,11 @@ in full.  :mod:`.alignf` aligns the combination itself.  The support vector mach
 
     max_alpha 1'alpha - 1/2 (alpha*y)' (sum_k d_k K_k) (alpha*y)  s.t. 0 <= alpha <= C, y'alpha = 0
 
-is trained on the combination, and its bounds are reported.  The kernels combined are those of the
-bank, not centred: a machine with a bias has the same decisions on both.  Here d sums to one, so
-that C means the same as for other methods with weights in the simplex.  A negative alignment, which
-only a kernel that is not positive semi-definite has, counts as 0.  Where all are 0, d is uniform.
+is trained on the combination, and its bounds are reported, with ``dual_variables`` alpha.  The
+kernels combined are those of the bank, not centred: a machine with a bias has the same decisions on
+both.  Here d sums to one, so that C means the same as for other methods with weights in the
+simplex.  A negative alignment, which only a kernel that is not positive semi-definite has, counts
+as 0.  Where all are 0, d is uniform.
 
 With several classes and labels Y (n, k), the kernels are aligned with ``YY'``, and each class has
 its own machine on the shared combination.

@@ -10,10 +10,10 @@ As in their two-stage method, the support vector machine
 
     max_alpha 1'alpha - 1/2 (alpha*y)' (sum_m d_m K_m) (alpha*y)  s.t. 0 <= alpha <= C, y'alpha = 0
 
-is trained on the combination, and its bounds are reported.  The kernels combined are those of the
-bank, not centred: a machine with a bias has the same decisions on both.  The paper's weights have
-unit Euclidean norm; here ``d = v / sum(v)``, so that C means the same as for other methods with
-weights in the simplex.
+is trained on the combination, and its bounds are reported, with ``dual_variables`` alpha.  The
+kernels combined are those of the bank, not centred: a machine with a bias has the same decisions on
+both.  The paper's weights have unit Euclidean norm; here ``d = v / sum(v)``, so that C means the
+same as for other methods with weights in the simplex.
 
 With several classes and labels Y (n, k), the kernels are aligned with ``YY'``: a is summed over the
 columns, and each class has its own machine on the shared combination.

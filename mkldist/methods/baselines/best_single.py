@@ -6,6 +6,8 @@ hinge loss, then with the least index) is trained on the whole training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
+Its value at the solution's ``dual_variables`` alpha is the lower bound.
+
 Do et al. choose the kernel on all data, test part included, and therefore call their BK
 optimistically biased.  Here the choice never uses the test part.  :mod:`.svm` chooses C too.
 """

@@ -22,15 +22,17 @@ problem; the paper does not.
 
 Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
 :mod:`mkldist.machines.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
-``2 / Q``.  A primal value P of that machine therefore bounds Q from below by ``2 / P``.  Another
-lower bound is the linear function that touches the convex Q at gamma; its least value over Gamma is
-``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
-Q, g and P make up for the rounding errors of sums over K, which may exceed ``lam ||gamma||^2``.
+``2 / Q``.  A primal value P of that machine, at a multiple of gamma and a bias, therefore bounds Q
+from below by ``2 / P``; the largest over both numbers is no less than the bound reported.  Another
+lower bound, the only one where lam is 0 or 1, is the linear function that touches the convex Q at
+gamma; its least value over Gamma is ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with
+``g = Y ((1 - lam) K + lam I) Y gamma``.  Q, g and P make up for the rounding errors of sums over K,
+which may exceed ``lam ||gamma||^2``.
 
 Q grows with the kernels.  On thin factors, the least Q is therefore a lower bound of that with the
-kernels, and so is its own lower bound.  Q at gamma with the kernels, by one pass, is the upper
-bound: it replaces the objective, so that `gap` and `exact_gap` are one.  The weights eta are those
-of the factors.
+kernels, and so is its own lower bound, which only the factors can check.  Q at gamma with the
+kernels, by one pass, is the upper bound: it replaces the objective, so that `gap` and `exact_gap`
+are one.  The weights eta are those of the factors.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
@@ -191,13 +194,13 @@ def _bounded(
 
 def lower_bound(
     problem: Problem, params: EasyMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Return the lower bound of the factors, which is one for the kernels.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     yield from ()
-    return solution.dual_objective
+    return DualBound(solution.dual_objective, solution.dual_variables)
 
 
 def value_with_kernels(

@@ -2,7 +2,8 @@
 
 With all weights zero, ``min_b C sum_i max(0, 1 - y_i b)`` is ``2 C min(n_+, n_-)``, attained where
 b has the sign of the larger class; the dual, ``max 1'alpha`` s.t. ``0 <= alpha <= C`` and
-``y'alpha = 0``, has the same value.  The baseline MC of Do, Kalousis, Woznica & Hilario 2009.
+``y'alpha = 0``, has the same value at the solution's ``dual_variables`` alpha.  The baseline MC of
+Do, Kalousis, Woznica & Hilario 2009.
 """
 
 from __future__ import annotations

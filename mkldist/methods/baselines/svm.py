@@ -8,6 +8,8 @@ index) is trained on the whole training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
+Its value at the solution's ``dual_variables`` alpha is the lower bound; C is ``extra["chosen_C"]``.
+
 Where the parameter ``kernel_number`` is m, kernel m alone is scored: several m are a list of
 machines, each with a C of its own.  Here C is learned.  In :mod:`.best_single` it is a parameter.
 """

@@ -2,7 +2,8 @@
 
 Maximises ``1'alpha - 1/2 (alpha*y)' (1/M sum_m K_m) (alpha*y)`` over ``0 <= alpha <= C``,
 ``y'alpha = 0``: the value J(d) of the simplex-weighted problem at d = 1/M.  The machine's own
-duality gap certifies it.  Several classes share the combined kernel, and their values add up.
+duality gap certifies it, with ``dual_variables`` alpha.  Several classes share the combined kernel,
+and their values add up.
 """
 
 from __future__ import annotations

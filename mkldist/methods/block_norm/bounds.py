@@ -145,7 +145,7 @@ class BlockNormBounds(Bounds[Predictor]):
     lower : float
         Greatest dual value; at first 0, for losses and regularisers are not negative.
     dual_point : (n,) float64
-        Feasible rho that attains it.
+        Feasible rho that attains it; at first 0.
     """
 
     def __init__(self, loss: Loss, regularizer: Regularizer, traces: Floats) -> None:
@@ -153,8 +153,8 @@ class BlockNormBounds(Bounds[Predictor]):
         zero = np.zeros(len(loss.y))
         bias = loss.best_bias(zero)
         constant = Predictor(np.zeros(len(traces)), zero, bias)
-        super().__init__(constant, lower=0.0, upper=loss.value(zero + bias))
-        self.at, self.dual_point = constant, zero
+        super().__init__(constant, lower=0.0, upper=loss.value(zero + bias), dual_point=zero)
+        self.at = constant
 
     def largest_norms(self, squared: Floats, rho: Floats, kernels: Ints | slice) -> Floats:
         """Return upper bounds of the dual norms of some kernels, with their rounding.
@@ -205,8 +205,7 @@ class BlockNormBounds(Bounds[Predictor]):
         """
         found = dual_value(self._loss, self._regularizer, rho, norms)
         self.own = Own(self.own.objective, found.value)
-        if self.improve_lower(found.value):
-            self.dual_point = found.scale * rho
+        self.improve_lower(found.value, found.scale * rho)
         return found
 
     def solution(

@@ -8,6 +8,8 @@ The dual needs no proximal term then, and Newton's method minimises it as it is,
 For the elastic net ``psi*(r) = (r - C (1 - mix))_+^2 / (2 C mix)``.  The components follow from
 rho; for the elastic net ``||f_m|| = (||rho||_{K_m} - C (1 - mix))_+ / (C mix)``.
 
+The lower bound is the negative of (48) at the rho that the solution holds as ``dual_variables``.
+
 One minimisation settles the kernels.  Further outer iterations follow where the pass that
 certifies it asks for more accuracy or, on a working set, finds kernels that belong to it; and,
 for all losses but the squared one, until the multipliers of the loss have settled.  By default the

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
 import scipy
 
 from mkldist.gram.requests import Request
@@ -18,12 +19,13 @@ from mkldist.methods.block_norm.bounds import dual_value
 from mkldist.methods.block_norm.inner_objective import roots
 from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms
 
 
 def exact_bound(
     problem: Problem, params: BlockNormParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the dual point of the solution, by one pass.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
@@ -32,8 +34,12 @@ def exact_bound(
     rho = solution.dual_variables
     norms = roots((yield from largest_forms(rho[:, None]))[:, 0])
 
-    def value(multiple: float) -> float:
-        return dual_value(loss, psi, multiple * rho, multiple * norms).value
+    def bound(multiple: float) -> DualBound:
+        found = dual_value(loss, psi, multiple * rho, multiple * norms)
+        return DualBound(found.value, found.scale * multiple * rho)
 
-    found = scipy.optimize.minimize_scalar(lambda t: -value(t), bounds=(0.0, 1.0), method="bounded")
-    return max(value(1.0), -float(found.fun), 0.0)
+    best = scipy.optimize.minimize_scalar(
+        lambda t: -bound(t).value, bounds=(0.0, 1.0), method="bounded"
+    )
+    tried = [bound(1.0), bound(float(best.x)), DualBound(0.0, np.zeros_like(rho))]
+    return max(tried, key=lambda one: one.value)

@@ -14,9 +14,12 @@ with gamma_t growing.  The dual of such a step is smooth in one vector rho
     rho     <- argmin phi(rho),               kernels with ||rho + alpha_m / gamma|| > psi'(0+)
     alpha_m <- prox(alpha_m + gamma rho),     block1: v (1 - gamma C / ||v||_{K_m})_+
 
-Losses and regularisers are the small objects of :mod:`.losses` and
-:mod:`.regularizers`.  With the hinge loss and block1 it is the problem of Level and
-SimpleMKL: the solution at C is theirs at ``C_svm = sum_m ||f_m|| / C`` with weights
+The lower bound is the dual value ``-h(rho) - sum_m psi*(||rho||_{K_m})`` at the rho, ``1'rho = 0``,
+that the solution holds as ``dual_variables``.
+
+Losses and regularisers are the small objects of :mod:`.losses` and :mod:`.regularizers`, which
+state h and psi*.  With the hinge loss and block1 it is the problem of Level and SimpleMKL: the
+solution at C is theirs at ``C_svm = sum_m ||f_m|| / C`` with weights
 ``d_m = ||f_m|| / sum_m ||f_m||``, Eq. (6).
 
 This code differs from the paper in four points.  The bias has an infinite proximal parameter, so

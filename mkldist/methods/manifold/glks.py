@@ -22,6 +22,10 @@ the Frobenius norm of its block between the labelled points, ``unit_norm=True``:
 
 where ||.|| is the norm of the block as it is computed.
 
+Lower bound: the residuals r of the labelled points, of sum 0 if there is a bias, give at their best
+multiple the dual value ``1/2 (y'r)^2 / (r'r + max_m r'G_m r)``; the solution's ``dual_variables``
+are the r of the greatest one.
+
 The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
 ``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
 ``deformed``, with the squared loss in place of the squared hinge; by default
@@ -88,8 +92,8 @@ def solve(problem: Problem, params: GlksParams) -> Steps:
     Returns
     -------
     Solution
-        ``kernel_coefficients`` are on all points; ``coefficients`` and ``dual_variables`` are the
-        residuals of the labelled points, 0 elsewhere.
+        ``kernel_coefficients`` are on all points; ``coefficients`` are the residuals of the
+        labelled points, 0 elsewhere, and so are ``dual_variables``, of the lower bound.
     """
     plain = params.acceleration == "none" or not params.bias
     solver = partial(_one_at_a_time, bias=params.bias) if plain else primalmkl.solve
@@ -128,7 +132,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         F = 0.5 * (float(c @ f) + float(rest @ rest) + float(unsure.max()))
         squares = float(c @ c) + float((q + unsure).max())
         dual = 0.5 * float(y @ c) ** 2 / squares if squares > 0.0 else 0.0
-        bounds.take((d, c, b), F, dual)
+        bounds.take((d, c, b), F, dual, c)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         # Stop if no kernel has a larger form than the mixture: then the bounds meet.
@@ -148,7 +152,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         kernel_weights=d,
         coefficients=c,
         bias=b,
-        dual_variables=c,
+        dual_variables=bounds.dual_point,
         objective=bounds.upper,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

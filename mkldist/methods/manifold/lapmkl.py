@@ -32,9 +32,10 @@ with ``R = gamma_a K + gamma_i N``.  The run has converged when
 size of its rounding is added to R: what z could gain where R has smaller eigenvalues is not seen.
 
 Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
-``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r.  The
-bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The optimum of
-``deformed`` is a tighter bound.
+``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r,
+``1/2 (y'r)^2 / (r'r + max_m r'K_m r / gamma_a)``.  The solution's ``dual_variables`` are ``r * y``.
+The bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The
+optimum of ``deformed`` is a tighter bound.
 
 Erratum: (18) sums the loss over all n points; the labelled ones of (16) are meant.
 """
@@ -149,12 +150,12 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     steps = _steps(machine, params)
     K, R = yield from machine.start(d, n)  # line 4: Combine
     at: SharedPoint = steps.first(d, K, R)  # lines 5 to 10
-    bounds = Bounds(at, lower=0.0)
+    bounds = Bounds(at, lower=0.0, dual_point=np.zeros(len(labelled)))
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
         forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
-        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a))
+        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a), r)
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
         # The two values of F differ by rounding; add the difference to the possible gain.
         gain = at.z_gap + fw_gap + abs(value - at.value)
@@ -172,13 +173,12 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         d = yield from steps.weights(at, forms.columns)  # line 12
         K, R = yield from machine.matrices(d, n)  # line 4
         at = steps.following(at, forms.columns, d, K, R)  # lines 5 to 10
-    on_points = norms.spread(at.r, n)
     z_gradient = np.append(at.gradient, at.r.sum())
     return Solution(
         kernel_weights=at.d,
         coefficients=at.alpha,
         bias=at.b,
-        dual_variables=on_points * problem.y,
+        dual_variables=norms.spread(bounds.dual_point, n) * problem.y,
         objective=value,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

@@ -7,8 +7,12 @@ Minimises over components g_m on all n points, kernel weights d in the simplex a
 
 of Hao, Yuan, Yang & Chen 2012, (16).  It is convex.  It is the problem of PrimalMKL with lam = 1
 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labelled points, see
-:mod:`.deformed`, and so is its certificate.  Without a bias, b is 0.  With kernels of unit norm,
-each K_m has its own gamma_a and gamma_i, multiplied by one factor.  In three steps:
+:mod:`.deformed`, and so is its certificate: with Kd_m the deformed kernels and r a residual of the
+labelled points, of sum 0, the best multiple of r gives the lower bound
+``1/2 g^2 / (r'r + max_m r'Kd_m r)``, ``g = y'r`` for both losses.  The solution's
+``dual_variables`` are ``r * y`` for the squared hinge, where ``y*r >= 0``, else r.  Without a bias,
+b is 0.  With kernels of unit norm, each K_m has its own gamma_a and gamma_i, multiplied by one
+factor.  In three steps:
 
 1. The bank is asked for its Gram matrices, a few at a time, and each is deformed.
 2. PrimalMKL runs on the deformed kernels, which form a bank of their own in memory.

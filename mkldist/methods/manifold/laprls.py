@@ -8,6 +8,7 @@ Minimises over coefficients alpha, on all n points, and bias b
 K = 1/M sum_m K_m, in closed form (Belkin, Niyogi & Sindhwani 2006, section 4.2): that of
 :mod:`.rls` with the deformed kernel of :mod:`.deformed`.  Without bias it is the paper's
 ``alpha = (J K + gamma_a I + gamma_i L K)^-1 y``, J the diagonal matrix of ones at labelled points.
+The lower bound is that of :mod:`.rls` with the deformed kernel, too.
 
 The paper has ``1/l sum (y - f)^2 + gamma_A ||f||^2 + gamma_I / n^2 f'L f`` and no bias:
 ``gamma_a = l gamma_A`` and ``gamma_i = l gamma_I / n^2`` here.  Neither norm penalises the bias;

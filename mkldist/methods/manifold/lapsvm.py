@@ -21,7 +21,8 @@ r the loss's residual and S the matrix that selects the labelled points.
 
 Certificate: the dual ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
 best bias ``F - dual = 1/2 s'Kd s``.  As ``Kd <= K / gamma_a``, ``pcg`` has the lower bound
-``F - s'K s / (2 gamma_a)`` without a factorisation.
+``F - s'K s / (2 gamma_a)`` without a factorisation; the dual value is no less.  The solution's
+``dual_variables`` are ``r * y`` of the greatest bound met.
 
 With ``early_stop``, ``pcg`` ends when the predicted classes of the points have settled: the paper's
 stability check.  Such a run counts as converged only if its gap is at most the tolerance.
@@ -95,8 +96,8 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     Returns
     -------
     Solution
-        ``dual_variables`` is ``r * y`` on the labelled points; ``extra`` holds ``early_stopped``,
-        1 if the predicted classes settled before the tolerance was met.
+        ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
+        ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
     """
     weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)
@@ -105,14 +106,15 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept)
     F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
     trace, counters = Trace(params.trace, problem.clock), Counters()
-    run = Run(params, weights, problem, Bounds(F.constant(), lower=0.0), trace, counters)
+    bounds = Bounds(F.constant(), lower=0.0, dual_point=np.zeros(len(y)))
+    run = Run(params, weights, problem, bounds, trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best
     return Solution(
         kernel_weights=weights,
         coefficients=best.alpha,
         bias=best.b,
-        dual_variables=norms.spread(F.loss.feasible(best.r) * y, len(K)),
+        dual_variables=norms.spread(bounds.dual_point * y, len(K)),
         objective=run.bounds.upper,
         dual_objective=run.bounds.lower,
         stop_reason=stop,
@@ -243,10 +245,10 @@ class Run:
     counters: Counters
     settled: bool = False
 
-    def take(self, z: LapPoint, lower: float) -> StopReason | None:
-        """Take up a point and a lower bound; return the reason to stop, if there is one."""
+    def take(self, z: LapPoint, lower: float, r: Floats) -> StopReason | None:
+        """Take up a point and a residual's lower bound; return the reason to stop, if any."""
         bounds, counters, params = self.bounds, self.counters, self.params
-        bounds.take(z, z.value + z.rounding, lower)
+        bounds.take(z, z.value + z.rounding, lower, r)
         counters.outer_iterations += 1
         self.trace.record(bounds.upper, bounds.lower, self.weights, bounds.own)
         stop = reason_to_stop(self.problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
@@ -269,7 +271,7 @@ def newton(F: LapObjective, run: Run) -> StopReason:
     if z.value > constant.value:  # rounding left nothing better
         z = constant
     r = F.loss.feasible(block.r)
-    stop = run.take(z, F.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r))
+    stop = run.take(z, F.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r), r)
     return StopReason.CONVERGED if stop is StopReason.CONVERGED else StopReason.STALLED
 
 
@@ -287,7 +289,7 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
     while True:
         # Stop by the bounds at the best bias, or once the predicted classes have settled.
         best = F.point(z.alpha, z.f, z.h)
-        stop = run.take(best, best.value - F.gap_bound(best))
+        stop = run.take(best, best.value - F.gap_bound(best), F.loss.feasible(best.r))
         if stop is None and run.params.early_stop and run.counters.outer_iterations % check == 0:
             last_signs, signs = signs, np.sign(best.f + best.b)
             run.settled = float((signs != last_signs).mean()) <= SETTLED

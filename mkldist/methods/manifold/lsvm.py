@@ -8,7 +8,8 @@ section 4.3)
 
 K = 1/M sum_m K_m, l the number of labelled points.  This is the objective of :mod:`.mklsvm` at
 fixed weights, less the penalty of the weights.  :mod:`.manifold_svm` solves the dual on the
-labelled points and states the certificate.  The objective of :mod:`.lapsvm` differs: its slacks are
+labelled points and states the certificate, the dual value at beta, or 0 if that is more; the
+solution holds beta as ``dual_variables``.  The objective of :mod:`.lapsvm` differs: its slacks are
 squared and summed over the points, and its norms are halved.
 
 Each column of labels has its own machine; one factorisation serves all columns.

@@ -28,7 +28,10 @@ Bounds.  The lower bound of the machines is linear in K.  Its minimum over d is 
 
 At exact machines this is J less the gap above; it holds at inexact machines too.  Multiplied by a
 factor s, beta and z give ``s 1'beta - s^2 gamma_i / n^2 z'L z - s^4 gamma_sigma ||t||^2``, and the
-best feasible s is taken.
+best feasible s is taken.  The solution holds ``s beta`` of the greatest bound as
+``dual_variables``.  With ``z = K a, a = 1/2 P^-1 J'(beta*y)`` at any weights d, it gives a lower
+bound, ``1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2``.  The greatest one, where d = t, is no
+less than the bound reported; updates ``d = (d^2 t)^(1/3)`` from the solution's weights lead there.
 
 Weight step.  At fixed components, of norms ``||f_m||^2 = d_m^2 q_m``, the best weights are
 ``d_m = (d_m^2 t_m)^(1/3)``, which never raise J.  Anderson's method mixes the logarithms of this
@@ -103,8 +106,8 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     -------
     Solution
         ``objective`` is the least F met, ``dual_objective`` the greatest lower bound met;
-        ``dual_variables`` is beta; ``extra`` holds ``factorisations``, the number of matrices P
-        factorised, whatever the number of classes.
+        ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of
+        matrices P factorised, whatever the number of classes.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
@@ -114,14 +117,15 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     ray = _best_on_ray(guess, t, params.gamma_sigma)
     d = ray.s**2 * t
     weights = LogWeights(_log(np.maximum(d, FLOOR * d.mean())), _within_reach)
-    bounds = Bounds(_Point(guess, d), lower=max(ray.value, 0.0))
+    bounds = Bounds(_Point(guess, d), max(ray.value, 0.0), dual_point=ray.s * guess.dual_variables)
     for _ in range(params.max_iter):
         d = weights.d
         K = yield Combine(d)  # step 2
         machines = svm(K)  # step 4: beta by (11), alpha by (9)
         t = _targets((yield Quadratic(machines.a)), params)  # a pass: q_m, and so dJ/dd
         J = machines.value + params.gamma_sigma * float(d @ d)
-        bounds.take(_Point(machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
+        ray = _best_on_ray(machines, t, params.gamma_sigma)
+        bounds.take(_Point(machines, d), J, ray.value, ray.s * machines.dual_variables)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
@@ -129,12 +133,12 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
             break
         _weight_step(weights, t, J, bounds)  # step 5, in place of (14)
     best, best_d = bounds.best
-    coefficients, bias, beta = best.by_class(single=problem.y.ndim == 1)
+    coefficients, bias, _ = best.by_class(single=problem.y.ndim == 1)
     return Solution(
         kernel_weights=best_d,
         coefficients=coefficients,
         bias=bias,
-        dual_variables=beta,
+        dual_variables=bounds.dual_point.reshape(problem.y.shape),
         objective=bounds.upper,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,

@@ -10,7 +10,8 @@ of ``K / gamma_a`` between the labelled points,
     (Kd + I) c + b 1 = y,   1'c = 0,      alpha = J'c / gamma_a.
 
 The bias is not penalised; ``bias=False`` sets b = 0 and drops the constraint, as the paper does.
-The dual, ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it.
+The dual, ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it: its value, or 0 if
+that is more, at the r of the solution's ``dual_variables``, which are ``r * y``.
 
 The paper divides the loss by the number l of labelled points: its gamma_A is ``gamma_a / l``.
 Points without a label have no influence here; :mod:`.laprls` uses them.

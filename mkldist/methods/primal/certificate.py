@@ -15,7 +15,7 @@ from mkldist.optim.factored_matrix import Gram, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, DualBound
 from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
@@ -90,7 +90,7 @@ def best_solution(
     stop: StopReason | None,
     trace: Trace,
     *,
-    lower: float | None = None,
+    certificate: DualBound | None = None,
     extra: Mapping[str, float] = UNSCREENED,
     state: object = None,
 ) -> Solution:
@@ -108,21 +108,23 @@ def best_solution(
         Why the run ended; None after the last iteration that is allowed.
     trace : Trace
         The trace.
-    lower : float, optional
-        Lower bound of the optimum over all kernels; by default that of `bounds`.
+    certificate : DualBound, optional
+        Lower bound of the optimum over all kernels, and its feasible residual; by default those of
+        `bounds`.
     extra : mapping of str to float
         Number of screened kernels, and of passes over the others alone.
     state : object
         State for the next point of a path.
     """
     d, z = bounds.best
+    lower, r = (bounds.lower, bounds.dual_point) if certificate is None else certificate
     return Solution(
         kernel_weights=d,
         coefficients=z.alpha,
         bias=z.b,
-        dual_variables=signed_by_class(params, machine.loss.feasible(z.r), problem.y),
+        dual_variables=signed_by_class(params, r, problem.y),
         objective=bounds.upper,
-        dual_objective=bounds.lower if lower is None else lower,
+        dual_objective=lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=machine.counters,
         trace=trace.arrays(),
@@ -133,7 +135,7 @@ def best_solution(
 
 def exact_bound(
     problem: Problem, params: PrimalMKLParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask the kernels themselves for their forms at the residual of a solution on factors of them.
 
     The dual value is a parabola in multiples of the residual.  Any multiple is feasible where the
@@ -147,4 +149,5 @@ def exact_bound(
     squares = float(r @ r) + lam * WeightSet(params.norm).largest(q)
     linear = loss.dual_value(r, float(solution.bias)) + 0.5 * float(r @ r)
     multiple = linear / squares if loss.slope == 0.0 and squares > 0.0 else 1.0
-    return multiple * linear - 0.5 * multiple**2 * squares
+    value = multiple * linear - 0.5 * multiple**2 * squares
+    return DualBound(value, multiple * solution.dual_variables)

@@ -70,7 +70,7 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         r = loss.feasible(z.r)
         q = yield Quadratic(r / lam)
         value = dual_value(machine, weights, r, z.b, q, energy(K, r / lam))
-        bounds.take(Best(d, z), primal_value(machine, K, z), value)
+        bounds.take(Best(d, z), primal_value(machine, K, z), value, r)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stalled = flat or bounds.idle >= PATIENCE

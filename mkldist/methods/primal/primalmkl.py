@@ -21,8 +21,9 @@ minimum of the convex ``J(d) = min_z F(z, d)``: at the minimum over z, lam alpha
 of the loss, so that ``dF/dd_m = -lam/2 q_m(alpha) = dJ/dd_m`` with ``q_m(a) = a'K_m a``.
 
 Certificate: every residual that sums to the slope of the loss gives a lower bound of J for all d.
-It is the dual value in which ``max_d sum_m d_m q_m(r)`` replaces ``r'K r``: the largest q_m on the
-simplex, the dual norm of q on the ball.
+It is the dual value of :mod:`mkldist.machines.squared_losses` in which ``max_d sum_m d_m q_m(r)``
+replaces ``r'K r``: the largest q_m on the simplex, the dual norm ``||q||_{p*}``, ``p* = p/(p-1)``,
+on the ball.  The solution holds the residual of the greatest bound, times y for the squared hinge.
 
 Two deviations from the paper.  First, the alternation as printed converges linearly, at the rate
 ``kappa / (kappa + lam)`` for the eigenvalues kappa of K: thousands of iterations where lam is
@@ -96,7 +97,7 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
     -------
     Solution
         ``objective`` is the least F met, ``dual_objective`` the greatest dual value;
-        ``dual_variables`` is ``y * r`` for the squared hinge, else r.
+        ``dual_variables`` is ``y * r`` for the squared hinge, else r, of this dual value.
     """
     if params.machine == "one-step":
         return (yield from alternate_by_single_steps(problem, params))
@@ -141,7 +142,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         r = loss.feasible(now.z.r)
         forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
         value = dual_value(machine, weights, r, now.z.b, forms.q, energy(now.K, r / lam))
-        bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value)
+        bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value, r)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)

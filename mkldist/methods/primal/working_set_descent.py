@@ -37,7 +37,7 @@ from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.bounds import Bounds, DualBound, Own
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import WorkingSet, solved
@@ -94,8 +94,8 @@ class _Passes:
 
     Attributes
     ----------
-    lower : float
-        The greatest dual value of all kernels.
+    best : DualBound
+        The greatest dual value of all kernels, and its residual.
     gap : float
         Relative gap that the last pass left.
     """
@@ -103,7 +103,12 @@ class _Passes:
     def __init__(self, machine: PrimalMachine, kernels: WorkingSet, tol: float) -> None:
         self._machine, self._kernels, self._tol = machine, kernels, tol
         self._centre_value = -math.inf
-        self.lower, self.gap = -math.inf, 1.0
+        self.best, self.gap = DualBound(-math.inf, np.empty(0)), 1.0
+
+    @property
+    def lower(self) -> float:
+        """The greatest dual value of all kernels."""
+        return self.best.value
 
     def go_on(self, start: WorkingSetStart) -> None:
         """Bound the optimum at the present lam by the last pass of the path's previous solver."""
@@ -111,7 +116,7 @@ class _Passes:
         candidates.go_on(start.candidates)
         q = (candidates.bounds / self._machine.lam) ** 2
         self._centre_value = dual_value(self._machine, SIMPLEX, candidates.centre, start.b, q)
-        self.lower, self.gap = self._centre_value, self._tol
+        self.best, self.gap = DualBound(self._centre_value, candidates.centre), self._tol
 
     def visit(
         self, r: Floats, b: float, upper: float, energy_of_a: float = 0.0
@@ -128,7 +133,8 @@ class _Passes:
         q = np.maximum(q[:, 0], 0.0)
         candidates.visited(r, lam * np.sqrt(q))
         self._centre_value = dual_value(self._machine, SIMPLEX, r, b, q, energy_of_a)
-        self.lower = max(self.lower, self._centre_value)
+        if self._centre_value > self.lower:
+            self.best = DualBound(self._centre_value, r)
         gap = relative_gap(upper, self.lower)
         if math.isfinite(upper) and gap > self._tol:
             self.gap = gap
@@ -160,7 +166,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         of_a = energy(now.K, r / lam)
         value = dual_value(machine, SIMPLEX, r, b, forms.q, of_a)
         best = Best(kernels.spread(now.d), now.z)
-        on_set.take(best, primal_value(machine, now.K, now.z), value)
+        on_set.take(best, primal_value(machine, now.K, now.z), value, r)
         if relative_gap(on_set.upper, value) <= solved(params.tol, passes.gap, SOLVED):
             q = yield from passes.visit(r, b, on_set.upper, of_a)
             if relative_gap(on_set.upper, passes.lower) > params.tol:
@@ -182,7 +188,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
     d, z = on_set.best
     return best_solution(
         problem, params, machine, on_set, stop, trace,
-        lower=passes.lower,
+        certificate=passes.best,
         extra=kernels.candidates.report,
         state=WorkingSetStart(d, kernels.kernels, z.alpha, z.b, kernels.candidates),
     )  # fmt: skip

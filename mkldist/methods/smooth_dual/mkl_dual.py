@@ -157,7 +157,7 @@ class MklDual:
         if not reach.any():  # before the first Newton round: that of the mean diagonal
             reach = np.full(len(f), np.sqrt(float(d @ self._traces) / len(f)))
         loss = self._C * (loss + slack_rounding(slack, reach, scale * self.beta))
-        return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
+        return Predictor(d, scale * self.beta, bias, scale, loss)
 
     def newton_is_due(self, gap: float) -> bool:
         """Return whether the next round is of Newton's method: near the optimum, not far from it.

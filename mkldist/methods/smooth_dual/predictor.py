@@ -27,8 +27,6 @@ class Predictor:
         A multiple of ``alpha*y``.
     bias : float
         Best bias.
-    alpha : (n,) float64
-        Dual variables.
     scale : float
         The multiple.
     loss : float
@@ -38,7 +36,6 @@ class Predictor:
     d: Floats
     coefficients: Floats
     bias: float
-    alpha: Floats
     scale: float = 1.0
     loss: float = 0.0
 
@@ -66,7 +63,7 @@ def first_bounds(y: Floats, d: Floats, C: float) -> Bounds[Predictor]:
     zero = np.zeros(len(y))
     bias = best_bias(zero, y)
     loss = C * float(np.maximum(0.0, 1.0 - y * bias).sum())
-    return Bounds(Predictor(d, zero, bias, zero), lower=0.0, upper=loss)
+    return Bounds(Predictor(d, zero, bias), lower=0.0, upper=loss, dual_point=zero)
 
 
 def solution_of(
@@ -78,7 +75,7 @@ def solution_of(
         kernel_weights=best.d,
         coefficients=best.coefficients,
         bias=best.bias,
-        dual_variables=best.alpha,
+        dual_variables=bounds.dual_point,
         objective=bounds.upper,
         dual_objective=bounds.lower,
         stop_reason=stop,

@@ -19,7 +19,7 @@ The norms ``t_m = ||f_m||`` of the regularised problem satisfy ``a^2 t_m = (sqrt
 ``T = sum_m t_m``, and its components are ``f_m = e_m K_m (alpha*y)``, ``e_m = t_m / sqrt(q_m)``.
 Their sum is the predictor of weights ``d = e / sum(e)`` in the simplex and of coefficients
 ``sum(e) alpha*y``.  Both bounds are those of the problem without a: the machine's primal value of
-that predictor, and the dual above.
+that predictor, and the dual above, at the alpha that the solution holds as ``dual_variables``.
 
 Pair updates bring the regularised gap below one per cent; Newton steps on the free variables
 finish each stage (:mod:`.mkl_dual`).  Where rounding ends a stage early, one support vector
@@ -113,7 +113,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         stage.judge(relative_gap(loss + square * psi, height - psi), newton=dual.newton)
         lower = dual.height(predictor.bias) - 0.5 * float(dual.largest_q.max())
         predictor = predictor.on_simplex()
-        bounds.take(predictor, loss + square * energy, lower)
+        bounds.take(predictor, loss + square * energy, lower, dual.alpha)
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
             yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
         counters.outer_iterations += 1
@@ -163,8 +163,8 @@ def _bounds_by_svm(
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)
     lower = svm.dual_value(float(q.max()))
-    predictor = Predictor(d, svm.coefficients, float(svm.bias), svm.alpha)
-    bounds.take(predictor, svm.objective, lower)
+    predictor = Predictor(d, svm.coefficients, float(svm.bias))
+    bounds.take(predictor, svm.objective, lower, svm.alpha)
 
 
 METHOD = Method(

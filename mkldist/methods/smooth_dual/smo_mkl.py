@@ -11,7 +11,8 @@ With ``q_m = (alpha*y)' K_m (alpha*y)`` and ``p* = p/(p-1)`` its dual is smooth,
 because the weights are eliminated in closed form: ``||d||_p = ||q||_{p*} / (2 lam)`` and d_m is
 proportional to ``q_m^(p*-1)``.  Sequential minimal optimisation can therefore climb it.  It
 chooses a pair of variables by the second-order gain and moves it to the maximum on its line,
-which Newton's method finds, because the objective on the line is not quadratic.
+which Newton's method finds, because the objective on the line is not quadratic.  The lower bound is
+the dual value at the alpha that the solution holds as ``dual_variables``.
 
 Pair updates bring the gap below one per cent; Newton steps on the free variables reach tighter
 tolerances (:mod:`.mkl_dual`).
@@ -93,7 +94,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         predictor = dual.predictor(d, energy=2.0 * psi)
         upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
         lower = dual.height(predictor.bias) - penalty.value(dual.largest_q)
-        bounds.take(predictor, upper, lower)
+        bounds.take(predictor, upper, lower, dual.alpha)
         gap = relative_gap(upper, lower)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d, bounds.own)

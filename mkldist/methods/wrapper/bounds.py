@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Bounds, Own
+from mkldist.solvers.bounds import Bounds, DualBound, Own
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import svm_solution
@@ -63,6 +62,14 @@ class Binding(NamedTuple):
     alpha: Floats = np.empty(0)
 
 
+def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
+    """Return the mixture of dual points by shares (J,), most of which may be zero."""
+    parts = np.flatnonzero(shares)
+    of_parts = np.array([alphas[j] for j in parts.tolist()])
+    mixture: Floats = np.tensordot(shares[parts], of_parts, axes=1)
+    return mixture
+
+
 def renewed(problem: Problem, state: Binding) -> Generator[Request, Any, Binding]:
     """Return a state as it is, for it holds nothing of the kernels."""
     yield from ()
@@ -99,7 +106,7 @@ class WrapperBounds(Bounds[WeightedMachine]):
         svm: SvmSolution,
         objective: float,
         lower: float,
-        of_cuts: float = -math.inf,
+        cuts: DualBound | None = None,
         points: Sequence[MachinePoint] = (),
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
@@ -114,15 +121,17 @@ class WrapperBounds(Bounds[WeightedMachine]):
             Value of the method's objective there, an upper bound.
         lower : float
             Lower bound by the iteration's own dual variables.
-        of_cuts : float
-            Lower bound by the cuts of this iteration and those before.
+        cuts : DualBound, optional
+            Lower bound by the cuts of this iteration and those before, and the mixture of their
+            dual points that certifies it.
         points : sequence of MachinePoint
             Dual points whose cuts give it.
         """
-        if max(lower, of_cuts) > self.lower:
-            own = MachinePoint(svm.alpha, svm.height)
-            self.binding = Binding([own] if lower >= of_cuts else points)
-        self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts))
+        own = cuts is None or lower > cuts.value
+        best = DualBound(lower, svm.alpha) if cuts is None or own else cuts
+        if best.value > self.lower:
+            self.binding = Binding([MachinePoint(svm.alpha, svm.height)] if own else points)
+        self.take(WeightedMachine(weights, svm), objective, *best)
         self.own = Own(objective, lower)
         self.record(weights)
 
@@ -158,4 +167,5 @@ class WrapperBounds(Bounds[WeightedMachine]):
             self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
             if state is None
             else state,
+            self.dual_point,
         )

@@ -30,7 +30,12 @@ from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import Bound, DualRounding, SvmSolution
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
-from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
+from mkldist.methods.wrapper.dual_cuts import (
+    CutsMinimum,
+    DualCuts,
+    best_multiples,
+    highest_bounds,
+)
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import Problem, Solution
@@ -230,13 +235,17 @@ def begin(
     cuts = DualCuts(len(kernels), multiples=multiples)
     bounds = WrapperBounds(problem, params, counters)
     if not kernels.everything:
-        bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
+        bounds.improve_lower(
+            0.0, np.zeros_like(problem.y)
+        )  # before the first pass: no machine's value is negative
     bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))
     for point in start.feasible(C):
         _append(bundle, point)
     _minimise(bundle)
+    if kernels.everything:
+        bounds.improve_lower(bundle.restricted_lower, _mixture(bundle))
     bundle.gap_of_pass = params.tol
     machine.begin_at(start.alpha)
     return bundle, start.weights[kernels.kernels]
@@ -285,13 +294,12 @@ def certify(
     kernels, bounds = bundle.kernels, bundle.bounds
     gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
     if kernels.everything:
-        bounds.improve_lower(bundle.restricted_lower)
+        bounds.improve_lower(bundle.restricted_lower, _mixture(bundle))
         bounds.own = Own(svm.objective, svm.dual_value(float(q.max())))
         return gap
     if gap.value > solved(bundle.tol, bundle.gap_of_pass):
         return Gap(math.inf)
-    shares = bundle.model.multiples * bundle.model.shares
-    mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
+    mixture = _mixture(bundle)
     points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
     q_all = yield from kernels.visit_all(points * bundle.y)
     own = DualPoint(mixture, q_all[:, 0], _rounding_of_mixture(bundle))
@@ -299,7 +307,10 @@ def certify(
     if by_iterate:
         largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
         bounds.own = Own(svm.objective, svm.dual_value(float(q_all[:, 1].max())))
-    bounds.improve_lower(float(highest_bounds(*np.array(largest).T).max()))
+    heights, forms = np.array(largest).T
+    t, values = best_multiples(heights, forms), highest_bounds(heights, forms)
+    best = int(values.argmax())
+    bounds.improve_lower(float(values[best]), t[best] * points[best])
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value
     if bundle.gap_of_pass > bundle.tol:
@@ -358,6 +369,13 @@ def _point(bundle: Bundle, j: int) -> DualPoint:
     """Return the dual point of a cut."""
     rounding = bundle.roundings[j]
     return DualPoint(bundle.alphas[j], bundle.cuts.q[j] - rounding.of_form, rounding)
+
+
+def _mixture(bundle: Bundle) -> Floats:
+    """Return the mixture of dual points at the model's minimum, a dual point itself."""
+    shares = bundle.model.multiples * bundle.model.shares
+    mixture: Floats = np.tensordot(shares, np.array(bundle.alphas), axes=1)
+    return mixture
 
 
 def _rounding_of_mixture(bundle: Bundle) -> DualRounding:

@@ -167,6 +167,11 @@ class DualCuts:
         return payoff
 
 
+def best_multiples(heights: Floats, largest: Floats) -> Floats:
+    """Return the multiples of dual points that give the lower bounds of :func:`highest_bounds`."""
+    return np.divide(heights, largest, out=np.ones_like(heights), where=largest > heights)
+
+
 def highest_bounds(heights: Floats, largest: Floats) -> Floats:
     """Return the lower bounds of J's minimum that dual points give by their best multiples, (J,).
 
@@ -175,6 +180,6 @@ def highest_bounds(heights: Floats, largest: Floats) -> Floats:
     heights, largest : (J,) float64
         ``1'alpha_j``, or less, and ``max_m q_m(alpha_j*y)``.
     """
-    t = np.divide(heights, largest, out=np.ones_like(heights), where=largest > heights)
+    t = best_multiples(heights, largest)
     bounds: Floats = t * heights - 0.5 * t**2 * largest
     return bounds

@@ -14,33 +14,36 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Request
-from mkldist.methods.wrapper.bounds import Binding, MachinePoint
+from mkldist.methods.wrapper.bounds import Binding, MachinePoint, mixed
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
 from mkldist.methods.wrapper.dual_cuts import DualCuts
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.solver_params import HingeParams
 
 
 def exact_bound(
     problem: Problem, params: HingeParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     points = yield from binding_forms(problem, solution)
     if not points:
-        return 0.0  # no machine's value is negative
+        return DualBound(0.0, np.zeros_like(problem.y))  # no machine's value is negative
     cuts = DualCuts(problem.n_kernels)
-    for height, q in points:
-        cuts.add(height, q)
-    return cuts.minimum(solution.objective).bound
+    for point, q in points:
+        cuts.add(point.height, q)
+    found = cuts.minimum(solution.objective)
+    shares = found.shares * found.multiples
+    return DualBound(found.bound, mixed([point.alpha for point, _ in points], shares))
 
 
 def binding_forms(
     problem: Problem, solution: Solution
-) -> Generator[Request, Any, list[tuple[float, Floats]]]:
+) -> Generator[Request, Any, list[tuple[DualPoint | MachinePoint, Floats]]]:
     """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
 
     Parameters
@@ -52,9 +55,9 @@ def binding_forms(
 
     Returns
     -------
-    list of (float, (M,) float64)
-        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes;
-        none where the method stopped before a dual point gave a bound above 0.
+    list of (DualPoint or MachinePoint, (M,) float64)
+        Each point, and upper bounds of its ``q_m(alpha*y)``, added up over classes; none where the
+        method stopped before a dual point gave a bound above 0.
     """
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (
@@ -65,4 +68,4 @@ def binding_forms(
     signed = np.array([point.alpha * problem.y for point in points])  # (J, n) or (J, n, k)
     q = yield from largest_forms(np.moveaxis(signed, 1, 0).reshape(n, -1))  # (M, J k)
     by_point = q.reshape(len(q), len(points), -1).sum(axis=2).T
-    return [(point.height, forms) for point, forms in zip(points, by_point, strict=True)]
+    return list(zip(points, by_point, strict=True))

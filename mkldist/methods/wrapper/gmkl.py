@@ -13,7 +13,7 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + sqrt(2 sigma) sum_m ||f_m
     max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 }.
 
 The alpha of any machine, or a mean of several, is feasible once it is scaled, and so gives a lower
-bound.
+bound.  The solution's ``dual_variables`` are the scaled alpha of the greatest one, ``1'alpha``.
 
 An iteration
 
@@ -55,6 +55,7 @@ from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 
@@ -109,8 +110,8 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        lower = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
-        bounds.update(at.d, at.svm, F, lower)
+        scaled = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
+        bounds.update(at.d, at.svm, F, scaled.value, scaled)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
@@ -207,7 +208,7 @@ class MeanDuals:
         self._alphas: list[Floats] = []
         self._forms = CuttingPlanes(n_kernels)
 
-    def lower_bound(self, alpha: Floats, height: float, q: Floats) -> float:
+    def lower_bound(self, alpha: Floats, height: float, q: Floats) -> DualBound:
         """Return the dual value of a machine's alpha, or that of the best mean if it is greater.
 
         The alpha of which means are taken are scaled to height 1.  By convexity the quadratic
@@ -231,10 +232,11 @@ class MeanDuals:
         game = self._forms.minimum()
         parts = np.flatnonzero(game.rows)
         mean = np.sum([game.rows[j] * self._alphas[j] for j in parts], axis=0)
-        return max(own, self._scaled(mean, 1.0, -game.bound))
+        of_mean = self._scaled(mean, 1.0, -game.bound)
+        return of_mean if of_mean.value > own.value else own
 
-    def _scaled(self, alpha: Floats, height: float, largest: float) -> float:
-        """Return the dual value of `alpha` times the largest factor that is feasible.
+    def _scaled(self, alpha: Floats, height: float, largest: float) -> DualBound:
+        """Return `alpha` times the largest factor that is feasible, and the dual value there.
 
         Parameters
         ----------
@@ -247,7 +249,8 @@ class MeanDuals:
         """
         in_box = self._C / max(float(alpha.max()), TINY)
         in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))
-        return min(in_box, in_balls) * max(height, 0.0)
+        factor = min(in_box, in_balls)
+        return DualBound(factor * max(height, 0.0), factor * alpha)
 
 
 METHOD = Method(

@@ -19,8 +19,10 @@ unit ball of the p-norm.  Its dual
 
     max_alpha  1'alpha - 1/2 || (sum_{m in g} q_m / s_g^2)_g ||_{p*}
 
-over ``0 <= alpha <= C, y'alpha = 0`` bounds the optimum.  The code is theirs, by requests for sums
-over groups (:mod:`mkldist.solvers.kernel_groups`).
+over ``0 <= alpha <= C, y'alpha = 0`` bounds the optimum; for p = 1 the norm is the maximum.  The
+solution's ``dual_variables`` are the alpha of the greatest bound, for p = 1 a mixture of several,
+whose value may exceed the bound reported.  The code is theirs, by requests for sums over groups
+(:mod:`mkldist.solvers.kernel_groups`).
 
 Groups come with the problem: ``groups`` of :func:`mkldist.solve`; else kernels on the same features
 form a group, and every kernel without features, such as a Gram matrix that was given, is one of its
@@ -41,6 +43,7 @@ from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
 from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
 from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.kernel_groups import KernelGroups, asked_of_groups, on_groups
 from mkldist.solvers.path import Path
 from mkldist.solvers.solver_params import Effects, SolverParams
@@ -123,7 +126,7 @@ def _shared(params: GroupMklParams) -> dict[str, Any]:
 
 def exact_bound(
     problem: Problem, params: GroupMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.

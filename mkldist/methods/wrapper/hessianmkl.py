@@ -26,6 +26,7 @@ The problem and its optimum are the paper's.  Four things differ:
   halved the distance of the bounds, Newton steps take turns with steps of the Level method.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
+  The solution's ``dual_variables`` are the mixture of their alpha, whose own bound is no less.
 
 ``acceleration="none"`` takes all kernels in every step and no step of the Level method.  The
 proximal term and the lower bound stay.
@@ -49,6 +50,7 @@ from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import HingeParams
@@ -105,7 +107,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
         gradient, dual = -0.5 * q, at.svm.height - 0.5 * float(q.max())
         found = cuts.add(at.svm, q)
-        bounds.update(at.d, at.svm, at.svm.objective, dual, found.value, found.points)
+        of_cuts = DualBound(found.value, found.mixture.alpha)
+        bounds.update(at.d, at.svm, at.svm.objective, dual, of_cuts, found.points)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

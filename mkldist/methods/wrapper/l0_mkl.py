@@ -24,11 +24,13 @@ The exchanges are those of orthogonal matching pursuit with replacement (Jain, T
 2011), with kernels in place of columns and weights in place of coefficients.
 
 Stopping rule.  ``objective`` is J at the weights returned, ``dual_objective`` the lower bound of
-the relaxation.  Both bound the optimum over all supports, but they meet only where k kernels are as
-good as all.  The run has converged if their gap is at most tol, which proves that no support is
-better by more, or if the search has ended: ``stationarity``, the relative gap of J on S alone, is
-at most tol, and no trial lowers J by more than a tenth of tol.  Then S is the best support tried;
-another may be better.  The bounds need not meet then, and the solution has a stationarity, no gap.
+the relaxation, ``1'alpha - 1/2 max_m q_m`` over all kernels, as in the Level method, at the alpha
+of the solution's ``dual_variables``.  Both bound the optimum over all supports, but they meet only
+where k kernels are as good as all.  The run has converged if their gap is at most tol, which proves
+that no support is better by more, or if the search has ended: ``stationarity``, the relative gap of
+J on S alone, is at most tol, and no trial lowers J by more than a tenth of tol.  Then S is the best
+support tried; another may be better.  The bounds need not meet then, and the solution has a
+stationarity, no gap.
 """
 
 from __future__ import annotations
@@ -103,12 +105,13 @@ class Support:
     def lower_bound(self, largest: float) -> float:
         """Return the lower bound of the relaxation by the machine, whose largest q_m is given."""
         rounding: float = max(point.rounding.total for point in self.found.state.binding)
-        return float(self.found.dual_variables.sum()) - 0.5 * largest - rounding
+        return float(self.alpha.sum()) - 0.5 * largest - rounding
 
     @property
-    def signed(self) -> Floats:
-        """``alpha * y`` (n, number of classes) of the machine."""
-        return self.found.coefficients.reshape(len(self.found.coefficients), -1)
+    def alpha(self) -> Floats:
+        """Dual variables (n,) or (n, k) of the machine at the weights."""
+        alpha: Floats = self.found.state.alpha
+        return alpha
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -138,11 +141,12 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.
     R, T, S = yield from _first_supports(problem, params, counters)
-    bounds = Bounds(S, lower=R.found.dual_objective)
+    bounds = Bounds(S, R.found.dual_objective, dual_point=R.found.dual_variables)
     for iteration in range(1, params.max_iter + 1):
         # Step 2: q at the machine on S, which bounds the relaxation from below too.
-        q = (yield Quadratic(S.signed)).sum(axis=1)
-        bounds.take(S, S.value, S.lower_bound(float(q.max())))
+        signed = S.alpha * problem.y
+        q = (yield Quadratic(signed.reshape(len(signed), -1))).sum(axis=1)
+        bounds.take(S, S.value, S.lower_bound(float(q.max())), S.alpha)
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
         trace.record(S.value, bounds.lower, d, bounds.own)
@@ -168,6 +172,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     return replace(
         S.found,
         kernel_weights=d,
+        dual_variables=bounds.dual_point,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
@@ -273,7 +278,7 @@ def _state_on(kernels: Ints, near: Support, y: Floats) -> Generator[Request, Any
     roundings = [point.rounding for point in near.found.state.binding]
     binding = [DualPoint(*point) for point in zip(alphas, q, roundings, strict=True)]
     everyone = np.arange(len(kernels))
-    return BundleState(weights / weights.sum(), everyone, binding, near.found.dual_variables)
+    return BundleState(weights / weights.sum(), everyone, binding, near.alpha)
 
 
 def _level_params(params: L0MklParams, tol: float) -> level.LevelParams:

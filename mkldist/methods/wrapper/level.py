@@ -8,7 +8,9 @@ Minimises over kernel weights p in the simplex the optimal value of the support 
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``.  J is convex, and
 every feasible alpha gives a cut ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``,
 where ``q_m(v) = v'K_m v``.  Of several classes the shared weights minimise ``sum_c J_c(p)``, and
-cuts are sums over the classes.
+cuts are sums over the classes.  The minimum over p of the largest cut, a mixture of cuts, bounds
+the optimum from below; the dual value ``1'alpha - 1/2 max_m q_m(alpha*y)`` of the mixture of their
+alpha, the solution's ``dual_variables``, is no less.
 
 Erratum: the paper prints its stopping rule with an absolute 0.01.  J is in the thousands at its
 C = 100, and only a gap relative to ``|J|`` gives its numbers of active kernels and iterations.
@@ -45,7 +47,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -64,6 +66,7 @@ from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.path import Path, Renewal
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
@@ -121,7 +124,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         points.extend(problem.start.feasible(C))
         for point in points:
             g.add(point.height, -0.5 * point.largest_q)
-        bounds.improve_lower(g.minimum().bound)
+        minimum = g.minimum()
+        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         K = yield Combine(p, thin=True)
@@ -133,7 +137,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
+        cuts = DualBound(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
+        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), cuts)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)

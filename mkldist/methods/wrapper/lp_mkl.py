@@ -13,7 +13,8 @@ Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms
 
 Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
 ``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
-machine.  Of several classes that share d, J and q are sums over the classes.
+machine.  Of several classes that share d, J and q are sums over the classes.  The solution's
+``dual_variables`` are the alpha of the greatest bound.
 
 The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
 therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
@@ -37,6 +38,7 @@ from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import best_multiple
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.outcome import StopReason
@@ -155,13 +157,15 @@ def dual_norm(q: Floats, p: float) -> float:
 
 def exact_bound(
     problem: Problem, params: LpMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the best dual point met, by one pass.
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
     points = yield from binding_forms(problem, solution)
-    return max((best_multiple(height, dual_norm(q, params.p)) for height, q in points), default=0.0)
+    values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]
+    nothing = DualBound(0.0, np.zeros_like(problem.y))
+    return max(values, key=lambda bound: bound.value, default=nothing)
 
 
 METHOD = Method(

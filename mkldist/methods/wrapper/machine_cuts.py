@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import MachinePoint
+from mkldist.methods.wrapper.bounds import MachinePoint, mixed
 from mkldist.optim.cutting_planes import CuttingPlanes
 
 
@@ -34,10 +34,11 @@ class CutsBound(NamedTuple):
     @property
     def mixture(self) -> MachinePoint:
         """The dual point that mixes the points by their shares: its cut is nowhere below theirs."""
-        alphas = np.array([point.alpha for point in self.points])
         heights, of_forms = np.array([point[1:] for point in self.points]).T
         height, of_form = float(self.shares @ heights), float(self.shares @ of_forms)
-        return MachinePoint(np.tensordot(self.shares, alphas, axes=1), height, of_form)
+        return MachinePoint(
+            mixed([point.alpha for point in self.points], self.shares), height, of_form
+        )
 
 
 NO_CUTS = CutsBound()

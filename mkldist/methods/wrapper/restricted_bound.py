@@ -77,7 +77,9 @@ class RestrictedBound:
             yield from self._kernels.take_first(self._y, self._ridges)
         else:
             self._kernels.take(np.flatnonzero(weights))
-        self._bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
+        self._bounds.improve_lower(
+            0.0, np.zeros_like(self._y)
+        )  # before the first pass: no machine's value is negative
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:
         """Return upper bounds of q_m with ridges, in spite of rounding, on the working set.
@@ -107,8 +109,10 @@ class RestrictedBound:
         if max(dual, cuts.value) > self.lower:
             by_own = dual >= cuts.value
             self.lower, self._point = (dual, own) if by_own else (cuts.value, cuts.mixture)
-            if self._kernels.everything and self._bounds.improve_lower(self.lower):
-                self._bounds.binding = Binding([own] if by_own else cuts.points)
+            if self._kernels.everything:
+                point = self._point.alpha
+                if self._bounds.improve_lower(self.lower, point):
+                    self._bounds.binding = Binding([own] if by_own else cuts.points)
         self._bounds.own = Own(svm.objective, dual if self._kernels.everything else math.nan)
 
     def visit_all(self, svm: SvmSolution, cuts: MachineCuts) -> Generator[Request, Any, Floats]:
@@ -131,7 +135,7 @@ class RestrictedBound:
         q = yield from kernels.visit_all(alphas * self._y)
         everywhere = np.arange(len(q))
         q_point = self._largest(point, q[:, 0], everywhere)
-        if bounds.improve_lower(point.height - 0.5 * float(q_point.max())):
+        if bounds.improve_lower(point.height - 0.5 * float(q_point.max()), point.alpha):
             bounds.binding = Binding([point])
         self._gap_of_pass = bounds.gap
         if not bounds.gap > self._tol:

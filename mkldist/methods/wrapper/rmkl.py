@@ -11,7 +11,8 @@ divided by a bound of the squared radius of the ball around the points,
 where R_k is the radius of the smallest ball that encloses the points in the feature space of
 kernel k (18).  That is simplex-weighted MKL with squared slacks over ``K_k + (R_k^2/C) I``, so that
 ``dJ/dmu_k = -1/2 [q_k(alpha*y) + (R_k^2/C) alpha'alpha]``.  Any alpha met is feasible in the dual,
-whose value is ``1'alpha - 1/2 max_k`` of the brackets.
+whose value is ``1'alpha - 1/2 max_k`` of the brackets; so is a mixture of them.  The solution's
+``dual_variables`` are the alpha of the greatest lower bound.
 
 ``curvature=False`` is the paper's Algorithm 1, :func:`_plain`, which stalls at kinks of J.  The
 default is the descent that SimpleMKL takes too, :mod:`.descent`.

@@ -13,7 +13,9 @@ alpha is one constraint of the paper's programme
 with ``S_m(alpha) = 1/2 q_m(alpha*y) - 1'alpha`` and ``q_m(v) = v'K_m v``.  The machine at beta
 finds the constraint that is violated most, and the programme over the constraints found so far
 gives the next beta.  Of several classes the shared weights minimise ``sum_c J_c(beta)``, and a
-constraint is the sum of those of the classes' machines.
+constraint is the sum of those of the classes' machines.  Some constraints are active at
+the optimum.  The dual value ``1'alpha - 1/2 max_m q_m(alpha*y)`` of the mixture of their alpha, the
+solution's ``dual_variables``, is a lower bound, no less than ``-theta``.
 
 This is the cutting-plane method that the Level method stabilises: its weights are vertices of the
 model, so that they jump from iteration to iteration and it needs more iterations.
@@ -36,7 +38,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -54,6 +56,7 @@ from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.path import Path, Renewal
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
@@ -107,7 +110,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         points.extend(problem.start.feasible(C))
         for point in points:
             programme.add(point.height, -0.5 * point.largest_q)
-        bounds.improve_lower(programme.minimum().bound)
+        minimum = programme.minimum()
+        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         K = yield Combine(beta, thin=True)
@@ -122,7 +126,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
         before = bounds.lower
         dual = svm.dual_value(float(q.max()))
-        bounds.update(beta, svm, svm.objective, dual, optimum.bound)
+        cuts = DualBound(optimum.bound, mixed([point.alpha for point in points], optimum.rows))
+        bounds.update(beta, svm, svm.objective, dual, cuts)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)

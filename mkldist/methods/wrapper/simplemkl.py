@@ -7,7 +7,8 @@ Minimises over kernel weights d in the simplex the optimal value of the support 
 
 with gradient ``dJ/dd_m = -1/2 q_m``, ``q_m = (alpha*y)' K_m (alpha*y)``.  Of several classes that
 share d, J and q are sums over the classes.  Any alpha met is feasible in the dual, whose value
-``1'alpha - 1/2 max_m q_m`` bounds the optimum from below.
+``1'alpha - 1/2 max_m q_m`` bounds the optimum from below; so does that of a mixture of them, after
+a kink of J.  The solution's ``dual_variables`` are the alpha of the greatest bound.
 
 Xu et al. 2008 call the method subgradient descent (SD).  ``curvature=False`` is the paper's
 algorithm, :func:`_plain`.  It stalls at kinks of J, where the machine is not unique.  The paper

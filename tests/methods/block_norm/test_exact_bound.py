@@ -21,11 +21,11 @@ def test_no_multiple_of_the_dual_point_gives_more(loss, regularizer):
     problem = plain_bank.problem(instance.grams, y)
     solution = plain_bank.run(METHODS["spicymkl"].solve(problem, params), instance.grams)
     larger = instance.grams + 0.3 * np.eye(len(y))
-    found = plain_bank.run(exact_bound(problem, params, solution), larger)
+    found = plain_bank.run(exact_bound(problem, params, solution), larger).value
     losses, psi, rho = params.make_loss(y), params.make_regularizer(), solution.dual_variables
     norms = np.sqrt(np.einsum("i,mij,j->m", rho, larger, rho))
     values = [dual_value(losses, psi, t * rho, t * norms).value for t in np.linspace(0, 1, 301)]
     assert found >= max(values) - 1e-4 * abs(max(values))
-    same = plain_bank.run(exact_bound(problem, params, solution), instance.grams)
+    same = plain_bank.run(exact_bound(problem, params, solution), instance.grams).value
     assert found < same <= solution.objective
     assert same >= solution.objective * (1 - 2e-6)

@@ -10,6 +10,7 @@ from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem
+from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
@@ -43,8 +44,9 @@ def test_the_solution_is_the_iteration_of_the_least_objective():
 
 def test_a_bound_by_cuts_is_no_bound_of_the_point_itself():
     kept = bounds(Counters())
-    kept.update(np.ones(4), machine(0.0), 4.0, 1.0, of_cuts=3.0)
+    kept.update(np.ones(4), machine(0.0), 4.0, 1.0, DualBound(3.0, np.zeros(2)))
     assert (kept.gap, relative_gap(*kept.own)) == (0.25, 0.75)
+    assert kept.solution(StopReason.STALLED).dual_variables.tolist() == [0.0, 0.0]
 
 
 def test_updates_are_idle_that_improve_neither_bound():
@@ -57,8 +59,9 @@ def test_updates_are_idle_that_improve_neither_bound():
 
 def test_each_bound_is_improved_by_itself():
     kept = bounds(Counters())
-    assert kept.improve_lower(-1.0)
-    assert not kept.improve_lower(-1.0)
+    assert kept.improve_lower(-1.0, np.zeros(2))
+    assert not kept.improve_lower(-1.0, np.ones(2))
+    assert kept.dual_point.tolist() == [0.0, 0.0]
     assert kept.improve_upper(WeightedMachine(np.ones(4), machine(0.0)), 2.0)
     assert not kept.improve_upper(WeightedMachine(np.zeros(4), machine(1.0)), 2.0)
     assert kept.best.weights.tolist() == [1.0] * 4

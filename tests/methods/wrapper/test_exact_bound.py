@@ -18,7 +18,7 @@ def test_on_the_same_kernels_it_is_the_bound_of_the_run(seed, acceleration):
     params = METHODS["level"].params(C=1.0, tol=1e-6, acceleration=acceleration)
     problem = plain_bank.problem(grams, y)
     solution = plain_bank.run(METHODS["level"].solve(problem, params), grams)
-    found = plain_bank.run(exact_bound(problem, params, solution), grams)
+    found = plain_bank.run(exact_bound(problem, params, solution), grams).value
     assert solution.objective * (1 - 2e-6) <= found <= solution.objective
 
 
@@ -29,7 +29,7 @@ def test_on_larger_kernels_it_stays_below_their_optimum(seed):
     problem = plain_bank.problem(grams, y)
     solution = plain_bank.run(METHODS["level"].solve(problem, params), grams)
     larger = grams + rng.uniform(0, 0.5, (len(grams), 1, 1)) * np.eye(len(y))
-    found = plain_bank.run(exact_bound(problem, params, solution), larger)
+    found = plain_bank.run(exact_bound(problem, params, solution), larger).value
     optimum = conic_optimum(larger, y, 1.0)
     assert 0.0 < found <= optimum * (1 + 1e-6)
 
@@ -42,4 +42,6 @@ def test_what_stops_before_a_dual_point_gives_a_bound_is_bounded_by_zero():
     problem = plain_bank.problem(grams, y)
     solution = plain_bank.run(METHODS["simplemkl"].solve(problem, params), grams)
     assert solution.dual_objective == 0.0
-    assert plain_bank.run(exact_bound(problem, params, solution), grams) == 0.0
+    found, point = plain_bank.run(exact_bound(problem, params, solution), grams)
+    assert found == 0.0
+    assert point.tolist() == [0.0] * 20

@@ -111,8 +111,9 @@ def test_what_a_rest_of_the_balance_costs_lowers_the_bound():
     rng = np.random.default_rng(0)
     alpha, q = rng.uniform(0.1, 1.0, 12), rng.uniform(0.5, 2.0, 5)
     total = float(alpha.sum())
-    exact = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, total, q)
+    exact, point = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, total, q)
+    assert point.sum() == pytest.approx(exact)
     assert exact == pytest.approx(np.sqrt(2.0 / q.max()) * total)
     for height in (0.9 * total, -0.1):
-        bound = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, height, q)
+        bound = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, height, q).value
         assert bound == pytest.approx(max(height, 0.0) / total * exact)

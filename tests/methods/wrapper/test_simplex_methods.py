@@ -62,7 +62,7 @@ def test_certificate_holds_for_the_point_returned(name, make):
     assert (d >= 0).all()
     assert d.sum() == pytest.approx(1.0, abs=1e-12)
     assert (a >= 0).all()
-    assert (a <= instance.C).all()
+    assert (a <= instance.C * (1 + 1e-12)).all()
     assert a @ instance.y == pytest.approx(0.0, abs=1e-9 * instance.C)
     K = np.einsum("m,mij->ij", d, instance.grams)
     f = K @ solution.coefficients
