@@ -69,8 +69,8 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 def test_help_imports_nothing_heavy():
-    assert not modules_of("--help") & (HEAVY | LIGHT)
-    assert not modules_of("scale", "--help") & (HEAVY | LIGHT)
+    assert not modules_of("--help") & HEAVY
+    assert not modules_of("scale", "--help") & HEAVY
 
 
 @pytest.mark.parametrize("listed", quick(["kernels", "methods", "sweeps", "datasets"]))
@@ -121,9 +121,7 @@ print(*(path for path in paths if "results/small/" in path), sep="\\n")
 
 
 def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
-    loaded = modules_of("status", "results/small", cwd=finished)
-    own = {"mkldist.planning.model", "mkldist.spec.model", "mkldist.gram", "mkldist.solvers.base"}
-    assert not loaded & (HEAVY | own | {"pydantic"})
+    assert not modules_of("status", "results/small", cwd=finished) & HEAVY
 
 
 @pytest.mark.slow
