@@ -40,8 +40,7 @@ from mkldist.fit.inputs import (
     divided_views,
     text_names,
 )
-from mkldist.fit.model import Model, UsedTexts
-from mkldist.fit.model_file import Outcome
+from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.preprocess import (
     check_fillable,
     encoded,
@@ -743,13 +742,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if columns:
             empty = np.empty((0, len(columns)), dtype=object)
             texts = TextColumns(columns, empty, self._text_views)
-        source = SourceColumns.of_features(features)
-        used = UsedTexts.of(texts, self._kept.expansions, source, {})
         return Model(
-            used.columns,
+            SourceColumns.of_features(features),
             features,
             exported_preparation(self.preparation_, len(features)),
-            used.functions,
+            tuple(self._kept.expansions),
             weights,
             self._outcome(),
             {
@@ -761,8 +758,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "stop_reason": self.stop_reason_,
             },
             self._views,
-            texts=used.texts,
-        )
+        ).with_texts(texts)
 
     @property
     def _features(self) -> tuple[str, ...]:
@@ -770,14 +766,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._feature_names
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else names
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> LabelCoding:
         """Return the step from decision values to predictions; that of classes by default."""
         classes = self.classes_
         if not all(isinstance(one, str | int | float) for one in classes.tolist()):
             found = f"{classes.tolist()[0]!r:.60}"
             raise SpecError("classes", found, "numbers, text or truth values, for a file")
         order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
-        return Outcome(classes, order, positive_at_zero=False)
+        return LabelCoding(classes, order, positive_at_zero=False)
 
     @property
     def intercept_(self) -> float | Floats:
@@ -1210,8 +1206,8 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self._kept = self._kept.in_units(centre, spread)
         return self
 
-    def _outcome(self) -> Outcome:
-        return Outcome(None)
+    def _outcome(self) -> LabelCoding:
+        return LabelCoding(None)
 
     def predict(self, X: Any) -> Floats:
         """Return the values of rows.
@@ -1362,8 +1358,8 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         rows = counted(len(coefficients), "training row")
         warnings.warn(f"OneClassMKL: {rows}, all outliers: {reason}", stacklevel=3)
 
-    def _outcome(self) -> Outcome:
-        return Outcome(np.array([-1, 1]))
+    def _outcome(self) -> LabelCoding:
+        return LabelCoding(np.array([-1, 1]))
 
     _linear_by_default = False
 

@@ -26,8 +26,9 @@ from mkldist.errors import DataError, InputError, StoreError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
 from mkldist.fit.decision import Expansion, TextSupport
 from mkldist.fit.engine import solved_in_turn
-from mkldist.fit.model import Model, UsedTexts
-from mkldist.fit.model_file import GivenRows, GivenView, Outcome, kernel_list
+from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.model_file import kernel_list
+from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import (
     BankInputs,
     Subproblem,
@@ -480,20 +481,18 @@ def _model(
     )
     given, functions = with_anchors(dataset, solved.fitted_rows, solved.functions)
     columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
-    used = UsedTexts.of(dataset.texts, functions, columns, dataset.view_columns)
     return Model(
-        used.columns,
+        columns,
         dataset.feature_names,
         fitted,
-        used.functions,
+        functions,
         weights,
-        Outcome.of_dataset(dataset, numbers),
+        LabelCoding.of_dataset(dataset, numbers),
         _facts(source, solved.solutions, choice, run, split) | {"rows": len(solved.rows.known)},
         dataset.views,
-        used.view_columns,
+        dataset.view_columns,
         given,
-        used.texts,
-    )
+    ).with_texts(dataset.texts)
 
 
 def _facts(
