@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +27,14 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.data.texts import TextColumns
 from mkldist.durable import check_free, remove_temporaries, replacing, writing
-from mkldist.errors import DataError, OutputError, UnknownCategoryWarning, ending_words
+from mkldist.errors import (
+    DataError,
+    OutputError,
+    SpecError,
+    UnknownCategoryWarning,
+    ending_words,
+    nearest,
+)
 from mkldist.fit.decision import Expansion
 from mkldist.fit.model_file import has_code, packed, read_sealed, understood, unpacked, write_sealed
 from mkldist.fit.new_rows import (
@@ -35,7 +43,6 @@ from mkldist.fit.new_rows import (
     GivenRows,
     NewRows,
     ViewRows,
-    check_views,
     kernel_view,
     lacks,
     opened_rows,
@@ -62,19 +69,10 @@ SPARSE_ROWS = 1024
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(item)`` of each item, in order.
+    """Yield ``function(item)`` of each item, in order, of a function that releases Python's lock.
 
-    An item is taken when a thread is about to be free, so that no more than one item beyond the
-    threads is in memory.
-
-    Parameters
-    ----------
-    function : callable
-        Function that releases the interpreter's lock.
-    items : iterable
-        Its arguments, taken by the calling thread.
-    n_threads : int, optional
-        Number of threads; by default one for each processor.
+    The calling thread takes an item when one of the threads, by default one for each processor, is
+    about to be free, so that no more than one item beyond the threads is in memory.
     """
     threads = n_processors() if n_threads is None else n_threads
     if threads == 1:
@@ -114,14 +112,9 @@ class LabelCoding:
 
     @classmethod
     def of_dataset(cls, dataset: Dataset, numbers: npt.NDArray[np.intp]) -> LabelCoding:
-        """Return the coding of a data set's labels.
+        """Return the coding of a data set's labels; ties go to the most frequent of classes.
 
-        Parameters
-        ----------
-        dataset : Dataset
-            The data set, whose classes have names.
-        numbers : (n,) intp
-            Positions of the classes of the labelled rows; ties go to the most frequent class.
+        `numbers`, (n,), are the positions of the classes of the labelled rows.
         """
         if dataset.classes is None:
             return cls(None)
@@ -134,10 +127,9 @@ class LabelCoding:
     @property
     def function_names(self) -> tuple[str, ...]:
         """Names of the decision functions: those of more than two classes, else empty."""
-        several = self.classes is not None and len(self.classes) > 2
-        return (
-            tuple(map(str, self.classes.tolist())) if self.classes is not None and several else ()
-        )
+        if self.classes is None or len(self.classes) <= 2:
+            return ()
+        return tuple(map(str, self.classes.tolist()))
 
     def predictions(self, values: Floats) -> Labels:
         """Return the predictions of decision values (t, k), (t,): labels, or real values."""
@@ -305,14 +297,9 @@ class Model:
         return tuple(name for name in self.source_views if name in used)
 
     def with_texts(self, texts: TextColumns | None) -> Model:
-        """Return the model whose functions were fitted on these texts.
+        """Return the model, whose functions were fitted on these texts or on None.
 
         It holds the texts of the columns that kernels use, and new rows bring these alone.
-
-        Parameters
-        ----------
-        texts : TextColumns or None
-            Columns of texts of the data set; None without any.
         """
         if texts is None:
             return self
@@ -393,12 +380,12 @@ class Model:
             If it cannot be written.
         """
         functions, arrays = packed(self.functions, self.weights)
-        scale, fill = self.preprocessing.scale, self.preprocessing.fill
-        of_features = {"centre": scale.centre, "spread": scale.spread}
-        if self.is_sparse:  # which may be many, mostly neither moved nor scaled
-            of_features = {"spread": scale.spread} if (scale.spread != 1.0).any() else {}
-        if fill is not None:
-            of_features["fill"] = fill
+        scale = self.preprocessing.scale
+        for name, values, default in (("centre", scale.centre, 0.0), ("spread", scale.spread, 1.0)):
+            if (values != default).any():
+                arrays[name] = values
+        if self.preprocessing.fill is not None:
+            arrays["fill"] = self.preprocessing.fill
         header = {
             "mkldist": metadata.version("mkldist"),
             "columns": self.columns.as_dict(),
@@ -411,7 +398,7 @@ class Model:
             "given": None if self.given is None else self.given.as_dict(),
             "texts": dict(self.texts),
         }
-        write_sealed(given_path("path", path), header, arrays | of_features)
+        write_sealed(given_path("path", path), header, arrays)
 
     def rows_at_once(self) -> int:
         """Return the number of rows that a thread takes at a time."""
@@ -424,21 +411,38 @@ class Model:
         self, views: Mapping[str, Any], where: str, ignored: Collection[str] = ()
     ) -> list[ViewRows]:
         """Read the needed views of new rows, of files or in Python; see :meth:`predict`."""
-        needed = self.needed_views
-        check_views(views, self.source_views, needed, self.view_columns, where)
-        found = []
+        known, needed, tables = self.source_views, self.needed_views, self.view_columns
+        if not isinstance(views, Mapping):
+            found = f"a {type(views).__name__} of rows without the names of their views"
+            expected = "a mapping of tables or arrays by the names of views"
+            raise SpecError(where, found, expected, "Write views={NAME: ROWS}")
+        for name in views:
+            if name not in known:
+                expected = f"one of {', '.join(map(repr, known))}" if known else "no view"
+                hint = nearest(name, known) if known else "The model is of one table"
+                raise DataError(where, f"a view {name!r}", expected, hint)
+        missing = [name for name in needed if name not in views]
+        if missing:
+            found = f"no view{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
+            contents = ["a table" if n in tables else "kernel values" for n in missing]
+            expected = "; ".join(f"{c} of {n!r}" for c, n in zip(contents, missing, strict=True))
+            options = " ".join(f"--view {quote(name)}=FILE" for name in missing)
+            keys = ", ".join(f"{name!r}: …" for name in missing)
+            hint = f"Name each: {options}, or predict(X, views={{{keys}}}) in Python"
+            raise DataError(where, found, expected, hint)
+        joined = []
         for name in needed:
             source = views[name]
             place = str(source) if isinstance(source, Path) else f"views[{name!r}]"
-            if name in self.view_columns:
-                columns = self.view_columns[name]
-                required = not all(self.texts[f"{name}.{column}"] for column in columns.texts)
+            if name in tables:
+                texts = [self.texts[f"{name}.{one}"] for one in tables[name].texts]
+                required = not all(texts)
                 if name in self.views:
                     required = self.views[name].missing is None
-                found.append(table_view(name, source, columns, place, ignored, required=required))
+                joined.append(table_view(name, source, tables[name], place, required, ignored))
             elif self.given is not None:
-                found.append(kernel_view(name, source, self.given, place))
-        return found
+                joined.append(kernel_view(name, source, self.given, place))
+        return joined
 
     def joined(
         self, rows: NewRows, views: Sequence[ViewRows], n_threads: int | None = None
@@ -591,23 +595,11 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Account of a file of predictions.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    counts : Counter
-        Rows of each predicted class; empty for real values.
-    unseen : Counter of (str, str)
-        Rows of categories that the model does not know, by column and category.
-    notes : tuple of str
-        What else was left out.
-    """
+    """Account of a file of predictions: rows of each class, and what was not as in the model."""
 
     n_rows: int
     counts: Counter[Any]
-    unseen: Counter[tuple[str, str]]
+    unseen: Counter[tuple[str, str]]  # rows of unknown categories, by column and category
     notes: tuple[str, ...] = ()
 
 
@@ -631,22 +623,17 @@ def write_predictions(
     ----------
     model : Model
         The model.
-    data : Path
-        A ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm`` file, or a zarr group.  Tables are
-        read a block at a time.
+    data, views
+        Files as of :func:`mkldist.fit.new_rows.opened_rows`; those of :attr:`Model.needed_views`
+        are held in memory.
     target : Path
         The file to write, which ends in ``.csv``.
-    views : mapping of str to Path, optional
-        Files of the views that stand beside this one, see :attr:`Model.needed_views`; they are held
-        in memory.
     ignored : collection of str
         Columns to leave out; ``VIEW.COLUMN`` for those of a view.
     overwrite : bool
         Replace a file that is there.
-    n_threads : int, optional
-        Threads that predict; by default one for each processor.
-    rows_at_once : int, optional
-        Rows of a block; by default :meth:`Model.rows_at_once`.
+    n_threads, rows_at_once : int, optional
+        Threads that predict, and rows that one takes at a time; by default of the machine's size.
 
     Raises
     ------

@@ -38,13 +38,7 @@ Description = dict[str, Any]
 
 
 def write_sealed(file: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a model to a file, which appears whole or not at all.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the file cannot be written.
-    """
+    """Write a model to a file, which appears whole or not at all."""
     content = sealed({"kind": KIND, "format": FORMAT, **header}, arrays)
     with writing(file):
         remove_temporaries(file.parent)
@@ -105,13 +99,7 @@ def understood(where: str) -> Iterator[None]:
 def packed(
     functions: Sequence[Expansion], weights: Sequence[Floats]
 ) -> tuple[list[Description], Arrays]:
-    """Return decision functions, and the weights that their method found, for a file.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a function of the user that cannot be imported by a name.
-    """
+    """Return decision functions, and the weights that their method found, for a file."""
     of_texts = [one.texts.points.shape[1] for one in functions if one.texts is not None]
     texts = [
         np.full((one.n_support, max(of_texts, default=0)), "", dtype=object)
@@ -151,21 +139,8 @@ def unpacked(
 ) -> tuple[Expansion, ...]:
     """Return the decision functions of a file.
 
-    Parameters
-    ----------
-    descriptions, arrays
-        As of :func:`packed`.
-    where : str
-        The file, to name in a message.
-    code : Path, optional
-        Folder to search first for functions of the user; None refuses them.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        For functions of the user without `code`, and for such that have changed.
-    mkldist.errors.SpecError
-        If such a function cannot be imported.
+    Functions of the user are imported, `code` being the folder to search first, and must give the
+    values that they gave in the fit; if it is None, they are refused.
     """
     kernels = [one for f in descriptions for one in (*f["kernels"], *(f["texts"] or ()))]
     names = sorted({kernel["code"] for kernel in kernels if "code" in kernel})
@@ -260,13 +235,7 @@ def unpacked_points(arrays: Arrays) -> tuple[Any, Array]:
 
 
 def described(kernels: KernelList) -> list[Description]:
-    """Return kernels as JSON takes them: function, parameters, features and their label.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a function of the user that cannot be imported by a name.
-    """
+    """Return kernels as JSON takes them: function, parameters, features and their label."""
     found = []
     for m in range(len(kernels)):
         description: Description = {
@@ -294,29 +263,14 @@ def described(kernels: KernelList) -> list[Description]:
 
 
 def kernel_list(described: Sequence[Description], where: str = "model") -> KernelList:
-    """Return the kernels that :func:`described` describes; functions of the user are imported.
-
-    Parameters
-    ----------
-    described : sequence of dict
-        The descriptions.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a function that cannot be imported.
-    """
+    """Return the kernels that :func:`described` describes; functions of the user are imported."""
     subsets: dict[tuple[tuple[int, ...], str | None], int] = {}
-    numbers = [
-        subsets.setdefault((tuple(kernel["features"]), kernel["label"]), len(subsets))
-        for kernel in described
-    ]
-    sizes = [len(features) for features, _ in subsets]
+    numbers: list[int] = []
     custom: list[CustomKernel] = []
     rows: list[tuple[int, float, float]] = []
     for kernel in described:
+        subset = tuple(kernel["features"]), kernel["label"]
+        numbers.append(subsets.setdefault(subset, len(subsets)))
         if "code" in kernel:
             rows.append((CUSTOM_CODE, float(len(custom)), 0.0))
             function = CustomFunction.named(kernel["code"], where)
@@ -329,11 +283,9 @@ def kernel_list(described: Sequence[Description], where: str = "model") -> Kerne
         parameter=np.array([first for _, first, _ in rows]),
         offset=np.array([second for _, _, second in rows]),
         subset=np.array(numbers),
-        subset_indptr=np.cumsum([0, *sizes]),
+        subset_indptr=np.cumsum([0, *(len(features) for features, _ in subsets)]),
         subset_indices=np.array([column for features, _ in subsets for column in features]),
-        subset_labels={
-            number: label for (_, label), number in subsets.items() if label is not None
-        },
+        subset_labels={n: label for (_, label), n in subsets.items() if label is not None},
         custom=tuple(custom),
     )
 

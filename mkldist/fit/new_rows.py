@@ -29,9 +29,11 @@ from mkldist.data.csv_files import numbers, opened_csv
 from mkldist.data.csv_rows import Rows
 from mkldist.data.files import ARCHIVE, READERS, TABLES, ZARR, extension_of
 from mkldist.data.frames import frame_features, frame_texts
+from mkldist.data.grams import read_npy
 from mkldist.data.listing import first_of
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
+    check_length,
     column,
     names_of_features,
     npz_features,
@@ -51,7 +53,7 @@ from mkldist.data.texts import side_by_side
 from mkldist.data.views import ABSENT, positions_of_ids
 from mkldist.data.zarr_files import ZarrArrays, opened_group
 from mkldist.data.zarr_stores import check_zarr, is_zarr
-from mkldist.errors import DataError, SpecError, ending_words, nearest
+from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
@@ -65,28 +67,14 @@ POINTS = "points"
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Successive new rows: what decision functions take, once views are joined.
+    """Successive new rows: what decision functions take, once views are joined."""
 
-    Parameters
-    ----------
-    x : (r, d) float64 array or csr_array
-        Features, neither filled nor scaled; missing values are NaN.
-    row_places : RowPlaces
-        How messages name the rows.
-    ids : list of str, or None
-        Names of the rows; None if their table has none.
-    texts : (r, c) array of str objects, or None
-        Texts in the columns that the model needs, empty where a row has none; None if it needs
-        none.
-    between : dict of str to (M, r, a) float64
-        Kernel values of views that are Gram matrices, between the rows and the model's anchors.
-    """
-
-    x: Floats
+    x: Floats  # (r, d) array or csr_array of features, neither filled nor scaled; NaN where missing
     row_places: RowPlaces = FROM_ZERO
-    ids: list[str] | None = None
-    texts: Array | None = None
+    ids: list[str] | None = None  # names of the rows, if their table has some
+    texts: Array | None = None  # (r, c) str objects in the columns that the model needs, if any
     between: dict[str, Floats] = field(default_factory=dict)
+    """Kernel values (M, r, a) of views that are Gram matrices, with the anchors of the model."""
 
 
 _Part = tuple[Floats, Mapping[str, Sequence[str]], RowPlaces]
@@ -104,16 +92,14 @@ class _Table:
 
 @dataclass(eq=False)
 class NewRows:
-    """An open table of new rows, whose columns are those of a model; `unseen` counts rows read.
-
-    These are the rows whose category the model does not know, by column and category.
-    """
+    """An open table of new rows, whose columns are those of a model."""
 
     columns: SourceColumns
     where: str
     table: _Table
     rows_at_once: int
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Rows read so far whose category the model does not know, by column and category."""
 
     @property
     def id(self) -> str:
@@ -184,30 +170,16 @@ def opened_rows(
     sparse: bool = False,
     place: str = "",
 ) -> Iterator[NewRows]:
-    """Open new rows and match their columns with those of a model.
+    """Open new rows, and match their columns with those of a model.
 
-    The label column and others that were no features may be there or not, and so may features that
-    do not vary in the data of the model.  Tables of files, and features of zarr groups, are read a
-    block at a time, other files at once.  Features of arrays without ``feature_names`` stand for
-    those of the model by their position.
-
-    Parameters
-    ----------
-    source : Path, DataFrame, array-like or sparse array
-        A table ``.csv``, ``.tsv``, ``.parquet`` or zarr; arrays ``.npz`` or zarr with features
-        ``x`` or the parts of a sparse matrix; a ``.svm`` file; or the rows themselves.
-    columns : SourceColumns
-        Columns of the model.
-    rows_at_once : int
-        Rows of a block.
-    where : str
-        The place to name in a message; by default the path.
-    ignored : collection of str
-        Columns to leave out.
-    sparse : bool
-        True to keep sparse rows sparse.
-    place : str
-        What precedes the names of columns in options, such as ``expression.`` of a view.
+    `source` is the path of a table (csv, tsv, Parquet, zarr), of arrays (npz, zarr) with features
+    ``x`` or the parts of a sparse matrix, or of a ``.svm`` file; or a DataFrame, an array, or a
+    sparse array.  Tables of files, and features of zarr groups, are read a block at a time, others
+    at once.  Features of arrays without ``feature_names`` stand for those of the model by their
+    position.  The label and others that were no features may be there or not, and so may features
+    that do not vary in the data of the model; columns that are `ignored` are left out.  Messages
+    name the place `where`, by default the path, and columns in options after `place`, such as
+    ``expression.`` of a view.
 
     Raises
     ------
@@ -224,8 +196,7 @@ def opened_rows(
 def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Table]:
     """Open a source as a table."""
     if not isinstance(source, Path):
-        is_frame = hasattr(source, "columns") and hasattr(source, "to_numpy")
-        if is_frame:
+        if hasattr(source, "columns") and hasattr(source, "to_numpy"):
             yield _frame_table(source, columns, where)
         else:
             yield _array_table(source, columns, where, sparse=sparse)
@@ -251,44 +222,41 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
             yield _blocks_table(blocks, where)
     else:
         with opened_csv(source, where) as (names, lines):
-            check_names(names, where, fewest=1)
-            yield _Table(tuple(names), partial(_csv_parts, names, lines, where))
+            yield _csv_table(names, lines, where)
 
 
-def _csv_parts(
-    names: Sequence[str],
-    lines: Rows,
-    where: str,
-    of_numbers: Sequence[str],
-    of_texts: Sequence[str],
-    rows: int,
-) -> Iterator[_Part]:
+def _csv_table(names: Sequence[str], lines: Rows, where: str) -> _Table:
+    """Return the table of a CSV file."""
+    check_names(names, where, fewest=1)
     position = {name: place for place, name in enumerate(names)}
-    chosen = [position[name] for name in of_numbers]
-    words = {name: position[name] for name in of_texts}
     filled = ((line, fields) for line, fields in lines if fields)
-    while True:
-        values, places = array("d"), array("q")
-        texts: dict[str, list[str]] = {name: [] for name in words}
-        problems = TableProblems(where, len(names))
-        for line, fields in islice(filled, rows):
-            places.append(line)
-            if len(fields) != len(names):
-                problems.ragged(line, len(fields))
-                continue
-            of_row = [fields[place] for place in chosen]
-            values.fromlist(numbers(of_row, of_numbers, line, problems))
-            for name, place in words.items():
-                texts[name].append(fields[place].strip())
-        if not places:
-            return
-        try:
-            problems.check(len(places))
-        except DataError as error:  # the remedies are those of a fitted model
-            hint = f"{DECIMALS}. {AS_NUMBERS}" if problems.has_decimal_commas else AS_NUMBERS
-            raise DataError(error.where, error.found, error.expected, hint) from None
-        x = np.frombuffer(values, dtype=np.float64).reshape(len(places), len(chosen))
-        yield x, texts, in_lines(places)
+
+    def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
+        chosen = [position[name] for name in of_numbers]
+        while True:
+            values, places = array("d"), array("q")
+            texts: dict[str, list[str]] = {name: [] for name in of_texts}
+            problems = TableProblems(where, len(names))
+            for line, fields in islice(filled, rows):
+                places.append(line)
+                if len(fields) != len(names):
+                    problems.ragged(line, len(fields))
+                    continue
+                of_row = [fields[place] for place in chosen]
+                values.fromlist(numbers(of_row, of_numbers, line, problems))
+                for name, found in texts.items():
+                    found.append(fields[position[name]].strip())
+            if not places:
+                return
+            try:
+                problems.check(len(places))
+            except DataError as error:  # the remedies are those of a fitted model
+                hint = f"{DECIMALS}. {AS_NUMBERS}" if problems.has_decimal_commas else AS_NUMBERS
+                raise DataError(error.where, error.found, error.expected, hint) from None
+            x = np.frombuffer(values, dtype=np.float64).reshape(len(places), len(chosen))
+            yield x, texts, in_lines(places)
+
+    return _Table(tuple(names), read)
 
 
 def _frame_part(
@@ -331,7 +299,7 @@ def _frame_table(frame: Any, columns: SourceColumns, where: str) -> _Table:
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
         x, texts, places = _frame_part(named, of_numbers, of_texts, where, FROM_ZERO)
         whole = _arrays_table(_slices(x), of_numbers, texts, places)
-        yield from whole.read(of_numbers, of_texts, rows)
+        return whole.read(of_numbers, of_texts, rows)
 
     return _Table(names, read)
 
@@ -364,15 +332,15 @@ def _arrays_table(
 
 def _array_table(given: Any, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
     """Return the table of an array-like or sparse array, whose columns are those of the model."""
-    _check_no_words(columns, where)
     if not hasattr(given, "tocsr"):
+        _check_arrays(None, columns, where)
         x: Any = as_features(np.asarray(given), where, columns.numbers)
     elif sparse:
         x = as_sparse(given)
     else:
         hint = "Call X.toarray()"
         raise DataError(where, "sparse features", "dense ones, as the model has", hint)
-    _check_width(x.shape[1], columns, where)
+    _check_arrays(x.shape[1], columns, where)
     return _arrays_table(_slices(x), columns.numbers, {}, FROM_ZERO)
 
 
@@ -381,7 +349,6 @@ def _archive_table(
 ) -> _Table:
     """Return the table of named arrays: features, names of rows, and texts."""
     place = f"{where}, array 'x'"
-    _check_no_words(columns, place, texts_beside=True)
     matrix = npz_sparse(archive, where) if sparse else None
     if isinstance(archive, ZarrArrays) and "x" in archive:
         n_rows, width = archive.length("x"), archive.n_features("x")
@@ -400,17 +367,11 @@ def _archive_table(
         # Names do not count where the model has but numbers for them.
         if not _are_numbered(names) or not set(names).isdisjoint(own):
             names = own
-    if names is columns.numbers:
-        _check_width(width, columns, place)
+    _check_arrays(width if names is columns.numbers else None, columns, place, texts_beside=True)
     beside: dict[str, Sequence[str]] = {}
     texts = npz_texts(archive, columns.texts)
     if texts is not None:
-        if len(texts.values) != n_rows:
-            raise DataError(
-                f"{where}, array {columns.texts[0]!r}",
-                counted(len(texts.values), "text"),
-                f"one for each of {counted(n_rows, 'row')}",
-            )
+        check_length(f"{where}, array {columns.texts[0]!r}", texts.values.shape[:1], n_rows, "text")
         beside = {name: texts.values[:, c].tolist() for c, name in enumerate(texts.names)}
     if columns.id and columns.id in archive:
         ids = row_names(archive, columns.id, n_rows)
@@ -419,17 +380,12 @@ def _archive_table(
 
 
 def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
-    """Return the table of a ``.svm`` file; of sparse rows, features are matched by number.
-
-    Dense features without names are those of the model by their position; the last may be absent,
-    and a note says so if the model has names.
-    """
-    _check_no_words(columns, where)
+    """Return the table of a ``.svm`` file: dense features by position, sparse ones by number."""
     names, note = columns.numbers, ""
     raw = read_svmlight(path, None, where, sparse=sparse, start=columns.start)
     if raw.sparse is None:
         given = np.empty((0, 0)) if raw.x is None else raw.x
-        _check_width(max(given.shape[1], len(names)), columns, where)
+        _check_arrays(max(given.shape[1], len(names)), columns, where)
         x: Any = np.pad(given, ((0, 0), (0, len(names) - given.shape[1])))
         if not _are_numbered(names):
             start = (raw.columns and raw.columns.start) or 0
@@ -448,6 +404,7 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
             if _are_numbered(names, "f")
             else "Write the rows to a .npz file with columns in the order of the model",
         )
+    _check_arrays(None, columns, where)
     known = np.flatnonzero(positions >= 0)
     x = _placed(raw.sparse[:, known], positions[known], len(names))
     unknown = [name for name in raw.feature_names if name not in place]
@@ -462,22 +419,20 @@ def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:
     return any(all(re.fullmatch(f"{one}[0-9]+", name) for name in names) for one in letters)
 
 
-def _check_no_words(columns: SourceColumns, where: str, *, texts_beside: bool = False) -> None:
-    """Refuse an array for a model with columns of categories, or of texts unless beside it."""
+def _check_arrays(
+    width: int | None, columns: SourceColumns, where: str, *, texts_beside: bool = False
+) -> None:
+    """Refuse arrays for a model with columns of words, or of another `width` than the model."""
     of_words = {"categories": columns.categories, "texts": () if texts_beside else columns.texts}
     for kind, named in of_words.items():
         if named:
             names = first_of([repr(name) for name in named], SHOWN_COLUMNS)
             expected = f"a DataFrame, for columns of {kind} ({names})"
             raise DataError(where, "an array", expected, "Name columns")
-
-
-def _check_width(width: int, columns: SourceColumns, where: str) -> None:
-    """Refuse an array with another number of columns than the model."""
-    own = len(columns.numbers)
-    if width != own:
+    if width is not None and width != len(columns.numbers):
         names = first_of(columns.numbers, SHOWN_COLUMNS)
-        raise DataError(where, counted(width, "column"), f"{own}, as the model has: {names}")
+        expected = f"{len(columns.numbers)}, as the model has: {names}"
+        raise DataError(where, counted(width, "column"), expected)
 
 
 def _check_columns(
@@ -535,13 +490,7 @@ def _remedies(missing: Sequence[str], extra: Sequence[str], place: str) -> Itera
 
 
 def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
-    """Return a line for each column with categories that a model does not know.
-
-    Examples
-    --------
-    >>> unseen_lines(Counter({("size", "XL"): 2}))
-    ["column 'size': 2 rows of unknown categories ('XL' in 2), taken as none of the known ones"]
-    """
+    """Return a line for each column with categories that a model does not know."""
     lines = []
     for name in dict.fromkeys(name for name, _ in unseen):
         counts = {text: count for (of, text), count in unseen.items() if of == name}
@@ -553,17 +502,7 @@ def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class GivenView:
-    """A view of Gram matrices.
-
-    Parameters
-    ----------
-    n_grams : int
-        Number M of matrices.
-    present : (a,) bool
-        Which anchors have the view.
-    missing : {"zero"} or None
-        What holds for rows that lack it: kernels are zero, or they are refused.
-    """
+    """A view of M Gram matrices, which some anchors have; rows lack it if `missing` is "zero"."""
 
     n_grams: int
     present: Bools
@@ -572,39 +511,18 @@ class GivenView:
 
 @dataclass(frozen=True, eq=False)
 class GivenRows:
-    """Rows between which and new ones the user gives kernel values.
+    """Rows between which and new ones the user gives kernel values."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The n rows that the model was fitted on: their ids, or their numbers in the data set.
-    anchors : (a,) intp
-        Those of them that decision functions use.
-    views : dict of str to GivenView
-        The views by name.
-    """
-
-    names: tuple[str, ...]
-    anchors: Ints
+    names: tuple[str, ...]  # of the n rows that the model was fitted on: ids, or their numbers
+    anchors: Ints  # (a,), those of them that decision functions use
     views: dict[str, GivenView]
 
     def values(self, view: str, given: Array, points: Array | None, where: str) -> Floats:
         """Return kernel values between new rows and anchors, (M, t, a); NaN for rows without view.
 
-        Parameters
-        ----------
-        view, where : str
-            The view, and the place to name in a message.
-        given : (t, p) or (M, t, p) array
-            Kernel values between new rows and p rows of the data set, all NaN of a row without it.
-        points : (p,) array of str, or None
-            Names of these rows; None if they are the n that the model was fitted on, in order.
-
-        Raises
-        ------
-        mkldist.errors.DataError
-            For another shape, for rows that are named twice, and if a row that the model needs is
-            not among them.
+        `given` are kernel values, (t, p) or (M, t, p), between new rows and p rows of the data set:
+        those named by `points`, or the n that the model was fitted on; NaN of a row without view.
+        Another shape is refused, and points without a row that the model needs.
         """
         own = self.views[view]
         stack = given[None] if given.ndim == 2 else given
@@ -664,39 +582,17 @@ class GivenRows:
 
 @dataclass(eq=False)
 class ViewRows:
-    """All new rows of one view, which are joined to those of a table block by block.
-
-    Parameters
-    ----------
-    name : str
-        The view.
-    values : (v, d) or (M, v, a) float64
-        Features, or kernel values between these rows and those that the model was fitted on.
-    ids : (v,) array of str, or None
-        Names of the rows; None if they are those of the table, in order.
-    where : str
-        The place to name in a message.
-    required : bool
-        True if no row may lack the view.
-    texts : (v, c) array of str objects, or None
-        Texts of the rows in the view's columns that the model needs; None if it needs none.
-    row_places : RowPlaces
-        How messages name the rows where they have no ids.
-    unseen : Counter of (str, str)
-        Rows of categories that the model does not know, by column and category.
-    note : str
-        How columns were matched; empty for nothing to say.
-    """
+    """All new rows of one view, which are joined to those of a table block by block."""
 
     name: str
-    values: Floats
-    ids: Array | None
+    values: Floats  # (v, d) features, or (M, v, a) kernel values with the anchors of the model
+    ids: Array | None  # (v,) names of the rows; None if they are those of the table, in order
     where: str
-    required: bool
-    texts: Array | None = None
+    required: bool  # True if no row may lack the view
+    texts: Array | None = None  # (v, c) str objects in the columns that the model needs, if any
     row_places: RowPlaces = FROM_ZERO
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
-    note: str = ""
+    note: str = ""  # how columns were matched
     _positions: dict[str, int] | None = field(init=False, default=None)
     _used: Bools = field(init=False)
     _seen: int = field(init=False, default=0)
@@ -709,14 +605,22 @@ class ViewRows:
     def joined(self, ids: Sequence[str] | None, count: int) -> tuple[Floats, Array | None]:
         """Return values and texts of the view for the next rows of the table, by their `ids`.
 
-        Features are NaN, kernels 0 and texts empty of rows that lack the view.
-
-        Raises
-        ------
-        mkldist.errors.DataError
-            If the rows cannot be joined, or lack a view that they must have.
+        Features are NaN, kernels 0 and texts empty of rows that lack the view.  Rows that cannot be
+        joined, or lack a view that they must have, are refused.
         """
-        rows = self._rows(ids, count)
+        if self._positions is None:
+            if self._seen + count > len(self._used):
+                raise self._other_number()
+            rows: Ints = np.arange(self._seen, self._seen + count)
+        elif ids is None:
+            raise DataError(
+                self.where,
+                "ids, but the table has none",
+                "ids in both",
+                "Give the table its column of ids, or leave them out of both",
+            )
+        else:
+            rows = np.array([self._positions.get(name, ABSENT) for name in ids], dtype=np.intp)
         known = rows != ABSENT
         self._used[rows[known]] = True
         if self.values.ndim == 3 and self.values.shape[-1]:
@@ -740,10 +644,7 @@ class ViewRows:
     def check_end(self) -> str:
         """Return a note on rows that belong to none of the table, once all of these are read.
 
-        Raises
-        ------
-        mkldist.errors.DataError
-            If no row belongs to the table, or rows without names are more than those of the table.
+        Rows none of which belongs to it are refused, and more rows without names than it has.
         """
         n_rows, left = len(self._used), np.flatnonzero(~self._used)
         if self.ids is None:
@@ -754,32 +655,13 @@ class ViewRows:
             return ""
         names = first_of([str(name) for name in self.ids[left].tolist()], SHOWN)
         if len(left) == n_rows and self._seen:
-            hint = (
-                "Check that the same column names the rows of both; a table without rows says that "
-                "none has the view"
-            )
-            raise DataError(
-                self.where, f"ids such as {names}, none of them in the table", "its ids", hint
-            )
+            hint = "Check that one column names the rows of both; if none has it, give no rows"
+            found = f"ids such as {names}, none of them in the table"
+            raise DataError(self.where, found, "its ids", hint)
         return (
             f"view {self.name!r}: {len(left)} of its {n_rows} rows are not in the table and left "
             f"out ({names})"
         )
-
-    def _rows(self, ids: Sequence[str] | None, count: int) -> Ints:
-        """Return the view's row of each of the next rows, -1 for those that it lacks."""
-        if self._positions is None:
-            if self._seen + count > len(self._used):
-                raise self._other_number()
-            return np.arange(self._seen, self._seen + count)
-        if ids is None:
-            raise DataError(
-                self.where,
-                "ids, but the table has none",
-                "ids in both",
-                "Give the table its column of ids, or leave them out of both",
-            )
-        return np.array([self._positions.get(name, ABSENT) for name in ids], dtype=np.intp)
 
     def _other_number(self) -> DataError:
         return DataError(
@@ -805,9 +687,8 @@ def table_view(
     source: Any,
     columns: SourceColumns,
     where: str,
-    ignored: Collection[str] = (),
-    *,
     required: bool,
+    ignored: Collection[str] = (),
 ) -> ViewRows:
     """Read the rows of a view with a table of its own, leaving out columns ``VIEW.COLUMN``."""
     place = f"{name}."
@@ -834,64 +715,24 @@ def table_view(
 
 def kernel_view(name: str, source: Any, given: GivenRows, where: str) -> ViewRows:
     """Read the rows of a view of Gram matrices, of an array or a file ``.npy`` or ``.npz``."""
-    required = given.views[name].missing is None
+    ids = points = None
     if not isinstance(source, Path):
-        values = given.values(name, real_array(source, where, "kernel values"), None, where)
-        return ViewRows(name, values, None, where, required)
-    grams, ids, points = _read_kernel_values(source, where)
-    square = points is None and ids is not None and grams.shape[-1] == len(ids)
-    if square and ids is not None and not set(given.names).isdisjoint(map(str, ids.tolist())):
-        points = ids  # square matrices of rows that the model was fitted on: ids name both sides
-    values = given.values(name, grams, points, where)
-    return ViewRows(name, values, ids, where, required, row_places=FROM_ONE)
-
-
-def _read_kernel_values(path: Path, where: str) -> tuple[Array, Array | None, Array | None]:
-    """Read kernel values ``grams``, the names of new rows, ``ids``, and of others, ``points``."""
-    check_file(path, where)
-    extension = path.suffix.lower()
-    if extension == ".npy":
-        try:
-            return np.load(path, allow_pickle=False), None, None
-        except (ValueError, EOFError, OSError) as error:
-            raise DataError(where, f"a damaged file ({error})", "one array (np.save)") from error
-    if extension != ".npz":
-        ending = ending_words(path.suffix, "file")
-        hint = "Write one: np.savez(file, grams=K, ids=names of rows, points=names of columns)"
-        raise DataError(where, ending, "kernel values in a .npz or .npy file", hint)
-    with opened_npz(path, where) as archive:
-        grams = archive.required("grams", "kernel values (t, n) or (M, t, n)")
-        ids = row_names(archive, None, grams.shape[-2] if grams.ndim > 1 else 0)
-        points = column(archive[POINTS]).astype(str) if POINTS in archive else None
-    return grams, ids, points
-
-
-def check_views(
-    given: Mapping[str, Any],
-    known: Sequence[str],
-    needed: Sequence[str],
-    tables: Collection[str],
-    where: str,
-) -> None:
-    """Refuse views that are not `known`, and the absence of those that are `needed`."""
-    if not isinstance(given, Mapping):
-        found = f"a {type(given).__name__} of rows without the names of their views"
-        expected = "a mapping of tables or arrays by the names of views"
-        raise SpecError(where, found, expected, "Write views={NAME: ROWS}")
-    for name in given:
-        if name not in known:
-            expected = f"one of {', '.join(map(repr, known))}" if known else "no view"
-            hint = nearest(name, known) if known else "The model is of one table"
-            raise DataError(where, f"a view {name!r}", expected, hint)
-    missing = {n: "a table" if n in tables else "kernel values" for n in needed if n not in given}
-    if not missing:
-        return
-    found, named = f"no views {', '.join(map(repr, missing))}", "them"
-    expected = "; ".join(f"{content} of {name!r}" for name, content in missing.items())
-    if len(missing) == 1:
-        [[name, content]] = missing.items()
-        found, named, expected = f"no view {name!r}", "it", f"{content} of this view"
-    options = " ".join(f"--view {quote(name)}=FILE" for name in missing)
-    keys = ", ".join(f"{name!r}: …" for name in missing)
-    hint = f"Name {named}: {options}, or predict(X, views={{{keys}}}) in Python"
-    raise DataError(where, found, expected, hint)
+        grams = real_array(source, where, "kernel values")
+    elif (extension := source.suffix.lower()) == ".npz":
+        with opened_npz(source, where) as archive:
+            grams = archive.required("grams", "kernel values (t, n) or (M, t, n)")
+            ids = row_names(archive, None, grams.shape[-2] if grams.ndim > 1 else 0)
+            points = column(archive[POINTS]).astype(str) if POINTS in archive else None
+        if points is None and ids is not None and grams.shape[-1] == len(ids):
+            # Square matrices of rows that the model was fitted on: ids name both sides.
+            points = None if set(given.names).isdisjoint(ids.tolist()) else ids
+    else:
+        check_file(source, where)
+        if extension != ".npy":
+            ending = ending_words(source.suffix, "file")
+            hint = "Write one: np.savez(file, grams=K, ids=names of rows, points=names of columns)"
+            raise DataError(where, ending, "kernel values in a .npz or .npy file", hint)
+        grams = read_npy(source, where)
+    values, required = given.values(name, grams, points, where), given.views[name].missing is None
+    places = FROM_ONE if isinstance(source, Path) else FROM_ZERO
+    return ViewRows(name, values, ids, where, required, row_places=places)
