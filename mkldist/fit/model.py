@@ -436,9 +436,8 @@ class Model:
             place = str(source) if isinstance(source, Path) else f"views[{name!r}]"
             if name in tables:
                 texts = [self.texts[f"{name}.{one}"] for one in tables[name].texts]
-                required = not all(texts)
-                if name in self.views:
-                    required = self.views[name].missing is None
+                own = self.views.get(name)
+                required = not all(texts) if own is None else own.missing is None
                 joined.append(table_view(name, source, tables[name], place, required, ignored))
             elif self.given is not None:
                 joined.append(kernel_view(name, source, self.given, place))

@@ -27,7 +27,7 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.sealed import Arrays, sealed, unsealed
 
 KIND = "mkldist model"
-FORMAT = 5
+FORMAT = 5  # raised when what a file holds changes
 EXPECTED = "a model that mkldist wrote"
 TEXTS = ("texts.content", "texts.ends")
 SPARSE = ("points.data", "points.indices", "points.indptr", "points.shape")
@@ -195,15 +195,16 @@ def packed_points(
     else:
         points = np.concatenate(parts)
     own_texts = np.concatenate(texts)
-    first: dict[tuple[bytes, ...], int] = {}
-    kept, places = [], np.empty(points.shape[0], dtype=np.int64)
+    first: dict[tuple[Any, ...], int] = {}
+    kept: list[int] = []
+    places = np.empty(points.shape[0], dtype=np.int64)
     for row in range(len(places)):
         if sparse:
             entries = slice(points.indptr[row], points.indptr[row + 1])
-            bits = points.indices[entries].tobytes(), points.data[entries].tobytes()
+            bits = points.indices[entries].tobytes() + points.data[entries].tobytes()
         else:
-            bits = (points[row].tobytes(),)
-        place = first.setdefault((*bits, *(text.encode() for text in own_texts[row])), len(first))
+            bits = points[row].tobytes()
+        place = first.setdefault((bits, *own_texts[row].tolist()), len(first))
         if place == len(kept):
             kept.append(row)
         places[row] = place

@@ -124,7 +124,7 @@ class NewRows:
             ids = list(texts[self.id]) if self.id else None
             yield Block(self._features(values, target, texts), places, ids, own)
 
-    def _features(self, values: Floats, target: Ints, texts: Mapping[str, Sequence[str]]) -> Floats:
+    def _features(self, values: Any, target: Ints, texts: Mapping[str, Sequence[str]]) -> Any:
         """Return features (r, d) of columns of numbers, which stand at `target`, and of categories.
 
         A row of an unknown category has 0 in all features of the column, and is counted.
@@ -338,8 +338,9 @@ def _array_table(given: Any, columns: SourceColumns, where: str, *, sparse: bool
     elif sparse:
         x = as_sparse(given)
     else:
-        hint = "Call X.toarray()"
-        raise DataError(where, "sparse features", "dense ones, as the model has", hint)
+        raise DataError(
+            where, "sparse features", "dense ones, as the model has", "Call X.toarray()"
+        )
     _check_arrays(x.shape[1], columns, where)
     return _arrays_table(_slices(x), columns.numbers, {}, FROM_ZERO)
 
@@ -658,10 +659,8 @@ class ViewRows:
             hint = "Check that one column names the rows of both; if none has it, give no rows"
             found = f"ids such as {names}, none of them in the table"
             raise DataError(self.where, found, "its ids", hint)
-        return (
-            f"view {self.name!r}: {len(left)} of its {n_rows} rows are not in the table and left "
-            f"out ({names})"
-        )
+        found = f"{len(left)} of its {n_rows} rows are not in the table and left out ({names})"
+        return f"view {self.name!r}: {found}"
 
     def _other_number(self) -> DataError:
         return DataError(

@@ -44,7 +44,10 @@ def test_arrays_of_texts_stand_beside_features(tmp_path):
     [
         ({}, "found no array 's'"),
         ({"s": np.arange(2), "t": np.array(["a", "b"])}, "array 's': found an array of int64"),
-        ({"s": np.array(["a"]), "t": np.array(["b"])}, r"array .s.: found shape \(1,\); expected one text for each of 2 rows"),
+        (
+            {"s": np.array(["a"]), "t": np.array(["b"])},
+            r"array .s.: found shape \(1,\); expected one text for each of 2 rows",
+        ),
     ],
     ids=["absent", "numbers", "short"],
 )
