@@ -115,12 +115,12 @@ def _lines(model: Model, file: Path) -> list[str]:
     from mkldist.counted import counted
     from mkldist.memory import readable_bytes
 
-    facts, classes = model.facts, model.outcome.classes
+    facts, classes = model.facts, model.labels.classes
     options = "".join(f"--view {name}=FILE " for name in model.needed_views)
     options += "--allow-code " * model.runs_code
     rows = f"{facts['rows']} rows, {counted(len(model.feature_names), 'feature')}"
-    if model.texts is not None:
-        rows += f", {counted(len(model.texts.names), 'column')} of texts"
+    if model.texts:
+        rows += f", {counted(len(model.texts), 'column')} of texts"
     if facts["split"] is not None:
         rows += f", the training part of split {facts['split']}"
     size = readable_bytes(file.stat().st_size)

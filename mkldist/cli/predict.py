@@ -75,7 +75,7 @@ def command(
         fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
         n_threads=n_threads,
     )  # fmt: skip
-    classes = fitted.outcome.classes
+    classes = fitted.labels.classes
     names = [] if classes is None else classes.tolist()
     counts = "".join(f", {name}: {done.counts[name]}" for name in names)
     click.echo(f"{target}: {done.n_rows} rows{counts}")

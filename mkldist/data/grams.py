@@ -126,7 +126,7 @@ def _read_matrices(
     check_file(path, where)
     extension = path.suffix.lower()
     if extension == ".npy":
-        return _read_npy(path, where, mapped=True), None, ()
+        return read_npy(path, where, mapped=True), None, ()
     if extension != ".npz":
         raise DataError(
             where,
@@ -141,7 +141,8 @@ def _read_matrices(
     return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where, FROM_ONE)
 
 
-def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
+def read_npy(path: Path, where: str, *, mapped: bool = False) -> Array:
+    """Read the array of a ``.npy`` file, or map it into memory."""
     try:
         array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -183,7 +184,7 @@ def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Arr
     check_file(path, where)
     extension = path.suffix.lower()
     if extension == ".npy":
-        return _read_npy(path, where, mapped=False), FROM_ONE
+        return read_npy(path, where), FROM_ONE
     if extension == ".npz":
         with opened_npz(path, where) as archive:
             hint = SET_LABEL.format(archive.writer)

@@ -92,7 +92,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         y = archive.required(label or "y", "labels", SET_LABEL.format(archive.writer))
     check_rows(n_rows, len(np.atleast_1d(y)), where)
     if of_texts is not None:
-        _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
+        check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
     ids = row_names(archive, choice.id, n_rows)
     names = feature_names(archive, n_features, where)
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
@@ -130,7 +130,7 @@ def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[
     if id is None and IDS not in archive:
         return None
     names = column(archive.required(id or IDS, "names of the rows")).astype(str)
-    _check_length(f"{archive.where}, array {id or IDS!r}", names.shape, n_rows, "name")
+    check_length(f"{archive.where}, array {id or IDS!r}", names.shape, n_rows, "name")
     return names
 
 
@@ -149,13 +149,13 @@ def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
         if values.dtype.kind != "U":
             hint = "Convert it before saving: array.astype(str)"
             raise DataError(place, f"an array of {values.dtype}", "texts", hint)
-        _check_length(place, values.shape, len(next(iter(found.values()), values)), "text")
+        check_length(place, values.shape, len(next(iter(found.values()), values)), "text")
         found[name] = [text.strip() for text in values.tolist()]
     check_characters(found, archive.where, "array")
     return TextColumns.of(found)
 
 
-def _check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
+def check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
     """Refuse an array that does not have a name or text for each row."""
     if shape != (n_rows,):
         raise DataError(

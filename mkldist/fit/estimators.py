@@ -631,8 +631,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             text.
         """
         from mkldist.data.source_columns import SourceColumns
-        from mkldist.fit.model import Model, UsedTexts
-        from mkldist.fit.model_file import Outcome
+        from mkldist.fit.model import LabelCoding, Model
         from mkldist.methods.block_norm.written_regularizers import named
 
         check_is_fitted(self)
@@ -640,15 +639,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if columns:
             empty = np.empty((0, len(columns)), dtype=object)
             texts = TextColumns(columns, empty, self._text_views)
-        used = UsedTexts.of(texts, self._expansions, SourceColumns.of_features(features), {})
         pairs = zip(self.solutions_, self._expansions, strict=True)
         return Model(
-            used.columns,
+            SourceColumns.of_features(features),
             features,
             fitted_numbers(self.preparation_, len(features)),
-            used.functions,
+            self._expansions,
             tuple(solution.kernel_weights[function.index] for solution, function in pairs),
-            Outcome(**self._outcome()),
+            LabelCoding(**self._outcome()),
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
@@ -658,11 +656,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "stop_reason": self.stop_reason_,
             },
             self._views,
-            texts=used.texts,
-        )
+        ).with_texts(texts)
 
     def _outcome(self) -> dict[str, Any]:
-        """Return the arguments of a model's ``Outcome``; by default predictions are values."""
+        """Return the arguments of a model's ``LabelCoding``; by default predictions are values."""
         return {"classes": None}
 
 

@@ -7,73 +7,72 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.arrays import Bools, Floats
 from mkldist.blas_threads import single_threaded
 from mkldist.counted import counted
-from mkldist.data.dataset import absent_of, lacking_rows
-from mkldist.data.frames import frame_texts
+from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
+from mkldist.data.listing import first_of
+from mkldist.data.number_texts import name_of_number, number_name, number_of_name
+from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.data.texts import TextColumns
 from mkldist.durable import check_free, remove_temporaries, replacing, writing
-from mkldist.errors import DataError, OutputError, UnknownCategoryWarning, ending_words
+from mkldist.errors import (
+    DataError,
+    OutputError,
+    SpecError,
+    UnknownCategoryWarning,
+    ending_words,
+    nearest,
+)
 from mkldist.fit.decision import Expansion
-from mkldist.fit.model_file import Labels, ModelContent, ModelTexts, read_content, write_content
+from mkldist.fit.model_file import has_code, packed, read_sealed, understood, unpacked, write_sealed
 from mkldist.fit.new_rows import (
+    SHOWN,
     Block,
+    GivenRows,
     NewRows,
-    NewTable,
-    NewView,
-    WholeRows,
-    array_rows,
-    check_rows,
-    completed,
-    frame_columns_of_texts,
-    frame_rows,
-    ignored_of,
+    ViewRows,
+    kernel_view,
     lacks,
-    new_views,
     opened_rows,
+    table_view,
     unseen_lines,
-    view_files,
-    view_of_python,
 )
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.processors import n_processors
-from mkldist.row_places import FROM_ZERO, RowPlaces
+from mkldist.scores import predicted_classes
 from mkldist.spec.arguments import check_flags, given_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Labels = npt.NDArray[Any]
+
+BLOCK_BYTES = 2**23  # of the features of the rows that one thread takes at a time
+MOST_ROWS, FEWEST_ROWS = 8192, 64
+SPARSE_ROWS = 1024
 
 
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(item)`` of each item, in order.
+    """Yield ``function(item)`` of each item, in order, of a function that releases Python's lock.
 
-    An item is taken when a thread is about to be free, so that no more than one item beyond the
-    threads is in memory.
-
-    Parameters
-    ----------
-    function : callable
-        Function that releases the interpreter's lock.
-    items : iterable
-        Its arguments, taken by the calling thread.
-    n_threads : int, optional
-        Number of threads; by default one for each processor.
+    The calling thread takes an item when one of the threads, by default one for each processor, is
+    about to be free, so that no more than one item beyond the threads is in memory.
     """
     threads = n_processors() if n_threads is None else n_threads
     if threads == 1:
@@ -93,109 +92,124 @@ def in_order(
 
 
 @dataclass(frozen=True, eq=False)
-class UsedTexts:
-    """Decision functions that hold the texts of used columns alone, and what new rows bring.
+class LabelCoding:
+    """The step from decision values to predictions.
 
     Parameters
     ----------
-    columns : SourceColumns
-        Columns of the table.
-    view_columns : dict of str to SourceColumns
-        Columns of the views with a table of their own.
-    texts : ModelTexts, or None
-        The columns of texts; None if no kernel uses one.
-    functions : tuple of Expansion
-        The functions.
+    classes : (k,) array, or None
+        Labels of the classes in the user's type: numbers, truth values or text.  Of two, the second
+        has positive decision values.  None for real values, which are predictions themselves.
+    order : tuple of int
+        Of more than two classes: their positions by precedence, a tie goes to the first.
+    positive_at_zero : bool
+        True if a decision value of 0 predicts the second of two classes.
     """
 
-    columns: SourceColumns
-    view_columns: dict[str, SourceColumns]
-    texts: ModelTexts | None
-    functions: tuple[Expansion, ...]
+    classes: Labels | None
+    order: tuple[int, ...] = ()
+    positive_at_zero: bool = True
 
     @classmethod
-    def of(
-        cls,
-        texts: TextColumns | None,
-        functions: Sequence[Expansion],
-        columns: SourceColumns,
-        view_columns: Mapping[str, SourceColumns],
-    ) -> UsedTexts:
-        """Return the columns of texts that functions use, and these functions.
+    def of_dataset(cls, dataset: Dataset, numbers: npt.NDArray[np.intp]) -> LabelCoding:
+        """Return the coding of a data set's labels; ties go to the most frequent of classes.
 
-        Parameters
-        ----------
-        texts : TextColumns or None
-            The texts that the functions were fitted on; None without any.
-        functions : sequence of Expansion
-            The functions, with the texts of all columns.
-        columns : SourceColumns
-            Columns of the table, without those of texts.
-        view_columns : mapping of str to SourceColumns
-            The same of the views with a table of their own.
+        `numbers`, (n,), are the positions of the classes of the labelled rows.
         """
-        if texts is None:
-            return cls(columns, dict(view_columns), None, tuple(functions))
-        used = _used(functions)
-        optional = texts.may_lack
-        of_views = {column: view for view in view_columns for column in texts.groups.get(view, ())}
-        by_table: dict[str | None, list[int]] = {}
-        for column in used.tolist():
-            by_table.setdefault(of_views.get(column), []).append(column)
-        own = [name for c, name in enumerate(texts.names) if c not in of_views]
-        needed = [texts.names[c] for c in by_table.get(None, ())]
-        return cls(
-            _with_texts(columns, own, needed),
-            {
-                view: _of_view(view, one, [texts.names[c] for c in by_table.get(view, ())])
-                for view, one in view_columns.items()
-            },
-            ModelTexts(
-                tuple(texts.names[c] for c in used.tolist()),
-                tuple(c in optional for c in used.tolist()),
-            )
-            if len(used)
-            else None,
-            tuple(
-                function
-                if function.texts is None
-                else replace(function, texts=function.texts.on_columns(used))
-                for function in functions
-            ),
-        )
+        if dataset.classes is None:
+            return cls(None)
+        order: tuple[int, ...] = ()
+        if dataset.multiclass:
+            counts = np.bincount(numbers, minlength=len(dataset.classes))
+            order = tuple(np.argsort(-counts, kind="stable").tolist())
+        return cls(_typed(dataset.classes), order)
+
+    @property
+    def function_names(self) -> tuple[str, ...]:
+        """Names of the decision functions: those of more than two classes, else empty."""
+        if self.classes is None or len(self.classes) <= 2:
+            return ()
+        return tuple(map(str, self.classes.tolist()))
+
+    def predictions(self, values: Floats) -> Labels:
+        """Return the predictions of decision values (t, k), (t,): labels, or real values."""
+        if self.classes is None:
+            return values[:, 0]
+        if len(self.classes) > 2:
+            return self.classes[predicted_classes(values.T, np.array(self.order))]
+        positive = values[:, 0] >= 0.0 if self.positive_at_zero else values[:, 0] > 0.0
+        return self.classes[positive.astype(np.intp)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON takes them."""
+        return {
+            "classes": None if self.classes is None else self.classes.tolist(),
+            "type": None if self.classes is None else self.classes.dtype.str,
+            "order": list(self.order),
+            "positive_at_zero": self.positive_at_zero,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> LabelCoding:
+        """Return the coding of which :meth:`as_dict` gave the fields."""
+        if fields["classes"] is None:
+            return cls(None)
+        kind = str(fields["type"])
+        classes = np.array(fields["classes"], dtype=object if kind.endswith("O") else kind)
+        return cls(classes, tuple(fields["order"]), bool(fields["positive_at_zero"]))
 
 
-def _used(functions: Sequence[Expansion]) -> Ints:
-    """Return the columns of texts that functions use, ascending."""
-    indices = [f.texts.kernels.subset_indices for f in functions if f.texts is not None]
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *indices])).astype(np.intp)
+def _typed(names: tuple[str, ...]) -> Labels:
+    """Return names of classes as whole numbers or numbers where all are, else as text.
+
+    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
+    """
+    if not all(name_of_number(name) == name for name in names):
+        return np.array(names)
+    numbers = [number_of_name(name) for name in names]
+    if all(isinstance(number, int) for number in numbers):
+        whole = np.array(numbers)
+        return whole if whole.dtype.kind in "iu" else np.array(numbers, dtype=object)
+    exact = all(
+        number_name(float(number)) == name for number, name in zip(numbers, names, strict=True)
+    )
+    return np.array(numbers, dtype=np.float64) if exact else np.array(names)
 
 
-def _with_texts(
-    columns: SourceColumns, texts: Sequence[str], needed: Sequence[str]
-) -> SourceColumns:
-    """Return the columns of a table of which new rows need some texts; others may be there."""
-    others = [name for name in (*columns.others, *texts) if name not in needed]
-    return replace(columns, texts=tuple(needed), others=tuple(dict.fromkeys(others)))
-
-
-def _of_view(view: str, columns: SourceColumns, needed: Sequence[str]) -> SourceColumns:
-    """Return the columns of a view's table; its columns of texts carry the view's name here."""
-    return _with_texts(columns, (), [name.removeprefix(f"{view}.") for name in needed])
-
-
-BLOCK_BYTES = 2**23  # of the features of the rows that one thread takes at a time
-MOST_ROWS, FEWEST_ROWS = 8192, 64
-SPARSE_ROWS = 1024
-
-
-class Model(ModelContent):
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
     """A fitted model: preprocessing, active kernels, support vectors and classes.
 
     ``mkldist fit`` and ``to_model`` of an estimator make models, :func:`mkldist.load_model` reads
     them.  A model needs neither the sweep nor the data that it was fitted on.
 
-    Its fields are those of :class:`mkldist.fit.model_file.ModelContent`.
+    Parameters
+    ----------
+    columns : SourceColumns
+        Columns that new rows bring, and the features made of them.
+    feature_names : tuple of str
+        d names of the features.
+    preprocessing : FittedPreprocessing
+        Imputation and scaling of the features.
+    functions : tuple of Expansion
+        The decision functions, one or several in each.
+    weights : tuple of (S,) float64
+        Kernel weights as the method found them, of the kernels in each of `functions`.
+    labels : LabelCoding
+        The step from decision values to predictions.
+    facts : mapping
+        Origin of the model, JSON-serialisable: data set, method, parameters, certificate,
+        fingerprint of the data, versions.
+    views : mapping of str to View
+        Blocks of the features that rows may lack as a whole.
+    view_columns : mapping of str to SourceColumns
+        Columns of the views with a table of their own, whose features follow the others.
+    given : GivenRows, or None
+        Views that are Gram matrices; None without any.
+    texts : mapping of str to bool
+        Columns of texts that kernels use, those of the table, then those of views: a column ``a``
+        of the file of a view ``v`` is called ``v.a``.  True for columns that rows may have no text
+        in, where kernels are zero.
 
     Examples
     --------
@@ -207,10 +221,22 @@ class Model(ModelContent):
     ['same', 'other']
     """
 
+    columns: SourceColumns
+    feature_names: tuple[str, ...]
+    preprocessing: FittedPreprocessing
+    functions: tuple[Expansion, ...]
+    weights: tuple[Floats, ...]
+    labels: LabelCoding
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
+    view_columns: Mapping[str, SourceColumns] = field(default_factory=dict)
+    given: GivenRows | None = None
+    texts: Mapping[str, bool] = field(default_factory=dict)
+
     def __repr__(self) -> str:
         """Return what the model is of and its size in one line, without arrays."""
         origin = f"{self.facts.get('method', 'model')} on {self.facts.get('dataset', 'data')}"
-        classes = self.outcome.classes
+        classes = self.labels.classes
         answer = "real values" if classes is None else f"classes {', '.join(map(str, classes))}"
         return (
             f"<Model: {origin}, {answer}, {counted(self.n_kernels, 'kernel')}, {self.n_support} "
@@ -234,13 +260,73 @@ class Model(ModelContent):
 
         tables = []
         for place, (function, weights) in enumerate(zip(self.functions, self.weights, strict=True)):
-            text_names = () if self.texts is None else self.texts.names
-            names = function.names(self.feature_names, text_names)
+            names = function.names(self.feature_names, tuple(self.texts))
             table = pd.DataFrame({"kernel": names, "weight": weights})
             if len(self.functions) > 1:
-                table.insert(0, "class", [self.outcome.function_names[place]] * len(table))
+                table.insert(0, "class", [self.labels.function_names[place]] * len(table))
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
+
+    @property
+    def is_sparse(self) -> bool:
+        """True if features are kept in compressed sparse rows."""
+        return is_sparse(self.functions[0].points)
+
+    @property
+    def runs_code(self) -> bool:
+        """True if active kernels are functions of the user."""
+        lists = [function.kernels for function in self.functions]
+        lists += [one.texts.kernels for one in self.functions if one.texts is not None]
+        return any(map(has_code, lists))
+
+    @property
+    def source_views(self) -> tuple[str, ...]:
+        """Views that new rows bring beside their table: tables, then kernel values."""
+        return (*self.view_columns, *(self.given.views if self.given else ()))
+
+    @property
+    def needed_views(self) -> tuple[str, ...]:
+        """Those of :attr:`source_views` that kernels of weight above zero use."""
+        used = {kernel.view for function in self.functions for kernel in function.given}
+        features = {c for one in self.functions for c in one.kernels.subset_indices.tolist()}
+        first = len(self.feature_names) - sum(one.n_kept for one in self.view_columns.values())
+        for name, columns in self.view_columns.items():
+            if columns.texts or not features.isdisjoint(range(first, first + columns.n_kept)):
+                used.add(name)
+            first += columns.n_kept
+        return tuple(name for name in self.source_views if name in used)
+
+    def with_texts(self, texts: TextColumns | None) -> Model:
+        """Return the model, whose functions were fitted on these texts or on None.
+
+        It holds the texts of the columns that kernels use, and new rows bring these alone.
+        """
+        if texts is None:
+            return self
+        indices = [f.texts.kernels.subset_indices for f in self.functions if f.texts is not None]
+        used = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *indices])).astype(np.intp)
+        needed = {texts.names[c]: c in texts.may_lack for c in used.tolist()}
+        of_views = {
+            texts.names[c]: view for view in self.view_columns for c in texts.groups.get(view, ())
+        }
+
+        def needing(columns: SourceColumns, view: str | None) -> SourceColumns:
+            place = "" if view is None else f"{view}."
+            names = [name for name in texts.names if of_views.get(name) == view]
+            own = tuple(name.removeprefix(place) for name in names if name in needed)
+            others = dict.fromkeys([*columns.others, *(name.removeprefix(place) for name in names)])
+            return replace(columns, texts=own, others=tuple(n for n in others if n not in own))
+
+        return replace(
+            self,
+            columns=needing(self.columns, None),
+            view_columns={view: needing(one, view) for view, one in self.view_columns.items()},
+            functions=tuple(
+                one if one.texts is None else replace(one, texts=one.texts.on_columns(used))
+                for one in self.functions
+            ),
+            texts=needed,
+        )
 
     def predict(self, X: Any, views: Mapping[str, Any] | None = None) -> Labels:
         """Return the predictions of rows: classes in the type of the labels, or real values.
@@ -267,7 +353,7 @@ class Model(ModelContent):
         mkldist.errors.UnknownCategoryWarning
             For categories that the model does not know; such a row has none of the known ones.
         """
-        return self.outcome.predictions(self._values(X, views or {}))
+        return self.labels.predictions(self._values(X, views))
 
     def decision_function(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
         """Return decision values, (t,), or (t, k) of k > 2 classes; real values as predicted.
@@ -277,39 +363,8 @@ class Model(ModelContent):
         X, views
             As for :meth:`predict`, also for errors and warnings.
         """
-        values = self._values(X, views or {})
+        values = self._values(X, views)
         return values if values.shape[1] > 1 else values[:, 0]
-
-    def values(
-        self, rows: WholeRows, where: str = "X", row_places: RowPlaces = FROM_ZERO
-    ) -> Floats:
-        """Return decision values of r rows with all of their views, (r, k).
-
-        Parameters
-        ----------
-        rows : WholeRows
-            The rows.
-        where : str
-            The place to name in a message.
-        row_places : RowPlaces
-            How a message names a row.
-        """
-        absent = self._checked(rows.x, where, row_places)
-        if self.texts is not None and rows.texts is not None:
-            self.texts.check(rows.texts, where, row_places)
-        if self.is_sparse:  # not filled
-            points = self.preprocessing.scale.scaled(as_sparse(rows.x))
-        else:
-            points = np.ascontiguousarray(self.preprocessing.applied(rows.x, absent))
-        parts = [function.values(points, rows.between, rows.texts) for function in self.functions]
-        return np.concatenate(parts, axis=1)
-
-    def rows_at_once(self) -> int:
-        """Return the number of rows that a thread takes at a time."""
-        if self.is_sparse:
-            return SPARSE_ROWS
-        width = 8 * max(1, len(self.feature_names))
-        return max(FEWEST_ROWS, min(MOST_ROWS, BLOCK_BYTES // width))
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file, whole or not at all; see :func:`mkldist.load_model`.
@@ -324,65 +379,161 @@ class Model(ModelContent):
         mkldist.errors.OutputError
             If it cannot be written.
         """
-        write_content(self, given_path("path", path))
+        functions, arrays = packed(self.functions, self.weights)
+        scale = self.preprocessing.scale
+        for name, values, default in (("centre", scale.centre, 0.0), ("spread", scale.spread, 1.0)):
+            if (values != default).any():
+                arrays[name] = values
+        if self.preprocessing.fill is not None:
+            arrays["fill"] = self.preprocessing.fill
+        header = {
+            "mkldist": metadata.version("mkldist"),
+            "columns": self.columns.as_dict(),
+            "features": list(self.feature_names),
+            "labels": self.labels.as_dict(),
+            "functions": functions,
+            "facts": dict(self.facts),
+            "views": {name: [list(one.columns), one.missing] for name, one in self.views.items()},
+            "view_columns": {name: one.as_dict() for name, one in self.view_columns.items()},
+            "given": None if self.given is None else self.given.as_dict(),
+            "texts": dict(self.texts),
+        }
+        write_sealed(given_path("path", path), header, arrays)
 
-    def _checked(self, x: Floats, where: str, row_places: RowPlaces) -> Bools | None:
-        """Check features (r, d); return where they are those of views that rows lack, or None."""
-        if is_sparse(x):
-            if not self.is_sparse:
-                hint = "Call X.toarray()"
-                raise DataError(where, "sparse features", "dense ones, as the model has", hint)
-            check_sparse(x, where, row_places)
-            return None
-        for name, view in self.views.items():
-            lacking = lacking_rows(x, view) if view.missing is None else np.zeros(0)
-            if lacking.any():
-                names = row_places.names(np.flatnonzero(lacking).tolist())
-                raise lacks(name, names, where)
-        absent = absent_of(x, self.views)
-        filled = self.preprocessing.fill is not None
-        check_rows(
-            x, self.feature_names, where, filled=filled, row_places=row_places, absent=absent
-        )
-        return absent
+    def rows_at_once(self) -> int:
+        """Return the number of rows that a thread takes at a time."""
+        if self.is_sparse:
+            return SPARSE_ROWS
+        width = 8 * max(1, len(self.feature_names))
+        return max(FEWEST_ROWS, min(MOST_ROWS, BLOCK_BYTES // width))
 
-    def _values(self, X: Any, views: Mapping[str, Any]) -> Floats:
-        """Return decision values of rows, (t, k), several blocks of them side by side."""
-        x, texts, ids, unseen = self._features(X)
-        read = partial(view_of_python, self)
-        joined = new_views(self, views, read, "views")
-        for view in joined:
-            unseen = unseen + view.unseen
-        if unseen:
-            said = "X: " + "; ".join(unseen_lines(unseen))
-            warnings.warn(said, UnknownCategoryWarning, stacklevel=3)
-        whole = completed(self, x, texts, ids, joined)
+    def join(
+        self, views: Mapping[str, Any], where: str, ignored: Collection[str] = ()
+    ) -> list[ViewRows]:
+        """Read the needed views of new rows, of files or in Python; see :meth:`predict`."""
+        known, needed, tables = self.source_views, self.needed_views, self.view_columns
+        if not isinstance(views, Mapping):
+            found = f"a {type(views).__name__} of rows without the names of their views"
+            expected = "a mapping of tables or arrays by the names of views"
+            raise SpecError(where, found, expected, "Write views={NAME: ROWS}")
+        for name in views:
+            if name not in known:
+                expected = f"one of {', '.join(map(repr, known))}" if known else "no view"
+                hint = nearest(name, known) if known else "The model is of one table"
+                raise DataError(where, f"a view {name!r}", expected, hint)
+        missing = [name for name in needed if name not in views]
+        if missing:
+            found = f"no view{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
+            contents = ["a table" if n in tables else "kernel values" for n in missing]
+            expected = "; ".join(f"{c} of {n!r}" for c, n in zip(contents, missing, strict=True))
+            options = " ".join(f"--view {quote(name)}=FILE" for name in missing)
+            keys = ", ".join(f"{name!r}: …" for name in missing)
+            hint = f"Name each: {options}, or predict(X, views={{{keys}}}) in Python"
+            raise DataError(where, found, expected, hint)
+        joined = []
+        for name in needed:
+            source = views[name]
+            place = str(source) if isinstance(source, Path) else f"views[{name!r}]"
+            if name in tables:
+                texts = [self.texts[f"{name}.{one}"] for one in tables[name].texts]
+                own = self.views.get(name)
+                required = not all(texts) if own is None else own.missing is None
+                joined.append(table_view(name, source, tables[name], place, required, ignored))
+            elif self.given is not None:
+                joined.append(kernel_view(name, source, self.given, place))
+        return joined
+
+    def joined(
+        self, rows: NewRows, views: Sequence[ViewRows], n_threads: int | None = None
+    ) -> Iterator[tuple[Block, Floats]]:
+        """Yield the blocks of a table and their decision values (r, k), in order.
+
+        Some blocks are computed side by side.  Features of views that no kernel uses are 0.
+        """
+
+        def whole(block: Block) -> Block:
+            count = block.x.shape[0]
+            found = {view.name: view.joined(block.ids, count) for view in views}
+            tables = [
+                found[name][0] if name in found else np.zeros((count, columns.n_kept))
+                for name, columns in self.view_columns.items()
+            ]
+            texts = [block.texts, *(found[n][1] for n in self.view_columns if n in found)]
+            parts = [one for one in texts if one is not None]
+            return replace(
+                block,
+                x=np.hstack([block.x, *tables]) if tables else block.x,
+                texts=np.hstack(parts) if parts else None,
+                between={n: one for n, (one, _) in found.items() if n not in self.view_columns},
+            )
+
+        def work(block: Block) -> tuple[Block, Floats]:
+            return block, self._block_values(block, rows.where)
+
+        yield from in_order(work, map(whole, rows.blocks), n_threads)
+
+    def _values(self, X: Any, views: Mapping[str, Any] | None) -> Floats:
+        """Return decision values of rows in Python, (t, k)."""
+        joined = self.join({} if views is None else views, "views")
+        values = [np.empty((0, sum(len(function.bias) for function in self.functions)))]
+        step, sparse = self.rows_at_once(), self.is_sparse
+        with opened_rows(X, self.columns, step, "X", sparse=sparse) as rows, single_threaded():
+            values += [of_block for _, of_block in self.joined(rows, joined)]
         for view in joined:
             view.check_end()
-        step = self.rows_at_once()
+        unseen = sum((view.unseen for view in joined), rows.unseen)
+        if unseen:
+            message = "X: " + "; ".join(unseen_lines(unseen))
+            warnings.warn(message, UnknownCategoryWarning, stacklevel=3)
+        return np.concatenate(values)
 
-        def of_block(start: int) -> Floats:
-            part = whole.part(slice(start, start + step))
-            return self.values(part, row_places=FROM_ZERO.after(start))
+    def _block_values(self, block: Block, where: str) -> Floats:
+        """Return decision values of rows with all of their views, (r, k)."""
+        absent = self._checked(block, where)
+        if self.is_sparse:  # not filled
+            points = self.preprocessing.scale.scaled(as_sparse(block.x))
+        else:
+            points = np.ascontiguousarray(self.preprocessing.applied(block.x, absent))
+        between = block.between or None
+        parts = [function.values(points, between, block.texts) for function in self.functions]
+        return np.concatenate(parts, axis=1)
 
-        with single_threaded():
-            blocks = in_order(of_block, range(0, x.shape[0], step))
-            return np.concatenate([np.empty((0, self._n_functions)), *blocks])
-
-    def _features(
-        self, X: Any
-    ) -> tuple[Floats, Array | None, Sequence[str] | None, Counter[tuple[str, str]]]:
-        """Return features, texts and names of rows, and categories that the model does not know."""
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            rows, x = frame_rows(self.columns, X, "X")
-            ids = frame_texts(X[rows.id], "X") if rows.id and self.source_views else None
-            return x, frame_columns_of_texts(self.columns, X, "X"), ids, rows.unseen
-        given = as_sparse(X) if hasattr(X, "tocsr") else X
-        return array_rows(self.columns, given, "X"), None, None, Counter()
-
-    @property
-    def _n_functions(self) -> int:
-        return sum(len(function.bias) for function in self.functions)
+    def _checked(self, block: Block, where: str) -> Bools | None:
+        """Check rows; return where features (r, d) are those of views that rows lack, or None."""
+        x, places = block.x, block.row_places
+        for column, (name, optional) in enumerate(self.texts.items()):
+            if block.texts is None or optional:
+                continue
+            rows = np.flatnonzero(block.texts[:, column] == "")
+            if len(rows):
+                raise DataError(
+                    where,
+                    f"no text in column {name!r} for "
+                    f"{first_of(places.names(rows.tolist()), SHOWN)}",
+                    "a text for each row: the model knows no row without it",
+                    'Fit a sweep with a view of this column that sets missing = "zero"',
+                )
+        if is_sparse(x):
+            check_sparse(x, where, places)
+            return None
+        for name, view in self.views.items():
+            missing = [] if view.missing else np.flatnonzero(lacking_rows(x, view)).tolist()
+            if missing:
+                raise lacks(name, places.names(missing), where)
+        absent, filled = absent_of(x, self.views), self.preprocessing.fill is not None
+        bad = np.isinf(x) if filled else ~np.isfinite(x)
+        if absent is not None:
+            bad &= ~absent
+        if bad.any():
+            row, feature = np.argwhere(bad)[0].tolist()
+            infinite = bool(np.isinf(x[row, feature]))
+            raise DataError(
+                f"{where}, {places.of(row)}, column {self.feature_names[feature]!r}",
+                "an infinite value" if infinite else "no value",
+                "a finite number" if infinite else "a number: the model fills no missing values",
+                "Correct it" if infinite else "Fill it, or fit a sweep whose data set sets impute",
+            )
+        return absent
 
 
 def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
@@ -403,7 +554,7 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     Raises
     ------
     mkldist.errors.StoreError
-        If the file is missing, is no model, is damaged, or has a newer format; if it names such
+        If the file is missing, is no model, is damaged, or has another format; if it names such
         functions and `allow_code` is not set, or they give other values.
     mkldist.errors.SpecError
         If such a function cannot be imported, `path` is no path, or `allow_code` is neither True
@@ -416,28 +567,38 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     >>> model.predict(table)  # doctest: +SKIP
     """
     check_flags(allow_code=allow_code)
-    return Model(**vars(read_content(given_path("path", path), allow_code=allow_code)))
+    file = given_path("path", path)
+    header, arrays = read_sealed(file)
+    with understood(str(file)):
+        own = header["functions"]
+        functions = unpacked(own, arrays, str(file), file.parent if allow_code else None)
+        d, given = functions[0].points.shape[1], header["given"]
+        scale = FeatureScale(arrays.get("centre", np.zeros(d)), arrays.get("spread", np.ones(d)))
+        return Model(
+            SourceColumns.from_dict(header["columns"]),
+            tuple(header["features"]),
+            FittedPreprocessing(arrays.get("fill"), scale),
+            functions,
+            tuple(arrays[f"{number}.kernel_weights"] for number in range(len(functions))),
+            LabelCoding.from_dict(header["labels"]),
+            {**header["facts"], "mkldist": header["mkldist"]},
+            {
+                name: View(tuple(places), missing)
+                for name, (places, missing) in header["views"].items()
+            },
+            {n: SourceColumns.from_dict(one) for n, one in header["view_columns"].items()},
+            None if given is None else GivenRows.from_dict(given),
+            dict(header["texts"]),
+        )
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Account of a file of predictions.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    counts : Counter
-        Rows of each predicted class; empty for real values.
-    unseen : Counter of (str, str)
-        Rows of categories that the model does not know, by column and category.
-    notes : tuple of str
-        What else was left out.
-    """
+    """Account of a file of predictions: rows of each class, and what was not as in the model."""
 
     n_rows: int
     counts: Counter[Any]
-    unseen: Counter[tuple[str, str]]
+    unseen: Counter[tuple[str, str]]  # rows of unknown categories, by column and category
     notes: tuple[str, ...] = ()
 
 
@@ -450,6 +611,7 @@ def write_predictions(
     ignored: Collection[str] = (),
     overwrite: bool = False,
     n_threads: int | None = None,
+    rows_at_once: int | None = None,
 ) -> Predicted:
     """Predict the rows of a file and write a CSV file, whole or not at all.
 
@@ -460,20 +622,17 @@ def write_predictions(
     ----------
     model : Model
         The model.
-    data : Path
-        A ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm`` file, or a zarr group.  Tables are
-        read a block at a time.
+    data, views
+        Files as of :func:`mkldist.fit.new_rows.opened_rows`; those of :attr:`Model.needed_views`
+        are held in memory.
     target : Path
         The file to write, which ends in ``.csv``.
-    views : mapping of str to Path, optional
-        Files of the views that stand beside this one, see :attr:`Model.needed_views`; they are held
-        in memory.
     ignored : collection of str
         Columns to leave out; ``VIEW.COLUMN`` for those of a view.
     overwrite : bool
         Replace a file that is there.
-    n_threads : int, optional
-        Threads that predict; by default one for each processor.
+    n_threads, rows_at_once : int, optional
+        Threads that predict, and rows that one takes at a time; by default of the machine's size.
 
     Raises
     ------
@@ -482,15 +641,21 @@ def write_predictions(
     mkldist.errors.OutputError
         If the file cannot be written or is there already.
     """
-    _check_target(target, [data, *(views or {}).values()], overwrite=overwrite)
+    views = {} if views is None else views
+    if target.suffix != ".csv":
+        ending = ending_words(target.suffix)
+        raise OutputError(str(target), ending, "a name ending in '.csv'")
+    if target.resolve() in [path.resolve() for path in (data, *views.values())]:
+        raise OutputError(str(target), "the file of the rows", "another file for predictions")
+    check_free(target, overwrite=overwrite)
     counts: Counter[Any] = Counter()
-    n_rows = 0
-    joined = view_files(model, views or {}, ignored)
-    of_views = {name for view in model.view_columns for name in ignored_of(view, ignored)}
-    own = [name for name in ignored if name not in of_views]
-    table = NewTable(model.columns, model.rows_at_once(), own, model.is_sparse)
+    n_rows, classes = 0, model.labels.classes
+    joined = model.join(views, "--view", ignored)
+    starts = tuple(f"{view}." for view in model.view_columns)
+    own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
+    step = rows_at_once or model.rows_at_once()
     with (
-        opened_rows(data, table) as file,
+        opened_rows(data, model.columns, step, ignored=own, sparse=model.is_sparse) as rows,
         writing(target),
         single_threaded(),
     ):
@@ -499,61 +664,28 @@ def write_predictions(
             replacing(target) as temporary,
             temporary.open("x", newline="", encoding="utf-8") as stream,
         ):
+            names = [f"decision[{name}]" for name in model.labels.function_names] or ["decision"]
+            header = [rows.id] if rows.id else []
             writer = csv.writer(stream)
-            writer.writerow(_header(model, file.rows))
-            for block, values in _predicted(model, data, file.blocks, joined.views, n_threads):
-                labels = model.outcome.predictions(values).tolist()
-                writer.writerows(_lines(model, block, labels, values))
-                n_rows += len(labels)
-                if model.outcome.classes is not None:
+            writer.writerow([*header, "prediction", *([] if classes is None else names)])
+            for block, values in model.joined(rows, joined, n_threads):
+                labels = model.labels.predictions(values).tolist()
+                columns: list[Sequence[Any]] = (
+                    [labels] if block.ids is None else [block.ids, labels]
+                )
+                if classes is not None:
+                    columns += values.T.tolist()  # written so that they read back unchanged
                     counts.update(labels)
+                writer.writerows(zip(*columns, strict=True))
+                n_rows += len(labels)
             if not n_rows:
                 raise DataError(str(data), "no rows", "at least one row to predict")
-            notes = [file.note, *joined.notes, *(view.check_end() for view in joined.views)]
-    unseen = sum((view.unseen for view in joined.views), file.rows.unseen)
+            unread = [name for name in views if name not in model.needed_views]
+            notes = [
+                rows.note,
+                *(view.note for view in joined),
+                *(f"view {n!r}: no active kernel uses it, and it is not read" for n in unread),
+                *(view.check_end() for view in joined),
+            ]
+    unseen = sum((view.unseen for view in joined), rows.unseen)
     return Predicted(n_rows, counts, unseen, tuple(filter(None, notes)))
-
-
-def _check_target(target: Path, read: Sequence[Path], *, overwrite: bool) -> None:
-    if target.suffix != ".csv":
-        ending = ending_words(target.suffix)
-        raise OutputError(str(target), ending, "a name ending in '.csv'")
-    if target.resolve() in [path.resolve() for path in read]:
-        raise OutputError(str(target), "the file of the rows", "another file for predictions")
-    check_free(target, overwrite=overwrite)
-
-
-def _header(model: Model, rows: NewRows) -> list[str]:
-    names = model.outcome.function_names
-    decisions = [f"decision[{name}]" for name in names] or ["decision"]
-    if model.outcome.classes is None:
-        decisions = []
-    return [*([rows.id] if rows.id else []), "prediction", *decisions]
-
-
-def _predicted(
-    model: Model,
-    data: Path,
-    blocks: Iterator[Block],
-    views: Sequence[NewView],
-    n_threads: int | None,
-) -> Iterator[tuple[Block, Floats]]:
-    """Yield blocks and their decision values, in order, some blocks side by side."""
-
-    def work(item: tuple[Block, WholeRows]) -> tuple[Block, Floats]:
-        block, rows = item
-        return block, model.values(rows, str(data), block.row_places)
-
-    whole = ((block, completed(model, block.x, block.texts, block.ids, views)) for block in blocks)
-    yield from in_order(work, whole, n_threads)
-
-
-def _lines(
-    model: Model, block: Block, labels: Sequence[Any], values: Floats
-) -> Iterator[tuple[Any, ...]]:
-    """Return the fields of each row; numbers are written so that they read back unchanged."""
-    columns: list[Sequence[Any]] = [] if block.ids is None else [block.ids]
-    columns.append(labels)
-    if model.outcome.classes is not None:
-        columns += values.T.tolist()
-    return zip(*columns, strict=True)

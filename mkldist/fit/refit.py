@@ -19,8 +19,8 @@ from mkldist.devices import CPU
 from mkldist.errors import DataError, InputError, StoreError
 from mkldist.fit.decision import Expansion
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
-from mkldist.fit.model import Model, UsedTexts
-from mkldist.fit.model_file import GivenRows, GivenView, Outcome
+from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.fit.select import Choice
 from mkldist.methods.registry import METHODS
@@ -322,20 +322,18 @@ def _model(
     )
     given, functions = with_anchors(dataset, fitted_rows, functions)
     columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
-    used = UsedTexts.of(dataset.texts, functions, columns, dataset.view_columns)
     return Model(
-        used.columns,
+        columns,
         dataset.feature_names,
         fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, rows),
-        used.functions,
+        functions,
         weights,
-        Outcome.of_dataset(dataset, numbers),
+        LabelCoding.of_dataset(dataset, numbers),
         _facts(source, solutions, choice, run, split) | {"rows": len(rows.known)},
         dataset.views,
-        used.view_columns,
+        dataset.view_columns,
         given,
-        used.texts,
-    )
+    ).with_texts(dataset.texts)
 
 
 def _facts(

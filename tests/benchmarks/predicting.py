@@ -15,8 +15,7 @@ from mkldist.blas_threads import single_threaded
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion
-from mkldist.fit.model import Model, write_predictions
-from mkldist.fit.model_file import Outcome
+from mkldist.fit.model import LabelCoding, Model, write_predictions
 from mkldist.kernels.kernel_list import KernelList
 from tests.benchmarks.measuring import Measured, named
 
@@ -87,7 +86,7 @@ def made_up_model(draw: np.random.Generator) -> Model:
         FittedPreprocessing(None, scale),
         (function,),
         (function.weights,),
-        Outcome(np.array(["no", "yes"])),
+        LabelCoding(np.array(["no", "yes"])),
     )
 
 

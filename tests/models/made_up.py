@@ -13,8 +13,9 @@ from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion
-from mkldist.fit.model import Model
-from mkldist.fit.model_file import GivenRows, GivenView, Outcome, kernel_list
+from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.model_file import kernel_list
+from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.kernels import Gaussian, Polynomial
 
@@ -59,7 +60,7 @@ def made_up_model(classes: Any = ("ill", "well"), *, filled: bool = True) -> Mod
         FittedPreprocessing(FILL if filled else None, SCALE),
         functions,
         tuple(np.arange(1.0, len(function.kernels) + 1) for function in functions),
-        Outcome(
+        LabelCoding(
             None if classes is None else np.array(classes),
             tuple(range(len(classes))) if multiclass else (),
         ),
@@ -92,7 +93,7 @@ def made_up_views(view: str = "v", given: str = "k") -> Model:
         FittedPreprocessing(None, FeatureScale(np.zeros(3), np.ones(3))),
         (function,),
         (np.array([2.0, 10.0]),),
-        Outcome(None),
+        LabelCoding(None),
         {},
         {view: View((1, 2), "zero")},
         {view: SourceColumns(("b", "c"), others=("row",), id="row")},

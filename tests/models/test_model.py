@@ -1,4 +1,4 @@
-"""Predictions of models, `content` and `outcome` with them, against plain formulas."""
+"""Predictions of models against plain formulas."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import pytest
 import mkldist
 from mkldist.data.dataset import Dataset
 from mkldist.errors import DataError, UnknownCategoryWarning
-from mkldist.fit import model as model_module
-from mkldist.fit.model_file import ModelContent, Outcome
+from mkldist.fit.model import LabelCoding
 from tests.models.made_up import FEATURES, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
 
 
-@pytest.mark.parametrize("rows_at_once", [1, 7, 10_000])
-def test_decision_values_are_those_of_the_formulas(rows_at_once, monkeypatch):
+@pytest.mark.parametrize("several_blocks", [False, True])
+def test_decision_values_are_those_of_the_formulas(several_blocks):
     model = made_up_model()
-    monkeypatch.setattr(model_module, "MOST_ROWS", rows_at_once)
-    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
-    expected = plain_values(model, TABLE)[:, 0]
-    np.testing.assert_allclose(model.decision_function(TABLE), expected, rtol=0, atol=1e-10)
+    table = made_up_table(model.rows_at_once() + 9) if several_blocks else TABLE
+    expected = plain_values(model, table)[:, 0]
+    np.testing.assert_allclose(model.decision_function(table), expected, rtol=0, atol=1e-10)
     labels = np.where(expected >= 0, "well", "ill")
-    np.testing.assert_array_equal(model.predict(TABLE), labels)
+    np.testing.assert_array_equal(model.predict(table), labels)
 
 
 def test_the_greatest_of_several_functions_decides():
@@ -58,6 +56,20 @@ def test_an_unknown_category_is_none_of_the_known_ones_and_told():
         found = model.decision_function(TABLE.iloc[:2].assign(size="XL"))
     neither = plain_values(model, TABLE.iloc[:2].assign(size="XL"))[:, 0]
     np.testing.assert_allclose(found, neither, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(np.nan, "found no value"), (np.inf, "found an infinite value")]
+)
+def test_a_value_is_refused_by_row_and_column(value, said):
+    model = made_up_model(filled=False)
+    row = model.rows_at_once() + 3
+    table = made_up_table(row + 2).fillna(0.0)
+    table.loc[row, "b"] = value
+    with pytest.raises(DataError, match=rf"X, row {row} \(from 0\), column 'b': {said}"):
+        model.predict(table)
+    if np.isnan(value):
+        made_up_model().predict(table)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +118,6 @@ def test_an_array_has_its_columns_in_order():
 
 def test_it_says_what_it_is():
     model = made_up_model()
-    assert isinstance(model, ModelContent)
     assert repr(model).startswith("<Model: level on made up, classes ill, well, ")
     weights = model.kernel_weights
     assert list(weights.columns) == ["kernel", "weight"]
@@ -116,8 +127,8 @@ def test_it_says_what_it_is():
 
 def test_ties_go_to_the_most_frequent_class():
     data = Dataset("d", np.zeros((4, 1)), np.array([2.0, 1.0, 1.0, 0.0]), ("a", "b", "c"))
-    outcome = Outcome.of_dataset(data, data.class_numbers)
-    assert outcome.predictions(np.zeros((1, 3))).tolist() == ["b"]
+    labels = LabelCoding.of_dataset(data, data.class_numbers)
+    assert labels.predictions(np.zeros((1, 3))).tolist() == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -138,8 +149,8 @@ def test_ties_go_to_the_most_frequent_class():
 )
 def test_classes_have_the_type_of_the_labels(names, kind):
     data = Dataset("d", np.zeros((2, 1)), np.array([-1.0, 1.0]), names)
-    outcome = Outcome.of_dataset(data, data.class_numbers)
-    assert outcome.classes.dtype.kind == kind
-    assert tuple(map(str, outcome.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
-    again = Outcome.from_dict(outcome.as_dict())
-    assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == outcome.classes.tolist()
+    labels = LabelCoding.of_dataset(data, data.class_numbers)
+    assert labels.classes.dtype.kind == kind
+    assert tuple(map(str, labels.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
+    again = LabelCoding.from_dict(labels.as_dict())
+    assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == labels.classes.tolist()

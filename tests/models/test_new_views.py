@@ -1,4 +1,4 @@
-"""Rows of views joined to those of a table, by `view_files` and `given_rows` too, and mistakes."""
+"""Rows of views joined to those of a table, and mistakes."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mkldist
 from mkldist.data.dataset import View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
-from mkldist.fit.model import Model
-from mkldist.fit.model_file import decoded, encoded, read_kernel_values
-from mkldist.fit.new_rows import NewView, view_files
+from mkldist.fit.model import write_predictions
+from mkldist.fit.new_rows import ViewRows
 from tests.models.made_up import GIVEN, made_up_views
 
 NAN = np.nan
 
 
-def view(ids: list[str] | None, *, required: bool = False) -> NewView:
+def view(ids: list[str] | None, *, required: bool = False) -> ViewRows:
     """Return two rows of a view of two features."""
     names = None if ids is None else np.array(ids)
-    return NewView("v", np.array([[1.0, 2.0], [3.0, 4.0]]), names, "v.csv", required)
+    return ViewRows("v", np.array([[1.0, 2.0], [3.0, 4.0]]), names, "v.csv", required)
 
 
 def test_rows_are_joined_by_ids_block_by_block():
     one = view(["y", "x"])
-    np.testing.assert_array_equal(one.block(["x"], 1).values, [[3.0, 4.0]])
-    np.testing.assert_array_equal(one.block(["z", "x"], 2).values, [[NAN, NAN], [3.0, 4.0]])
+    np.testing.assert_array_equal(one.joined(["x"], 1)[0], [[3.0, 4.0]])
+    np.testing.assert_array_equal(one.joined(["z", "x"], 2)[0], [[NAN, NAN], [3.0, 4.0]])
     assert one.check_end() == ("view 'v': 1 of its 2 rows are not in the table and left out (y)")
 
 
 def test_rows_without_ids_have_the_order_of_the_table():
     one = view(None)
-    np.testing.assert_array_equal(one.block(["x"], 1).values, [[1.0, 2.0]])
+    np.testing.assert_array_equal(one.joined(["x"], 1)[0], [[1.0, 2.0]])
     with pytest.raises(DataError, match=r"v\.csv: found 2 rows without ids, another number"):
         one.check_end()
-    np.testing.assert_array_equal(one.block(None, 1).values, [[3.0, 4.0]])
+    np.testing.assert_array_equal(one.joined(None, 1)[0], [[3.0, 4.0]])
     assert one.check_end() == ""
     with pytest.raises(DataError, match="2 rows without ids, another number"):
-        one.block(None, 1)
+        one.joined(None, 1)
 
 
 def test_rows_that_must_have_the_view_are_named():
     said = r"v\.csv: found no value of view 'v' for z; expected a value of the view for each row"
     with pytest.raises(DataError, match=said):
-        view(["y", "x"], required=True).block(["x", "z"], 2)
+        view(["y", "x"], required=True).joined(["x", "z"], 2)
 
 
 def test_ids_stand_in_both():
     with pytest.raises(DataError, match="ids, but the table has none"):
-        view(["y", "x"]).block(None, 2)
+        view(["y", "x"]).joined(None, 2)
 
 
 def test_kernel_values_are_those_with_the_anchors_that_have_the_view():
@@ -68,9 +68,10 @@ def test_kernel_values_are_those_with_the_anchors_that_have_the_view():
         GIVEN.values("k", whole[0], None, "k")
 
 
-def test_a_model_of_views_is_its_formula_and_reads_back():
+def test_a_model_of_views_is_its_formula_and_reads_back(tmp_path: Path):
     model = made_up_views()
-    again = Model(**vars(decoded(encoded(model), "a.model")))
+    model.save(tmp_path / "a.model")
+    again = mkldist.load_model(tmp_path / "a.model")
     table, b_and_c = np.array([[0.0], [7.0], [1.0]]), np.array([[1.0, 1.0], [NAN, NAN], [2.0, 0.0]])
     between = np.zeros((2, 3, 4))
     between[1] = [[1.0, 9.0, 2.0, 9.0], [NAN] * 4, [3.0, 9.0, 0.0, 9.0]]
@@ -96,10 +97,11 @@ def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path: Path):
     without = replace(model, functions=(own,))
     assert without.needed_views == ("v",)
     (tmp_path / "v.csv").write_text("row,b,c\nx,1,2\n")
-    files = view_files(without, {"v": tmp_path / "v.csv", "k": tmp_path / "nothing.npz"}, ())
-    assert files.notes == ("view 'k': no active kernel uses it, and it is not read",)
-    assert [one.name for one in files.views] == ["v"]
-    assert files.views[0].unseen == Counter()
+    (tmp_path / "t.csv").write_text("row,a\nx,1\n")
+    files = {"v": tmp_path / "v.csv", "k": tmp_path / "nothing.npz"}
+    done = write_predictions(without, tmp_path / "t.csv", tmp_path / "out.csv", views=files)
+    assert done.notes == ("view 'k': no active kernel uses it, and it is not read",)
+    assert (done.n_rows, done.unseen) == (1, Counter())
 
 
 def test_files_of_views_are_tables_and_kernel_values(tmp_path: Path):
@@ -107,15 +109,15 @@ def test_files_of_views_are_tables_and_kernel_values(tmp_path: Path):
     values = np.arange(1.0, 13.0).reshape(2, 2, 3)
     np.savez(tmp_path / "k.npz", grams=values, ids=["x", "y"], points=["p", "r", "new"])
     paths = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
-    [table, given] = view_files(made_up_views(), paths, ["v.note"]).views
-    np.testing.assert_array_equal(table.block(["y"], 1).values, [[3.0, 4.0]])
+    [table, given] = made_up_views().join(paths, "--view", ["v.note"])
+    np.testing.assert_array_equal(table.joined(["y"], 1)[0], [[3.0, 4.0]])
     expected = np.concatenate([values[:, 1:, :2], np.zeros((2, 1, 1))], axis=-1)
-    np.testing.assert_array_equal(given.block(["y"], 1).values, expected)
+    np.testing.assert_array_equal(given.joined(["y"], 1)[0], expected)
     with pytest.raises(DataError, match=r"column 'note', unknown to the model.*--ignore v\.note"):
-        view_files(made_up_views(), paths, ())
+        made_up_views().join(paths, "--view")
     (tmp_path / "v.csv").write_text("b,c\n2,1\n")
     with pytest.raises(DataError, match=r"v\.csv: found no column 'row', which names the rows"):
-        view_files(made_up_views(), paths, ())
+        made_up_views().join(paths, "--view")
 
 
 def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path: Path):
@@ -123,31 +125,35 @@ def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path: P
     np.savez(tmp_path / "k.npz", grams=square, ids=["r", "p", "new"])
     (tmp_path / "v.csv").write_text("row,b,c\n")
     paths = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
-    [_, given] = view_files(made_up_views(), paths, ()).views
-    np.testing.assert_array_equal(given.block(["new"], 1).values[..., :2], square[:, 2:, [1, 0]])
+    [_, given] = made_up_views().join(paths, "--view")
+    np.testing.assert_array_equal(given.joined(["new"], 1)[0][..., :2], square[:, 2:, [1, 0]])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("k.csv", b"a", "a file ending in '.csv'; expected kernel values in a .npz or .npy file"),
-        ("k.npy", b"no", "a damaged file"),
+        ("k.npy", b"no", "a .npy file that is cut short"),
         ("k.npz", b"no", "k.npz"),
     ],
 )
 def test_files_of_kernel_values_are_checked(name, content, said, tmp_path):
     (tmp_path / name).write_bytes(content)
+    (tmp_path / "v.csv").write_text("row,b,c\n")
     with pytest.raises(DataError, match=said):
-        read_kernel_values(tmp_path / name, name)
+        made_up_views().join({"v": tmp_path / "v.csv", "k": tmp_path / name}, "--view")
 
 
 def test_an_array_of_kernel_values_has_no_names(tmp_path: Path):
-    np.save(tmp_path / "k.npy", np.eye(2))
+    (tmp_path / "v.csv").write_text("row,b,c\n")
+    values = np.arange(16.0).reshape(2, 2, 4)
     for name in ("k.npy", "K.NPY"):
-        grams, ids, points = read_kernel_values((tmp_path / "k.npy").replace(tmp_path / name), name)
-        np.testing.assert_array_equal(grams, np.eye(2))
-        assert ids is points is None
-        (tmp_path / name).replace(tmp_path / "k.npy")
+        with (tmp_path / name).open("wb") as file:
+            np.save(file, values)
+        paths = {"v": tmp_path / "v.csv", "k": tmp_path / name}
+        [_, given] = made_up_views().join(paths, "--view")
+        assert given.ids is None
+        np.testing.assert_array_equal(given.joined(None, 2)[0][..., :2], values[..., [0, 2]])
 
 
 def test_arrays_of_a_view_have_named_features_or_those_in_order(tmp_path: Path):
@@ -158,12 +164,12 @@ def test_arrays_of_a_view_have_named_features_or_those_in_order(tmp_path: Path):
     np.savez(tmp_path / "v.npz", x=[[2.0, 1.0], [4.0, 3.0]], **names)
     paths = {"v": tmp_path / "v.npz", "k": tmp_path / "k.npz"}
     model = replace(model, given=replace(GIVEN, views={"k": replace(GIVEN.views["k"], n_grams=1)}))
-    found = view_files(model, paths, ())
-    np.testing.assert_array_equal(found.views[0].block(["y"], 1).values, [[3.0, 4.0]])
-    assert not found.notes
+    found = model.join(paths, "--view")
+    np.testing.assert_array_equal(found[0].joined(["y"], 1)[0], [[3.0, 4.0]])
+    assert not any(one.note for one in found)
     (tmp_path / "v.svm").write_text("0 1:1 2:2\n0 1:3 2:4\n")
     without = replace(model, view_columns={"v": SourceColumns(("b", "c"))})
-    [note] = view_files(without, {**paths, "v": tmp_path / "v.svm"}, ()).notes
+    [note] = [one.note for one in without.join({**paths, "v": tmp_path / "v.svm"}, "-") if one.note]
     assert note.startswith("view 'v': its features have no names and are taken by their position")
 
 
@@ -182,7 +188,7 @@ def test_points_have_a_name_each(tmp_path: Path):
     with pytest.raises(
         DataError, match=r"k\.npz, array 'points': found ids that occur more than o"
     ):
-        view_files(made_up_views(), paths, ())
+        made_up_views().join(paths, "--view")
 
 
 def test_views_are_given_by_name():

@@ -1,4 +1,4 @@
-"""Predictions for files, `blocks` of rows and `array_files`, in bounded memory, whole or absent."""
+"""Predictions for files, in blocks of rows and bounded memory, whole or absent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import zarr
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, OutputError
-from mkldist.fit import model as model_module
 from mkldist.fit.model import write_predictions
-from mkldist.fit.new_rows import NewTable, opened_rows
+from mkldist.fit.new_rows import opened_rows
 from tests.models.made_up import COLUMNS, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
@@ -44,14 +43,12 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "zarr"])
 @pytest.mark.parametrize("rows_at_once", [7, 10_000])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_file_has_the_predictions_of_its_rows(
-    ending, rows_at_once, n_threads, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(model_module, "MOST_ROWS", rows_at_once)
-    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
+def test_a_file_has_the_predictions_of_its_rows(ending, rows_at_once, n_threads, tmp_path):
     data = write(TABLE, tmp_path / f"new.{ending}")
     model = made_up_model()
-    done = write_predictions(model, data, tmp_path / "out.csv", n_threads=n_threads)
+    done = write_predictions(
+        model, data, tmp_path / "out.csv", n_threads=n_threads, rows_at_once=rows_at_once
+    )
     found = pd.read_csv(tmp_path / "out.csv")
     assert list(found.columns) == ["row", "prediction", "decision"]
     assert found["row"].tolist() == TABLE["row"].tolist()
@@ -84,8 +81,8 @@ def test_arrays_of_a_file_are_predicted(tmp_path, ending):
     else:
         zarr.open_group(path, mode="w").create_array("x", data=x, chunks=(2, 3))
     columns = SourceColumns.of_features(["f0", "f1", "f2"])
-    with opened_rows(path, NewTable(columns, 4)) as file:
-        blocks = list(file.blocks)
+    with opened_rows(path, columns, 4) as rows:
+        blocks = list(rows.blocks)
     assert [block.row_places.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
 
@@ -104,11 +101,13 @@ def array_file(path: Path, **arrays: np.ndarray) -> Path:
     return path
 
 
-def features_of(path: Path, table: NewTable) -> np.ndarray:
+def features_of(
+    path: Path, columns: SourceColumns, ignored: tuple[str, ...] = (), *, sparse: bool = False
+) -> np.ndarray:
     """Return the features of all rows of a file."""
-    with opened_rows(path, table) as file:
-        blocks = [block.x for block in file.blocks]
-    return np.concatenate([x.toarray() if table.sparse else x for x in blocks])
+    with opened_rows(path, columns, 2, ignored=ignored, sparse=sparse) as rows:
+        blocks = [block.x for block in rows.blocks]
+    return np.concatenate([x.toarray() if sparse else x for x in blocks])
 
 
 NAMED = SourceColumns(("age", "flat", "bmi"), label="ill", kept=(0, 2))
@@ -120,11 +119,11 @@ def test_named_features_of_arrays_may_stand_in_any_order(tmp_path, ending):
     names = np.array(["bmi", "ill", "age", "note"])
     x = np.column_stack([ROWS[:, 1], [0, 1, 0], ROWS[:, 0], [7, 8, 9]])
     path = array_file(tmp_path / f"new.{ending}", x=x, feature_names=names)
-    found = features_of(path, NewTable(NAMED, 2, ["note"]))
+    found = features_of(path, NAMED, ("note",))
     np.testing.assert_array_equal(found, ROWS)
     with (
         pytest.raises(DataError, match=r"column 'note', unknown to the model.*--ignore v\.note"),
-        opened_rows(path, NewTable(NAMED, 2, place="v.")),
+        opened_rows(path, NAMED, 2, place="v."),
     ):
         pass
 
@@ -138,7 +137,7 @@ def test_named_features_of_sparse_arrays_may_stand_in_any_order(tmp_path):
     path = tmp_path / "new.npz"
     array_file(path, **parts, shape=np.array(matrix.shape), feature_names=names)
     for sparse in (True, False):
-        np.testing.assert_array_equal(features_of(path, NewTable(NAMED, 2, sparse=sparse)), ROWS)
+        np.testing.assert_array_equal(features_of(path, NAMED, sparse=sparse), ROWS)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def test_other_names_of_features_are_refused(names, said, ending, tmp_path):
     path = array_file(tmp_path / f"new.{ending}", x=ROWS, feature_names=np.array(names))
     with (
         pytest.raises(DataError, match=said),
-        opened_rows(path, NewTable(NAMED, 2)),
+        opened_rows(path, NAMED, 2),
     ):
         pass
 
@@ -163,10 +162,10 @@ def test_other_names_of_features_are_refused(names, said, ending, tmp_path):
 def test_features_without_names_stand_by_their_position(letter, tmp_path):
     columns = SourceColumns.of_features([f"{letter}0", f"{letter}1"])
     path = array_file(tmp_path / "new.npz", x=ROWS, feature_names=np.array(["age", "bmi"]))
-    np.testing.assert_array_equal(features_of(path, NewTable(columns, 2)), ROWS)
+    np.testing.assert_array_equal(features_of(path, columns), ROWS)
     names = np.array([f"{letter}1", f"{letter}0"])
     array_file(path, x=ROWS[:, ::-1], feature_names=names)
-    np.testing.assert_array_equal(features_of(path, NewTable(columns, 2)), ROWS)
+    np.testing.assert_array_equal(features_of(path, columns), ROWS)
 
 
 @pytest.mark.parametrize(
@@ -181,32 +180,29 @@ def test_features_without_names_stand_by_their_position(letter, tmp_path):
 def test_features_of_numbers_alone_are_matched_by_position_and_told(names, line, note, tmp_path):
     (tmp_path / "new.svm").write_text(line)
     columns = SourceColumns.of_features(names)
-    with opened_rows(tmp_path / "new.svm", NewTable(columns, 4)) as file:
-        assert file.note.endswith(note)
-        assert bool(file.note) == bool(note)
+    with opened_rows(tmp_path / "new.svm", columns, 4) as rows:
+        assert rows.note.endswith(note)
+        assert bool(rows.note) == bool(note)
 
 
 def test_sparse_rows_are_predicted(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
-    with opened_rows(
-        tmp_path / "new.svm", NewTable(SourceColumns.of_features(["f0", "f1", "f2"]), 4)
-    ) as file:
-        [block] = file.blocks
+    columns = SourceColumns.of_features(["f0", "f1", "f2"])
+    with opened_rows(tmp_path / "new.svm", columns, 4) as rows:
+        [block] = rows.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
     assert block.row_places.names([0, 1]) == ["line 1", "line 2"]
     columns = SourceColumns.of_features(["f0"])
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
-        opened_rows(tmp_path / "new.svm", NewTable(columns, 4)),
+        opened_rows(tmp_path / "new.svm", columns, 4),
     ):
         pass
 
 
-def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_module, "MOST_ROWS", 7)
-    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
+def test_unknown_categories_are_counted_over_all_blocks(tmp_path):
     data = write(TABLE.assign(size=["XL", *TABLE["size"][1:-1], "XL"]), tmp_path / "new.csv")
-    done = write_predictions(made_up_model(), data, tmp_path / "out.csv")
+    done = write_predictions(made_up_model(), data, tmp_path / "out.csv", rows_at_once=7)
     assert done.unseen == {("size", "XL"): 2}
 
 
@@ -258,14 +254,15 @@ def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     write_predictions(model, data, tmp_path / "out.csv", overwrite=True)
 
 
-def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_module, "MOST_ROWS", 64)
+def test_memory_does_not_grow_with_the_rows(tmp_path):
     model = made_up_model()
     peaks = []
     for n in (1000, 8000):
         data = write(made_up_table(n), tmp_path / f"{n}.csv")
         tracemalloc.start()
-        write_predictions(model, data, tmp_path / "out.csv", overwrite=True, n_threads=2)
+        write_predictions(
+            model, data, tmp_path / "out.csv", overwrite=True, n_threads=2, rows_at_once=64
+        )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]
@@ -277,18 +274,16 @@ def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-import mkldist.fit.model as predictions
+from mkldist.fit.model import LabelCoding, write_predictions
 from tests.models.made_up import made_up_model
-lines, calls = predictions._lines, []
+predictions, calls = LabelCoding.predictions, []
 def killed(*given):
     calls.append(1)
     if len(calls) == 3:
         os.kill(os.getpid(), 9)
-    return lines(*given)
-predictions._lines = killed
-import mkldist.fit.model as model
-model.MOST_ROWS = 64
-predictions.write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[2]))
+    return predictions(*given)
+LabelCoding.predictions = killed
+write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[2]), rows_at_once=64)
 """
     out = tmp_path / "out.csv"
     root = Path(__file__).parents[2]
@@ -307,8 +302,8 @@ predictions.write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[
 
 def test_the_columns_that_are_read_are_those_of_the_model(tmp_path):
     data = write(TABLE, tmp_path / "new.csv")
-    with opened_rows(data, NewTable(COLUMNS, 20)) as file:
-        blocks = list(file.blocks)
+    with opened_rows(data, COLUMNS, 20) as rows:
+        blocks = list(rows.blocks)
     assert [len(block.x) for block in blocks] == [20, 20, 10]
     assert blocks[1].ids == TABLE["row"][20:40].tolist()
 
@@ -329,18 +324,18 @@ def test_numbered_features_that_are_not_those_of_the_model_are_refused(
     names, lines, said, tmp_path
 ):
     (tmp_path / "new.svm").write_text(lines)
-    table = NewTable(SourceColumns.of_features(names), 4, sparse=True)
+    columns = SourceColumns.of_features(names)
     with (
         pytest.raises(DataError, match=rf"new\.svm: found .*{said}"),
-        opened_rows(tmp_path / "new.svm", table),
+        opened_rows(tmp_path / "new.svm", columns, 4, sparse=True),
     ):
         pass
 
 
 def test_features_of_sparse_rows_have_their_places(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 3:2 8:4\n")
-    table = NewTable(SourceColumns.of_features(["f0", "f7"]), 4, sparse=True)
-    with opened_rows(tmp_path / "new.svm", table) as file:
-        [block] = file.blocks
+    columns = SourceColumns.of_features(["f0", "f7"])
+    with opened_rows(tmp_path / "new.svm", columns, 4, sparse=True) as rows:
+        [block] = rows.blocks
         assert block.x.toarray().tolist() == [[0.5, 4.0]]
-        assert file.note == "1 feature that no row of the model's data has (f2), left out"
+        assert rows.note == "1 feature that no row of the model's data has (f2), left out"

@@ -176,11 +176,11 @@ def test_views_are_predicted_in_python_as_from_files(folder):
         (
             {},
             "views: found no views 'genes', 'strings'; expected a table of 'genes'; kernel values "
-            r"of 'strings'\. Name them: --view genes=FILE --view strings=FILE",
+            r"of 'strings'\. Name each: --view genes=FILE --view strings=FILE",
         ),
         (
             {"strings": 0},
-            r"views: found no view 'genes'; expected a table of this view.*--view genes=FILE",
+            r"views: found no view 'genes'; expected a table of 'genes'.*--view genes=FILE",
         ),
         ({"gene": 0}, "views: found a view 'gene'; expected one of 'genes', 'strings'.*'genes'"),
         (
