@@ -13,7 +13,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from mkldist.machine_memory import available_memory
+from mkldist.memory import available_memory
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one thread of linear algebra a process, before numpy
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -9,9 +9,9 @@ import pytest
 from mkldist.counted import counted
 from mkldist.data.columns import label_position
 from mkldist.data.first_look import read_columns
-from mkldist.data.group_files import read_groups
 from mkldist.data.raw import check_rows
 from mkldist.data.table_problems import TableProblems
+from mkldist.data.views import read_groups
 from mkldist.errors import DataError
 
 

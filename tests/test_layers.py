@@ -15,7 +15,7 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads checksums compiled consoles counted counters errors machine_memory "
+    "arrays blas_threads checksums compiled consoles counted counters errors "
     "memory natural_order npy_header processors target",
     "identity",
     "compiling devices durable kernel_functions lapack methods.names row_places sealed",
@@ -52,7 +52,7 @@ IMPORT_BY_NAME = {
     "mkldist.kernel_functions.custom",
     "mkldist.methods.block_norm.written_regularizers",
     "mkldist.methods.registry",
-    "mkldist.run.cluster_file",
+    "mkldist.run.cluster",
 }
 
 

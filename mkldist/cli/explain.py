@@ -64,7 +64,7 @@ def command(
     variance of the whole.  What is lost is the loss against uniform weights, if the sweep has them.
     """
     from mkldist.errors import InputError
-    from mkldist.fit.explain import explain
+    from mkldist.fit.select import explain
     from mkldist.report.explanation_words import explanation_sentences
     from mkldist.run.places import results_of
 

@@ -66,8 +66,7 @@ def command(
     where the sweep has [selection], else the mean error on the test parts.
     """
     from mkldist.durable import check_free
-    from mkldist.fit.refit import prepared_fit, refit
-    from mkldist.fit.select import choose
+    from mkldist.fit.select import choose, prepared_fit, refit
     from mkldist.run.places import results_of
 
     wanted = dict(_setting(text) for text in settings)

@@ -2,29 +2,270 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counted import counted
 from mkldist.data.account import Account
-from mkldist.data.dataset import Dataset, Split, View, absent_of
-from mkldist.data.identical_rows import identical_lines
+from mkldist.data.dataset import Dataset, GivenGrams, Split, View, absent_of, lacking_rows
 from mkldist.data.labels import class_labels, class_notes, real_values
+from mkldist.data.listing import first_of
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import group_numbers, partition_of_column, restricted
 from mkldist.data.raw import RawData
-from mkldist.data.row_blocks import moved_up
-from mkldist.data.sampling import drawn_per_class, drawn_points
+from mkldist.data.row_blocks import moved_up, row_blocks
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import check_sparse, sparse_said, varying
+from mkldist.data.texts import TextColumns
 from mkldist.data.times import rows_in_order
-from mkldist.data.view_checks import check_views, view_lines
 from mkldist.errors import DataError, nearest
+from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def identical_lines(
+    x: Floats,
+    texts: TextColumns | None = None,
+    groups: Ints | None = None,
+    row_places: RowPlaces = FROM_ZERO,
+) -> tuple[str, ...]:
+    """Return a line about rows that are equal to another one, if there are any.
+
+    It takes one pass over the features and a sort of n numbers.
+
+    Parameters
+    ----------
+    x : (n, d) float64
+        Features; missing values, as NaN, are equal.
+    texts : TextColumns, optional
+        Texts of the rows, which then must be equal too.
+    groups : (n,) intp, optional
+        Rows that stay in one part: equal rows of one group do no harm, and do not count.
+    row_places : RowPlaces
+        How a message names a row.
+
+    Examples
+    --------
+    >>> identical_lines(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))[0][:51]
+    '2 rows are equal to others in all features, such as'
+    """
+    if len(x) < 2 or not x.shape[1]:
+        return ()
+    keys = _keys(x)
+    order = np.argsort(keys, kind="stable")
+    near = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    first, second = order[near], order[near + 1]
+    same = _equal(x, first, second)
+    if texts is not None:
+        same &= (texts.values[first] == texts.values[second]).all(axis=1)
+    if groups is not None:
+        same &= groups[first] != groups[second]
+    if not same.any():
+        return ()
+    count = len(np.unique(np.concatenate([first[same], second[same]])))
+    one, other = first[same][0], second[same][0]
+    return (
+        f"{counted(count, 'row')} are equal to others in all features, such as "
+        f"{row_places.of(one)} and {row_places.of(other)}; a test point that equals a training "
+        "point is no new one",
+    )
+
+
+def _keys(x: Floats) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return a number for each row, (n,), that is the same for equal rows and hardly for others."""
+    keys = np.empty(len(x), dtype=np.uint64)
+    weights = np.random.default_rng(0).integers(0, 2**63, x.shape[1], dtype=np.uint64) * 2 + 1
+    for rows in row_blocks(len(x), 2 * x.itemsize * x.shape[1]):
+        bits = np.ascontiguousarray(x[rows] + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        mixed = (bits ^ (bits >> np.uint64(32))) * MULTIPLIER
+        keys[rows] = ((mixed ^ (mixed >> np.uint64(32))) * weights).sum(axis=1)
+    return keys
+
+
+def _equal(x: Floats, first: Ints, second: Ints) -> Bools:
+    """Return which pairs of rows are equal, (p,)."""
+    same = np.zeros(len(first), dtype=bool)
+    for pairs in row_blocks(len(first), 2 * x.itemsize * x.shape[1]):
+        a, b = x[first[pairs]], x[second[pairs]]
+        same[pairs] = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
+    return same
+
+
+def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], where: str) -> Ints:
+    """Return the rows of `count` random points of each class, ascending.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels, one number per class.
+    count : int
+        Number of points of each class.
+    seed : int
+        Seed of the sweep.
+    classes : tuple of str
+        Names of the classes in the order of their numbers.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If a class has fewer points.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    >>> len(drawn_per_class(y, 2, 0, ("no", "yes"), "t.csv"))
+    4
+    """
+    rng = np.random.default_rng([seed, count])
+    drawn = []
+    for number, name in zip(np.unique(y), classes, strict=True):
+        members = np.flatnonzero(y == number)
+        if len(members) < count:
+            raise DataError(
+                f"{where}: per_class",
+                f"{counted(len(members), 'point')} of class {name!r}",
+                f"at least {count} of each class",
+                f"Set per_class to at most {len(members)}, or remove it",
+            )
+        drawn.append(rng.choice(members, count, replace=False))
+    return np.sort(np.concatenate(drawn)).astype(np.intp)
+
+
+def drawn_points(y: Floats, count: int, seed: int, *, stratified: bool, where: str) -> Ints:
+    """Return the rows of `count` random points, ascending.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels, one number per class, or real values.
+    count : int
+        Number of points.
+    seed : int
+        Seed of the sweep.
+    stratified : bool
+        Whether classes keep their proportions, and at least one point each.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If there are fewer points, or fewer are asked for than there are classes.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0])
+    >>> y[drawn_points(y, 3, 0, stratified=True, where="t.csv")].sum()
+    np.float64(1.0)
+    """
+    members = np.unique(y, return_inverse=True)[1] if stratified else np.zeros(len(y), np.intp)
+    n_classes = int(members.max()) + 1
+    if not n_classes <= count <= len(y):
+        few = count < n_classes
+        raise DataError(
+            f"{where}: n_points",
+            f"{count} of {counted(len(y), 'point')}",
+            f"at least one of each of {n_classes} classes" if few else f"at most {len(y)}",
+            "Raise n_points" if few else "Lower n_points, or remove it",
+        )
+    rng = np.random.default_rng([seed, count])
+    order = rng.permutation(len(y))
+    # Points of each class stand at equal distances in (0, 1]; the first so many of all are taken.
+    places = np.empty(len(y))
+    first = np.zeros(len(y), dtype=np.bool_)
+    for number in range(n_classes):
+        own = order[members[order] == number]
+        places[own] = (np.arange(len(own)) + 0.5) / len(own)
+        first[own[0]] = True
+    ranked = order[np.lexsort((places[order], ~first[order]))]
+    return np.sort(ranked[:count]).astype(np.intp)
+
+
+SHOWN = 5
+
+
+def check_views(
+    x: Floats,
+    views: Mapping[str, View],
+    given: Mapping[str, GivenGrams],
+    ids: npt.NDArray[np.str_] | None,
+    where: str,
+    row_places: RowPlaces = FROM_ZERO,
+) -> None:
+    """Refuse views that points lack, or that all points lack, unless they say what then holds.
+
+    Parameters
+    ----------
+    x : (n, d) float64
+        Features; NaN where a value is missing.
+    views, given : mapping
+        Views of the features, and views that are Gram matrices, by their names.
+    ids : (n,) array of str, or None
+        Names of the points.
+    where : str
+        The place to name in a message.
+    row_places : RowPlaces
+        How a message names points without ids.
+
+    Raises
+    ------
+    DataError
+        Naming the first such view and some of the points.
+    """
+    for name, missing, lacking in _lacking(x, views, given):
+        rows = np.flatnonzero(lacking).tolist()
+        if not rows or (missing is not None and len(rows) < len(lacking)):
+            continue
+        names = row_places.names(rows, ids)
+        remedy = "" if name in given else ', or missing = "impute" to fill its features'
+        raise DataError(
+            f"{where}: view {name!r}",
+            f"no value for {len(rows)} of {len(lacking)} points ({first_of(names, SHOWN)})",
+            "a value of the view for each point, or missing, which says what holds without",
+            f'Set missing = "zero" for its kernels to be zero at these points{remedy}'
+            if len(rows) < len(lacking)
+            else "Leave the view out",
+        )
+
+
+def view_lines(
+    x: Floats, views: Mapping[str, View], given: Mapping[str, GivenGrams]
+) -> tuple[str, ...]:
+    """Return each view in words: its size, and how many points lack it."""
+    lines = []
+    for name, missing, lacking in _lacking(x, views, given):
+        if name in given:
+            n_grams = len(given[name].grams)
+            size = counted(n_grams, "Gram matrix", "Gram matrices")
+        else:
+            n_features = len(views[name].columns)
+            size = counted(n_features, "feature")
+        line = f"{name}, {size}"
+        if lacking.any():
+            then = "its kernels are zero there" if missing == "zero" else "filled"
+            line += f"; {int(lacking.sum())} of {len(lacking)} points lack it: {then}"
+        lines.append(line)
+    return tuple(lines)
+
+
+def _lacking(
+    x: Floats, views: Mapping[str, View], given: Mapping[str, GivenGrams]
+) -> Iterator[tuple[str, str | None, Bools]]:
+    """Yield the name of each view, what it says of points that lack it, and these points, (n,)."""
+    for name, view in views.items():
+        yield name, view.missing, lacking_rows(x, view)
+    for name, one in given.items():
+        yield name, one.missing, ~one.present
+
 
 NO_COLUMNS = SplitsSpec()
 

@@ -17,7 +17,7 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.data.table_problems import DECIMALS, decimal_comma
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
+from mkldist.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Task
 

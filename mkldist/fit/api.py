@@ -29,7 +29,7 @@ from mkldist.fit.inputs import (
     weight_array,
 )
 from mkldist.fit.problem import problem_on
-from mkldist.machine_memory import SHARE_OF_MEMORY, physical_memory
+from mkldist.memory import SHARE_OF_MEMORY, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Solution
@@ -37,8 +37,7 @@ from mkldist.solvers.clock import Clock
 from mkldist.solvers.lockstep import Job
 from mkldist.solvers.most_points import most_points
 from mkldist.solvers.outcome import SAMPLED, StopReason
-from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.validation import check_effect, validate
+from mkldist.solvers.solver_params import SolverParams, check_effect, validate
 
 SECONDS_BETWEEN = 1.0  # lines about iterations, unless every one is asked for
 

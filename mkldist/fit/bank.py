@@ -31,7 +31,7 @@ from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.inputs import Features, gram_stack, real_array, text_names
-from mkldist.gram.bank import Bank, MemoryBank
+from mkldist.gram.bank import Bank, MemoryBank, PartBank
 from mkldist.gram.bank_kernels import BankKernels, GivenKernel
 from mkldist.gram.build import build_blocks
 from mkldist.gram.cache import NodeCache, default_directory
@@ -39,12 +39,10 @@ from mkldist.gram.device_source import on_device
 from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, least_bytes, limits_of
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.open import open_bank
-from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
-from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
-from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, check_finite
+from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, PlainSource, check_finite
 from mkldist.gram.store import GramStore
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
@@ -55,8 +53,14 @@ from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Kernel
 from mkldist.lapack import factorise, load_for
-from mkldist.machine_memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
-from mkldist.memory import kept_arrays_bytes, row_cache_bytes
+from mkldist.memory import (
+    GIB,
+    SHARE_OF_MEMORY,
+    at_most_half,
+    kept_arrays_bytes,
+    physical_memory,
+    row_cache_bytes,
+)
 from mkldist.processors import n_processors
 from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.kept_arrays import KeptArrays

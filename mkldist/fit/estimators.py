@@ -47,16 +47,15 @@ from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
-from mkldist.machine_memory import GIB, physical_memory
-from mkldist.memory import row_cache_bytes
+from mkldist.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
 from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
+from mkldist.solvers.solver_params import validate
 from mkldist.solvers.targets import losses_by_target
-from mkldist.solvers.validation import validate
 from mkldist.spec.kernel_entries import PRECOMPUTED
 from mkldist.target import LEARNT, Target
 

@@ -1,27 +1,84 @@
-"""The setting of a sweep that a model is fitted with: the best one, or one that is asked for."""
+"""From the results of a sweep to a model: choose a setting, fit it on all rows, explain methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.analysis.compare_results import compare_pair
+from mkldist.analysis.comparison import loss_name, number_of_settings, without_gaps
+from mkldist.analysis.explanation import (
+    DecisionParts,
+    Explanation,
+    decision_shares,
+    groupings_of,
+    largest_kernels,
+    stability_of_choice,
+)
+from mkldist.analysis.kernel_selection import is_selected
+from mkldist.analysis.pairing import Chosen, Place, Results, paired
+from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
-from mkldist.errors import InputError, nearest
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.preprocessing import fitted_preprocessing
+from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
+from mkldist.data.source_columns import SourceColumns
+from mkldist.devices import CPU
+from mkldist.errors import DataError, InputError, StoreError, nearest
+from mkldist.fit.bank import recomputed
+from mkldist.fit.decision import BankFunctions, Expansion
+from mkldist.fit.engine import FailedFit, Fitted, fit, opened
+from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.new_rows import GivenRows, GivenView
+from mkldist.fit.problem import BankInputs, TrainingView, subproblems_of
+from mkldist.gram.view import make_views
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import RunPlan
+from mkldist.resolve.code_check import check_allowed, check_code, code_of, code_of_settings
+from mkldist.resolve.search_check import n_asked
+from mkldist.results.manifest import restored_manifest
 from mkldist.results.node_variables import task_of
+from mkldist.results.output import OutputFolder
+from mkldist.results.provenance import environment
+from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of, to_frame
-from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.run_record import RunRecord
+from mkldist.results.schema import (
+    CLASS,
+    ON_FACTORS,
+    RUN_ID,
+    SPLIT,
+    STATE,
+    VALIDATION_SCORES,
+    WEIGHTS,
+)
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
-from mkldist.results.tree import read_tree
+from mkldist.results.tree import current, read_tree
+from mkldist.results.zarr_documents import read_root
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.proximity import exact_proximity_of, proximity_of
+from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.solver_params import validate
+from mkldist.solvers.targets import learns_unlabelled
+from mkldist.spec.arguments import given_path
+from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
+from mkldist.spec.model import MethodSpec, SweepSpec
+from mkldist.spec.source import FROM, GIVEN, is_from_method
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
 
 ERRORS = {
     "classification": ("validation_error", "test_error", "unlabelled_error"),
@@ -227,3 +284,530 @@ def _listed(settings: Mapping[str, Any]) -> list[str]:
 
 def _spelled(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class FittedFrom:
+    """Data and settings of a chosen run, from the output folder of its sweep."""
+
+    spec: SweepSpec
+    entry: DatasetSpec
+    dataset: Dataset
+    splits: tuple[Split, ...]
+    """Without those that repeat others with fewer training rows for a search."""
+    record: RunRecord
+
+    @property
+    def preprocessing(self) -> PreprocessingSpec:
+        """Preprocessing of the data set."""
+        return self.spec.preprocessing_of(self.entry)
+
+    @property
+    def bank(self) -> BankSpec:
+        """Bank of the setting."""
+        found = next(bank for bank in self.spec.sized_banks if bank.label == self.record.bank)
+        thin = any(one.name in self.record.extra for one in ON_FACTORS)
+        return found.on_factors if thin else found
+
+
+def source_of(results: Path, run_id: str) -> FittedFrom:
+    """Read the sweep, one of its runs, and the data that the run was made on.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the folder lacks the record or the data.
+    mkldist.errors.DataError
+        For a data set of Gram matrices alone, which knows nothing of new rows.
+    """
+    folder = OutputFolder(results)
+    spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
+    record = RecordStore(folder.records).read(run_id)
+    if record is None:
+        raise StoreError(
+            str(folder.records),
+            f"no record of run {run_id}",
+            "the records of the sweep",
+            "Repeat the sweep's command, which runs what is missing",
+        )
+    entry = next(entry for entry in spec.sized_datasets if entry.name == record.dataset)
+    dataset, splits = _snapshot(folder.snapshots, record)
+    if dataset.grams is not None:
+        raise DataError(
+            f"data set {dataset.name!r}",
+            "precomputed Gram matrices",
+            "features, of which kernels between new rows and support vectors are computed",
+            "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
+            "(M, n_new, n): solution.decision_function(bank.on(cross))",
+        )
+    return FittedFrom(spec, entry, dataset, splits[: n_asked(len(splits), spec.search)], record)
+
+
+def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:
+    """Return the data set and the splits that a run was made on."""
+    origin, damaged = record.provenance, None
+    for path in sorted(folder.glob(f"*/{HEADER}")):
+        try:
+            is_named = snapshot_header(path.parent).get("name") == record.dataset
+        except StoreError as error:
+            damaged = error  # another one may be that of the run
+            continue
+        if not is_named:
+            continue
+        dataset, splits = load_snapshot(path.parent)
+        split = splits[record.split].fingerprint if record.split < len(splits) else ""
+        found = dataset.fingerprint, split
+        if found == (origin.get("data_fingerprint"), origin.get("split_fingerprint")):
+            return dataset, splits
+    raise damaged or StoreError(
+        str(folder),
+        f"no copy of the data of {record.dataset!r}",
+        "the snapshot that the sweep wrote",
+        "Run 'mkldist verify RESULTS --repair', or repeat the sweep in another folder",
+    )
+
+
+def with_anchors(
+    dataset: Dataset, fitted: Ints, functions: Sequence[Expansion]
+) -> tuple[GivenRows | None, tuple[Expansion, ...]]:
+    """Return the rows that kernel values are needed with, and functions whose rows are these.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set.
+    fitted : (n,) intp
+        Its rows that the functions are expansions over.
+    functions : sequence of Expansion
+        The functions, whose `rows` are places among these.
+
+    Returns
+    -------
+    GivenRows or None, and tuple of Expansion
+        None for a data set without views of Gram matrices.
+    """
+    if not dataset.given:
+        return None, tuple(functions)
+    used = [function.rows for function in functions if function.rows is not None]
+    anchors = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *used]))
+    names = fitted if dataset.ids is None else dataset.ids[fitted]
+    views = {
+        name: GivenView(len(one.grams), one.present[fitted[anchors]], one.missing)
+        for name, one in dataset.given.items()
+    }
+    given = GivenRows(tuple(str(name) for name in names.tolist()), anchors, views)
+    return given, tuple(
+        function
+        if function.rows is None
+        else replace(function, rows=np.searchsorted(anchors, function.rows))
+        for function in functions
+    )
+
+
+Prepared = tuple[FittedFrom, RunPlan]
+"""The data and the run of a fit."""
+
+
+def refit(
+    results: Path, choice: Choice, split: int | None = None, prepared: Prepared | None = None
+) -> Model:
+    """Fit a chosen setting on all rows of its data set.
+
+    The data are those that the sweep kept in its output folder, so that a model is of the same data
+    as the results.  All labels count, those that the splits of a sweep of few labels hid among
+    them.
+
+    Parameters
+    ----------
+    results : Path
+        Output folder of the sweep.
+    choice : Choice
+        The setting.
+    split : int, optional
+        Fit on the training part of this split instead, and on its unlabelled part if the method
+        learns from that: the model then predicts as the sweep did.
+    prepared : tuple of FittedFrom and RunPlan, optional
+        The answer of :func:`prepared_fit`, where it has been called.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For parameters that the method does not take, and for cosines of Gram matrices of a view.
+    mkldist.errors.DataError
+        For a data set of Gram matrices alone.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source, run = prepared or prepared_fit(results, choice)
+    inputs = inputs_of(source, _divided(source, split))
+    if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
+        raise InputError(
+            f"bank {source.bank.label!r}",
+            'normalisation "cosine" of Gram matrices of a view',
+            "another one: k(x, x) of new rows is not known",
+            'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
+        )
+    found: list[tuple[Solution, Expansion]] = []
+
+    def on_ended(ended: Fitted | FailedFit) -> None:
+        if isinstance(ended, FailedFit):
+            raise ended.error
+        for subproblem, one in ended.on_all_rows.items():
+            found.append((one.solution, inputs.expansion(subproblem.training_view, one)))
+
+    with threads_for(len(inputs.splits[0].known)), opened(inputs, source.bank) as bank:
+        fit(bank, inputs, [run], on_ended)
+    solutions, functions = zip(*found, strict=True)
+    return _model(source, inputs, solutions, functions, choice, run, split)
+
+
+def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
+    """Return the data and the run of a fit, with its parameters checked.
+
+    Parameters
+    ----------
+    results, choice
+        As for :func:`refit`.
+    allow_code : bool
+        True to import kernel functions that are not mkldist's; the folder of the sweep file is
+        searched first.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For parameters that the method does not take.
+    mkldist.errors.SpecError
+        For such functions without `allow_code`.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source = source_of(results, choice.run_ids[0])
+    file = restored_manifest(results).file
+    used = source.spec.model_copy(update={"banks": (source.bank,)})
+    check_code(used, results if file is None else file.parent, allowed=allow_code)
+    _check_one_C(source, choice)
+    method = METHODS[source.record.method]
+    settings = {**source.record.params, **choice.changed}
+    check_allowed(code_of_settings(choice.method, settings), allowed=allow_code)
+    params = validate(method.params, choice.method, settings)
+    return source, _run(source, plain_settings(params))
+
+
+def _check_one_C(source: FittedFrom, choice: Choice) -> None:
+    """Refuse a C that another method gave on each split, unless the user gives one."""
+    entry = _entry(source)
+    given = entry.settings_on(source.entry.series).get(GIVEN)
+    if is_from_method(given) and GIVEN not in choice.changed:
+        raise InputError(
+            f"--method {choice.method}",
+            f"a method whose C comes from {given[FROM]} on each split",
+            "one value of C",
+            f"Give it: --method {choice.method} --set C=... ; or fit {given[FROM]}",
+        )
+
+
+def _entry(source: FittedFrom) -> MethodSpec:
+    """Return the method's entry in the sweep file."""
+    return next(method for method in source.spec.methods if method.key == source.record.key)
+
+
+def _divided(source: FittedFrom, split: int | None) -> Split:
+    """Return the rows to fit on as the training part of a split."""
+    if split is None:
+        return Split(np.arange(source.dataset.n_points), np.zeros(0, dtype=np.intp))
+    if not 0 <= split < len(source.splits):
+        last = len(source.splits) - 1
+        raise InputError(f"--split {split}", "no such split", f"a number from 0 to {last}")
+    return source.splits[split]
+
+
+def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
+    """Return the run that fits the setting, apart from the plan of the sweep."""
+    spec, record = source.spec, source.record
+    entry = _entry(source)
+    graph = spec.graph_of(source.entry) if METHODS[record.method].needs_laplacian else None
+    shared = entry.kernel_weights == "shared" and bool(source.dataset.multiclass)
+    return RunPlan(
+        "", record.dataset, "", record.bank, 0, record.method, record.key, params,
+        graph=graph, shared_weights=shared,
+    )  # fmt: skip
+
+
+def inputs_of(source: FittedFrom, divided: Split) -> BankInputs:
+    """Return points and kernels as the sweep has them for a split."""
+    fitted_on = None if source.preprocessing.fit == "all" else 0
+    bank = source.bank.model_copy(update={"device": CPU})
+    seed, dataset = source.spec.seed, source.dataset
+    return BankInputs.of(bank, source.preprocessing, dataset, (divided,), fitted_on, seed)
+
+
+def _model(
+    source: FittedFrom,
+    inputs: BankInputs,
+    solutions: Sequence[Solution],
+    functions: Sequence[Expansion],
+    choice: Choice,
+    run: RunPlan,
+    split: int | None,
+) -> Model:
+    """Return the model of solutions, with the facts of its origin."""
+    dataset, rows = source.dataset, inputs.splits[0]
+    [subproblem, *_] = subproblems_of(inputs, run)
+    fitted_rows = inputs.training_rows(subproblem.training_view)
+    numbers = np.zeros(0, dtype=np.intp)
+    if dataset.classes is not None:
+        numbers = dataset.class_numbers[rows.train]
+    weights = tuple(
+        solution.kernel_weights[function.index]
+        for solution, function in zip(solutions, functions, strict=True)
+    )
+    given, functions = with_anchors(dataset, fitted_rows, functions)
+    columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
+    return Model(
+        columns,
+        dataset.feature_names,
+        fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, rows),
+        functions,
+        weights,
+        LabelCoding.of_dataset(dataset, numbers),
+        _facts(source, solutions, choice, run, split) | {"rows": len(rows.known)},
+        dataset.views,
+        dataset.view_columns,
+        given,
+    ).with_texts(dataset.texts)
+
+
+def _facts(
+    source: FittedFrom,
+    solutions: Sequence[Solution],
+    choice: Choice,
+    run: RunPlan,
+    split: int | None,
+) -> dict[str, Any]:
+    """Return the origin of a model, JSON-serialisable."""
+    objective = float(sum(solution.objective for solution in solutions))
+    bound = float(sum(solution.dual_objective for solution in solutions))
+    reasons = [str(solution.stop_reason) for solution in solutions]
+    early = [reason for reason in reasons if reason != StopReason.CONVERGED]
+    machine = environment()
+    return {
+        "sweep": source.spec.name,
+        "dataset": source.dataset.name,
+        "origin": source.dataset.origin,
+        "data_fingerprint": source.dataset.fingerprint,
+        "split": split,
+        "bank": run.bank_label,
+        "normalisation": list(source.bank.normalisations),
+        "method": choice.method,
+        "params": run.params,
+        "chosen": choice.said,
+        "objective": objective,
+        "dual_objective": bound,
+        **proximity_of(solutions),
+        **exact_proximity_of(solutions),
+        "stop_reason": (early or reasons)[0],
+        "versions": machine["versions"],
+        "python": machine["python"],
+    }
+
+
+MOST_VALUES = 10**10
+"""Kernel values that all splits together may need; more would take minutes."""
+UNIFORM = "uniform"
+FIXED = (UNIFORM, "svm", "majority")
+"""Methods that choose no kernels; one of them is explained only if it is asked for."""
+
+
+def explain(
+    path: str | Path,
+    dataset: str | None = None,
+    bank: str | None = None,
+    method: str | None = None,
+) -> list[Explanation]:
+    """Explain a method on each data set of a sweep.
+
+    Parameters
+    ----------
+    path : str or Path
+        Output folder of the sweep.
+    dataset, bank, method : str, optional
+        Names in the results.  By default all data sets, and on each the method of least mean loss
+        among those that choose kernels and lack no split that another of them has: validation loss
+        where the sweep selects, else test loss.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a `path` that is none.
+    mkldist.errors.InputError
+        For names that the results do not have, and results without kernel weights.
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    results = Results.of(given_path("path", path))
+    nodes = results.nodes()
+    for key, asked in (("dataset", dataset), ("bank", bank), ("method", method)):
+        known = list(dict.fromkeys(place_of(node)[key] for node in nodes))
+        if asked is not None and asked not in known:
+            raise InputError(
+                f"--{key} {asked}", "nothing of this name", ", ".join(known) or "a run",
+                nearest(asked, known),
+            )  # fmt: skip
+        nodes = [node for node in nodes if asked in (None, place_of(node)[key])]
+    found = []
+    for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
+        own = [node for node in nodes if place_of(node)["dataset"] == name]
+        candidates = _candidates(results, own, any_method=method is not None)
+        if candidates:
+            found.append(_explained(results, *_best(candidates)))
+    if not found:
+        raise _nothing_to_explain(path, nodes, any_method=method is not None)
+    return found
+
+
+def _nothing_to_explain(
+    path: str | Path, nodes: Sequence[xr.DataTree], *, any_method: bool
+) -> InputError:
+    """Return the error that says why none of these methods can be explained, and what to do."""
+    where = str(path)
+    names = ", ".join(dict.fromkeys(place_of(node)["method"] for node in nodes)) or "any method"
+    asked = [node for node in nodes if any_method or str(node.attrs["method"]) not in FIXED]
+    if nodes and not asked:
+        hint = "Add one to the sweep and run it again, or name one of these by --method"
+        found = f"only methods that learn no kernel weights: {names}"
+        return InputError(where, found, "a method that learns them", hint)
+    if any((node.ds[STATE.name] == RunState.COMPLETE.value).any() for node in asked):
+        hint = "'mkldist list methods' says what each method finds"
+        return InputError(where, f"no kernel weights of {names}", "a method that has them", hint)
+    hint = f"'mkldist status {path}' says which runs failed and which are still to do"
+    return InputError(where, f"no complete run of {names}", "at least one to explain", hint)
+
+
+def _candidates(
+    results: Results, nodes: Sequence[xr.DataTree], *, any_method: bool
+) -> list[Chosen]:
+    """Return the methods on banks that have complete runs with weights."""
+    found = []
+    for node in nodes:
+        fixed = str(node.attrs["method"]) in FIXED
+        if WEIGHTS.name not in node.ds or (fixed and not any_method):
+            continue
+        chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+        weights = np.nan_to_num(chosen.data[WEIGHTS.name].to_numpy())
+        if weights.any() and chosen.complete.any():
+            found.append(chosen)
+    return found
+
+
+def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
+    """Return the method of least mean loss among those that lack no split that another has.
+
+    These are all methods where each lacks one.  The second number is how many they are.
+    """
+    import pandas as pd
+
+    def losses(chosen: Chosen) -> Floats:
+        validation = VALIDATION_SCORES[str(chosen.node.attrs["task"])][0].name  # type: ignore[index]
+        return chosen.values(validation if chosen.results.validated else chosen.loss)
+
+    numbered: dict[Hashable, Chosen] = dict(enumerate(candidates))
+    found = pd.DataFrame({number: losses(one) for number, one in numbered.items()})
+    whole = without_gaps(found)
+    means = (whole if len(whole.columns) else found).mean().fillna(np.inf)
+    return numbered[means.idxmin()], len(means)
+
+
+def _explained(results: Results, chosen: Chosen, n_candidates: int) -> Explanation:
+    """Return the explanation of one method on one data set."""
+    splits = np.flatnonzero(chosen.complete)
+    weights = chosen.data[WEIGHTS.name].isel(split=splits)
+    if CLASS in weights.dims:
+        weights = weights.mean(CLASS)
+    weights = weights.load()
+    parts: list[DecisionParts] | str = "records of its runs are missing"
+    records = [record for j in splits if (record := chosen.records[j]) is not None]
+    if len(records) == len(splits):
+        parts = decision_parts(results.path, records)
+    n_kernels = weights.sizes["kernel"]
+    decision = None if isinstance(parts, str) else decision_shares(parts, n_kernels)
+    selected, place = is_selected(weights), chosen.place
+    uniform = [place_of(node) for node in results.nodes() if node.attrs["method"] == UNIFORM]
+
+    def with_uniform(one: Place, other: Place) -> bool:
+        return one == place != other and one["bank"] == other["bank"] and other in uniform
+
+    pairs, _ = paired(results, results, with_uniform)
+    return Explanation(
+        **place,
+        task=str(chosen.node.attrs["task"]),
+        setting=chosen.settings(splits.tolist()),
+        validated=results.validated,
+        n_splits=len(splits),
+        n_kernels=n_kernels,
+        selected=float(selected.sum(axis=1).mean()),
+        always=int(selected.all(axis=0).sum()),
+        stability=stability_of_choice(selected),
+        groupings=groupings_of(weights, decision),
+        kernels=largest_kernels(weights, decision),
+        no_decision=parts if isinstance(parts, str) else "",
+        against_uniform=compare_pair(pairs[0]) if pairs else None,
+        n_candidates=n_candidates,
+        n_settings=number_of_settings(chosen.node),
+    )
+
+
+def decision_parts(results: Path, records: Sequence[RunRecord]) -> list[DecisionParts] | str:
+    """Return the parts of kernels in complete runs of one method on one data set and bank.
+
+    Nothing is solved again: weights and coefficients are those of the records, and the rows those
+    in the output folder of the sweep.  Only active kernels are computed.  Where the parts are not
+    known, the reason is returned as a phrase.
+    """
+    if not records:
+        return "no record of a complete run is there"
+    first = records[0]
+    if METHODS[first.method].needs_laplacian:
+        return "methods that learn from a graph are not taken apart"
+    try:
+        source = source_of(results, first.id)
+    except (DataError, StoreError) as error:
+        return f"{error.where}: {error.found}"
+    if source.bank.backend == FACTORS:
+        return "the pivots' coefficients of runs on factors are not recorded"
+    if source.bank.label in {place.split(".")[1] for place, _ in code_of(source.spec)}:
+        return "kernel functions that are not mkldist's own are not called"
+    if max(record.split for record in records) >= len(source.splits):
+        return "runs learnt from a share of the training rows"
+    splits = [source.splits[record.split] for record in records]
+    scored = [split.test if len(split.test) else split.unlabelled for split in splits]
+    n_values = sum(
+        len(record.kernels) * record.coefficients.shape[-1] * len(rows)
+        for record, rows in zip(records, scored, strict=True)
+    )
+    if n_values > MOST_VALUES:
+        return f"{n_values:.1e} kernel values would be computed, more than {MOST_VALUES:.0e}"
+    return [_parts(source, *one) for one in zip(records, splits, scored, strict=True)]
+
+
+def _parts(source: FittedFrom, record: RunRecord, split: Split, rows: Ints) -> DecisionParts:
+    """Return the parts of a run at some rows."""
+    inputs = inputs_of(source, split)
+    if inputs.kernels is None:
+        raise ValueError("parts of kernels need functions or matrices of views")
+    inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels))
+    unlabelled = learns_unlabelled(METHODS[record.method]) and len(split.unlabelled) > 0
+    learnt_from = TrainingView(0, unlabelled)
+    learnt, kernels = inputs.training_rows(learnt_from), inputs.source()
+    all_coefficients = np.atleast_2d(record.coefficients)
+    all_weights = np.broadcast_to(record.weights, (len(all_coefficients), len(record.kernels)))
+    values = np.zeros((len(rows), len(record.kernels), len(all_coefficients)))
+    steps = [name for name in source.bank.normalisations if name != "cosine"]
+    with threads_for(len(learnt)), closing(recomputed(kernels)) as bank:
+        [view] = make_views(
+            bank, [inputs.view_index(learnt_from)], steps, presence=kernels.presence
+        )
+        points = inputs.new_points(view, rows, learnt)
+        for c, (weights, own) in enumerate(zip(all_weights, all_coefficients, strict=True)):
+            functions = BankFunctions.of(view, weights, own, 0.0)
+            values[:, functions.kernels, c] = points.by_kernel(functions)[:, :, 0]
+    return DecisionParts(record.kernels, values)

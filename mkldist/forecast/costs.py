@@ -15,8 +15,7 @@ from mkldist.gram.bank import block_kernels
 from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.chunks import blocks_of
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import SolverBytes, passes_of_runs
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.results.records import RecordStore

@@ -21,8 +21,7 @@ from mkldist.gram.factored_kernels import limits_of
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.batches import without
-from mkldist.planning.costs import factors_bytes
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import factor_rounds, factors_bytes
 from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory

@@ -11,8 +11,7 @@ from mkldist.arrays import Array, Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
 from mkldist.errors import SpecError, nearest
-from mkldist.gram.plain_source import PlainSource
-from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
+from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource, PlainSource
 from mkldist.identity import content_id
 from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernel_functions.definition import Takes, kernel_words

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from mkldist.arrays import Floating
-from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build_time import BuildTime, Stopwatch
-from mkldist.gram.loading import block_buffer, fitted, load_entries, read_block
+from mkldist.gram.loading import BankBuffer, block_buffer, fitted, load_entries, read_block
 from mkldist.gram.sources import BankSource, check_finite
 from mkldist.gram.store import Block, GramStore
 

@@ -11,8 +11,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.devices import CPU, Device, device_named
 from mkldist.errors import SpecError
 from mkldist.gram.device_passes import DevicePasses
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import BankSource, FeatureSource
+from mkldist.gram.sources import BankSource, FeatureSource, SelectedSource
 from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
 from mkldist.kernels.gaps import without_gaps

@@ -28,8 +28,7 @@ from mkldist.gram.point_bank import PointBank
 from mkldist.gram.point_products import has_point_products, point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import BankSource, check_finite
+from mkldist.gram.sources import BankSource, SelectedSource, check_finite
 from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 

@@ -10,10 +10,9 @@ from typing import Literal
 
 from mkldist.errors import OutputError
 from mkldist.gram.bank import Bank, MemoryBank
-from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder
 from mkldist.gram.cache import NodeCache, default_directory
-from mkldist.gram.loading import load_entries
+from mkldist.gram.loading import BankBuffer, load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes

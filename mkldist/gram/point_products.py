@@ -21,8 +21,7 @@ from mkldist.arrays import Floats, Ints, may_overflow
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_passes import DevicePasses
 from mkldist.gram.device_source import device_of, passes_of
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import BankSource, FeatureSource, finite_answers
+from mkldist.gram.sources import BankSource, FeatureSource, SelectedSource, finite_answers
 from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.gram_tiles import BASE_OF, INNER
 from mkldist.kernels.kernel_list import KernelList

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -336,3 +336,150 @@ def finite_answers(found: Floats, kernels: Ints, source: BankSource) -> Floats:
     for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
         check_finite(of_kernel.reshape(1, -1), kernel, source)
     return found
+
+
+FEW_POINTS = 64  # whose diagonals are computed at once
+
+
+@dataclass(frozen=True, eq=False)
+class PlainSource:
+    """Kernels evaluated tile by tile, on sparse points by sparse products.
+
+    Parameters
+    ----------
+    points : (n, d) csr_array of float64 or array of str objects
+        The points; texts are empty where a point has none.
+    kernels : KernelList
+        The M kernels; on sparse points of inner products and squared distances.
+    cosine : bool
+        Scale every kernel to unit self-similarities, entry by entry.
+    names : tuple of str
+        Names of the kernels for messages; by default their numbers, function and columns.
+    """
+
+    points: Any
+    kernels: KernelList
+    cosine: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return len(self.kernels)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return int(self.points.shape[0])
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`mkldist.gram.sources.BankSource.presence`: sparse points lack nothing."""
+        return Presence.of(self.kernels, self.points)
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`mkldist.gram.sources.BankSource.fill`."""
+        chosen = self.kernels.select(kernels)
+        out[...] = 0.0
+        rows, cols = (index[tiles].tolist() for index in layout.coordinates)
+        for t, (i, j) in enumerate(zip(rows, cols, strict=True)):
+            left, right = self.points[layout.rows_of(i)], self.points[layout.rows_of(j)]
+            values = evaluate(chosen, left, right, cosine=self.cosine, symmetric=i == j)
+            out[:, t, : values.shape[1], : values.shape[2]] = values
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`mkldist.gram.sources.BankSource.diagonals`."""
+        chosen = self.kernels.select(kernels)
+        found = np.empty((len(chosen), self.n_points))
+        for start in range(0, self.n_points, FEW_POINTS):
+            part = slice(start, min(start + FEW_POINTS, self.n_points))
+            few = self.points[part]
+            square = evaluate(chosen, few, few, cosine=self.cosine, symmetric=True)
+            found[:, part] = np.einsum("mii->mi", square)
+        return found
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`mkldist.gram.sources.BankSource.between`."""
+        chosen = self.kernels.select([kernel])
+        values = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
+        of_kernel: Floats = values[0]
+        return of_kernel
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`mkldist.gram.sources.BankSource.name`."""
+        if self.names:
+            return self.names[kernel]
+        return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
+
+    def at(self, points: Ints) -> PlainSource:
+        """See :meth:`mkldist.gram.sources.BankSource.at`."""
+        return replace(self, points=self.points[points])
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedSource:
+    """Some kernels of a source.
+
+    Parameters
+    ----------
+    whole : BankSource
+        The source.
+    index : (S,) intp
+        The kernels.  Successive ones that follow each other there are computed together.
+    """
+
+    whole: BankSource
+    index: Ints
+
+    @property
+    def n_kernels(self) -> int:
+        """Number S of kernels."""
+        return len(self.index)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.whole.n_points
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`BankSource.presence`."""
+        found = self.whole.presence
+        return None if found is None else Presence(found.patterns, found.of_kernel[self.index])
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        for there, place in self._runs(kernels):
+            self.whole.fill(there, tiles, layout, out[place])
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        return np.concatenate([self.whole.diagonals(there) for there, _ in self._runs(kernels)])
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`BankSource.between`."""
+        return self.whole.between(int(self.index[kernel]), rows, columns)
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`BankSource.name`."""
+        return self.whole.name(int(self.index[kernel]))
+
+    def at(self, points: Ints) -> SelectedSource:
+        """See :meth:`BankSource.at`."""
+        return replace(self, whole=self.whole.at(points))
+
+    def _runs(self, kernels: slice) -> Iterator[tuple[slice, slice]]:
+        """Cut kernels where the next is not the next one of the source.
+
+        Yields
+        ------
+        tuple of slice
+            Kernels of the source, and their places among `kernels`.
+        """
+        asked = self.index[kernels]
+        ends = [*(np.flatnonzero(np.diff(asked) != 1) + 1).tolist(), len(asked)]
+        first = 0
+        for end in ends:
+            start = int(asked[first])
+            yield slice(start, start + end - first), slice(first, end)
+            first = end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mkldist.machine_memory import physical_memory
+from mkldist.memory import physical_memory
 from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.memory_limit import parse_memory

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mkldist.machine_memory import physical_memory
+from mkldist.memory import physical_memory
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS = 10.0  # for git to answer, on a slow file system

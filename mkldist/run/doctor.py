@@ -15,7 +15,7 @@ from typing import Any
 
 from mkldist.durable import write_file
 from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
-from mkldist.machine_memory import available_memory, physical_memory
+from mkldist.memory import available_memory, physical_memory
 from mkldist.processors import n_processors
 
 PACKAGES = (

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS, is_own
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
 

@@ -10,9 +10,10 @@ import queue
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
@@ -20,9 +21,11 @@ from mkldist.errors import MkldistError, UnreadableError
 from mkldist.fit.score import failed_record
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import RunPlan
+from mkldist.results.notes import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.run.at_work import WorkTeller
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
@@ -30,7 +33,7 @@ from mkldist.run.progress import Counts, Progress
 from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
 from mkldist.run.task_errors import error_line, is_final, unread_error
 from mkldist.run.work import Work
-from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem
+from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem, Item
 from mkldist.run.work_queue import WorkQueue
 from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
@@ -40,6 +43,91 @@ if TYPE_CHECKING:
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.post_box import PostBox
     from mkldist.run.thread_worker import ThreadWorker
+
+
+EVERY_SECONDS = 1.0  # least time between two notes
+
+
+class WorkTeller:
+    """Writer of the note of what is being done.
+
+    Parameters
+    ----------
+    folder : Path
+        The output folder.
+    banks : collection of BankKey
+        The banks of the sweep.
+    """
+
+    def __init__(self, folder: Path, banks: Collection[BankKey]) -> None:
+        self._folder = folder
+        self._banks = {key.id: f"{key.dataset}/{key.label}" for key in banks}
+        self._several = len({key.label for key in banks}) > 1
+        self._told: list[AtWork] = []
+        self._last = float("-inf")
+
+    def tell(
+        self,
+        begun: Iterable[tuple[Item, float]],
+        stages: Mapping[str, str],
+        recorded: Collection[str],
+    ) -> None:
+        """Write the note if it has changed and the last one is old enough.
+
+        Parameters
+        ----------
+        begun : iterable of (BuildItem or BatchItem, float)
+            Tasks in flight, and when they began, in seconds since the epoch.
+        stages : mapping of str to str
+            What tasks are doing, by their keys.
+        recorded : collection of str
+            Ids of runs that are recorded already.
+        """
+        now = time.monotonic()
+        if now - self._last < EVERY_SECONDS:
+            return
+        self._last = now
+        at_work = put_together(
+            one for item, at in begun for one in self._of(item, at, stages, recorded)
+        )
+        if at_work != self._told:
+            self._told = at_work
+            write_work_note(self._folder, at_work)
+
+    def end(self) -> None:
+        """Remove the note."""
+        remove_work_note(self._folder)
+
+    def _of(
+        self, item: Item, since: float, stages: Mapping[str, str], recorded: Collection[str]
+    ) -> Iterator[AtWork]:
+        """Yield what a task is at work on."""
+        if isinstance(item, BuildItem):
+            yield AtWork(self._banks.get(item.bank, item.bank), "building the bank", since)
+            return
+        yield from self._of_batch(item, since, stages.get(item.key, "starting"), recorded)
+
+    def _of_batch(
+        self, item: BatchItem, since: float, doing: str, recorded: Collection[str]
+    ) -> Iterator[AtWork]:
+        """Yield the runs of a batch that are not recorded, method by method."""
+        by_method: dict[str, list[RunPlan]] = {}
+        for run in item.runs:
+            if run.id not in recorded:
+                by_method.setdefault(run.key, []).append(run)
+        for key, runs in by_method.items():
+            first = runs[0]
+            bank = [first.bank_label] if self._several else []
+            names = [name for name in METHODS[first.method].hyperparameters if name in first.params]
+            yield AtWork(
+                "/".join([first.dataset, *bank, key]),
+                doing,
+                since,
+                len(runs),
+                tuple(sorted({run.asked_split for run in runs})),
+                {name: list(dict.fromkeys(run.params[name] for run in runs)) for name in names},
+            )
+
 
 WAIT_SECONDS = 0.25
 STREAMED = (

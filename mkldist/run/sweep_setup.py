@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.data.given import GivenData
-from mkldist.machine_memory import physical_memory
+from mkldist.memory import physical_memory
 from mkldist.planning.model import Plan
 from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory

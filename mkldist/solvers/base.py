@@ -41,12 +41,12 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.counters import Counters
+from mkldist.errors import GramError
 from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.array_values import values_on_grams
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
@@ -65,8 +65,61 @@ from mkldist.solvers.refusals import (
     unfit_factors,
 )
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.usual import usual_memory, usual_passes
 from mkldist.target import Target
+
+USUAL_PASSES = 40
+
+
+def usual_passes(n_kernels: int) -> int:
+    """Return the number of passes that a plan assumes, whatever the number of kernels."""
+    return USUAL_PASSES
+
+
+def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
+    """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
+    return size.memory()
+
+
+def values_on_grams(
+    grams: Floating,
+    kernel_weights: Floats,
+    coefficients: Floats,
+    kernel_coefficients: Floats | None,
+    bias: float | Floats,
+) -> Floats:
+    """Return ``sum_m kernel_weights[m] K_m coefficients + bias``, (n_test,) or (n_test, k).
+
+    Parameters
+    ----------
+    grams : (M, n_test, n) float array
+        Kernel values between test and training points.
+    kernel_weights : (M,) float64
+        Kernel weights.
+    coefficients : (n,) or (n, k) float64
+        Expansion coefficients that all kernels share.
+    kernel_coefficients : (S, n) or (S, n, k) float64, or None
+        Those of each kernel of non-zero weight, where they differ.
+    bias : float or (k,) float64
+        Intercepts.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For an array of another shape.
+    """
+    expected = (len(kernel_weights), len(coefficients))
+    if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
+        raise GramError(
+            "grams_test",
+            f"shape {grams.shape}",
+            f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
+        )
+    decision = np.full((grams.shape[1], *np.shape(bias)), bias, dtype=np.float64)
+    for s, m in enumerate(np.flatnonzero(kernel_weights)):
+        own = coefficients if kernel_coefficients is None else kernel_coefficients[s]
+        decision += kernel_weights[m] * (grams[m] @ own)
+    return decision
+
 
 Steps = Generator[Request, Any, "Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, DualBound]]

@@ -18,9 +18,8 @@ from pydantic import BaseModel, ValidationError
 from mkldist.errors import SpecError
 from mkldist.solvers.base import Method
 from mkldist.solvers.settings import plain_settings
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import SolverParams, check_effect, check_names, validate
 from mkldist.solvers.space import Space, Span
-from mkldist.solvers.validation import check_effect, check_names, validate
 from mkldist.spec.kernel_entries import Range
 from mkldist.spec.mistakes import spec_error
 from mkldist.spec.model import MethodSpec

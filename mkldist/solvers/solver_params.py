@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mkldist.solvers.range import within_range
+from mkldist.errors import SpecError
+from mkldist.spec.values import spelled
 from mkldist.target import Target
+
+LEAST, LARGEST = 1e-100, 1e100
+
+
+def within_range(value: Any) -> Any:
+    """Return the value of a parameter; refuse numbers so large or small that they would overflow.
+
+    Zero and, where a parameter takes it, infinity pass.
+
+    Raises
+    ------
+    ValueError
+        For a number outside 1e-100 to 1e100.
+
+    Examples
+    --------
+    >>> within_range(1e6)
+    1000000.0
+    """
+    if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
+        return value
+    if not LEAST <= abs(value) <= LARGEST:
+        raise ValueError(
+            f"found {value:g}; expected a size from {LEAST:g} to {LARGEST:g}, or scale the kernels"
+        )
+    return value
+
 
 Effects = Mapping[str, tuple[str, tuple[object, ...]]]
 
@@ -113,3 +141,84 @@ class HingeParams(SolverParams):
     """Parameters of methods that weigh the sum of hinge losses by C against a regulariser."""
 
     C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
+
+
+def check_names(
+    params: type[SolverParams], where: str, names: Iterable[str], others: Sequence[str] = ()
+) -> None:
+    """Refuse names that are neither parameters nor among `others`."""
+    for name in names:
+        if name not in params.model_fields:
+            from mkldist.spec.mistakes import unknown_key
+
+            known = [*params.model_fields, *others]
+            raise unknown_key(f"{where}.{name}", "parameter", name, known)
+
+
+def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
+    """Return `values` as the parameters of a method.
+
+    Parameters
+    ----------
+    params : type
+        The method's parameter class.
+    where : str
+        Place of the values, for messages.
+    values : mapping
+        Values by name.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an unknown name, a wrong type or a value out of range.
+    """
+    check_names(params, where, values)
+    try:
+        return params.model_validate(dict(values), strict=True)
+    except ValidationError as error:
+        from mkldist.spec.mistakes import expected, spec_error
+
+        first = error.errors()[0]
+        place = ".".join([where, *(str(part) for part in first["loc"][:1])])
+        if first["type"] in ("value_error", "literal_error"):
+            raise spec_error(first, place, params) from None
+        raise SpecError(place, spelled(first["input"]), expected(first)) from None
+
+
+def check_effect(
+    where: str, given: Mapping[str, Any], points: Sequence[SolverParams], hint: str = ""
+) -> None:
+    """Refuse parameters that were given but have no effect.
+
+    A parameter of one value must have an effect at one point of a grid at least.  A parameter
+    that varies must have one at every point, because runs would be repeated at the others.
+
+    Parameters
+    ----------
+    where : str
+        Place of the parameters, for messages.
+    given : mapping
+        Values or lists of values by name, as the user gave them.
+    points : sequence of SolverParams
+        All settings made of them.
+    hint : str, optional
+        Advice for a parameter that has an effect at some points only.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first parameter without effect, and the value that takes its effect away.
+    """
+    for name, value in given.items():
+        idle = [point for point in points if not point.has_effect(name)]
+        varies = isinstance(value, list) and len(value) > 1
+        if not idle or (len(idle) < len(points) and not varies):
+            continue
+        other, values = idle[0].effective_with[name]
+        found = spelled(getattr(idle[0], other))
+        raise SpecError(
+            f"{where}.{name}",
+            f"{name} with {other} = {found}, where it has no effect",
+            f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
+            hint if len(idle) < len(points) else "",
+        )

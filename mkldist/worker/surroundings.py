@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.gram.cache import default_directory
-from mkldist.machine_memory import available_memory
+from mkldist.memory import available_memory
 from mkldist.processors import n_processors
 from mkldist.worker.shared_place import SharedPlace
 

@@ -19,13 +19,12 @@ from mkldist.errors import UnreadableError
 from mkldist.fit.engine import FailedFit, Fitted, fit
 from mkldist.fit.score import Scorer
 from mkldist.gram.bank import Bank
-from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.build_time import BuildTime
 from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_building import build_factors
 from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
-from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
+from mkldist.gram.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.sources import BankSource

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from mkldist.data import bundled
-from mkldist.data.bundled import DESCRIPTIONS, load_bundled
-from mkldist.data.catalogue import load_dataset
+from mkldist.data import catalogue as bundled
+from mkldist.data.catalogue import DESCRIPTIONS, load_bundled, load_dataset
 from mkldist.spec.datasets import DatasetSpec
 
 

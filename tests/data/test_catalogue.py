@@ -10,7 +10,7 @@ import sklearn.datasets
 from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import Bunch
 
-import mkldist.data.openml as openml
+import mkldist.data.catalogue as openml
 from mkldist.data.catalogue import list_datasets, load_dataset
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mkldist.data.column_statistics import column_statistics
+from mkldist.data.preprocessing import column_statistics
 
 VALUES = st.floats(-1e6, 1e6).map(lambda v: round(v, 3)) | st.just(np.nan)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.data.group_files import known_groups, read_groups
+from mkldist.data.views import known_groups, read_groups
 from tests.data.mistakes import mistake
 
 GROUPS = {"CELL CYCLE": ("TP53", "CDK1"), "apoptosis": ("TP53", "BAX", "BCL2")}

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mkldist.data.identical_rows import identical_lines
+from mkldist.data.assemble import identical_lines
 from mkldist.data.texts import TextColumns
 
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan])

@@ -14,8 +14,8 @@ import sklearn.datasets
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
+from mkldist.data.catalogue import read_openml
 from mkldist.data.columns import ColumnChoice
-from mkldist.data.openml import read_openml
 from tests.data.mistakes import mistake
 
 WHERE = "data set 't' (OpenML 40)"

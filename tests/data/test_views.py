@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mkldist.data.account_lines import account_lines
+from mkldist.data.assemble import check_views
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, View
-from mkldist.data.view_checks import check_views
 from mkldist.errors import GramError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.splits import SplitsSpec

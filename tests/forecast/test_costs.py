@@ -13,7 +13,7 @@ from mkldist.forecast.simulation import Crew, Outcome
 from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.gram.layout import TileLayout
 from mkldist.methods.registry import METHODS
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState

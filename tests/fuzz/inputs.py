@@ -27,8 +27,7 @@ from mkldist.results.manifest import read_manifest
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
-from mkldist.run.cluster import ConnectOptions
-from mkldist.run.cluster_file import cluster_class, read_cluster_file
+from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file
 from mkldist.run.interrupts import own_handlers
 from mkldist.run.sweep_setup import planned
 from mkldist.sealed import sealed, unsealed

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mkldist.errors import GramError, OutputError
 from mkldist.gram import metadata
-from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, build_blocks
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.loading import BankBuffer
 from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.gram.store import GramStore
 from mkldist.kernels.families import kernel_list

@@ -13,8 +13,7 @@ from mkldist.gram.passes import answer
 from mkldist.gram.point_products import DeviceProducts
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import ArraySource, FeatureSource
+from mkldist.gram.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.solvers import on_factors
 from tests.data.mistakes import mistake
 from tests.kernels.made_up import DEVICES, device_there, kernels_of

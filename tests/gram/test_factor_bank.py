@@ -12,9 +12,8 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.passes import answer
-from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Diagonal, Inner, Quadratic
-from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource
+from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource, PlainSource
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence

@@ -17,10 +17,14 @@ from mkldist.gram.factor_documents import FactorShape
 from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
 from mkldist.gram.passes import answer
-from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource
+from mkldist.gram.sources import (
+    ArraySource,
+    FeatureSource,
+    JoinedSource,
+    PlainSource,
+    SelectedSource,
+)
 from mkldist.gram.view import answer_views
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.gram.bank import MemoryBank
+from mkldist.gram.bank import MemoryBank, PartBank
 from mkldist.gram.build import build_blocks
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Quadratic
 from mkldist.gram.sources import ArraySource

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.plain_source import FEW_POINTS, PlainSource
-from mkldist.gram.sources import FeatureSource
+from mkldist.gram.sources import FEW_POINTS, FeatureSource, PlainSource
 from tests.kernel_functions.test_sparse_points import sparse_kernels, sparse_points
 
 

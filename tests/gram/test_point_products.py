@@ -13,8 +13,7 @@ from mkldist.gram import device_passes
 from mkldist.gram.bank import PassCounter
 from mkldist.gram.device_source import on_device
 from mkldist.gram.point_products import point_products
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import ArraySource, FeatureSource
+from mkldist.gram.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.kernels.evaluate import evaluate
 from tests.kernels.few_lists import gaussians, listed
 from tests.kernels.made_up import DEVICES, device_there, kernels_of

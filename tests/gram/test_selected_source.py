@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.selected_source import SelectedSource
-from mkldist.gram.sources import FeatureSource
+from mkldist.gram.sources import FeatureSource, SelectedSource
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mkldist.kernel_functions.code_identity import function_identity as identity
+from mkldist.kernel_functions.custom import function_identity as identity
 from tests.kernel_functions import own_functions
 from tests.kernel_functions.own_functions import Scaled, gauss
 
@@ -99,7 +99,7 @@ def test_data_of_the_file_that_are_set_from_outside_count(value, monkeypatch):
 
 def test_a_set_of_texts_is_the_same_in_every_process():
     source = "from tests.kernel_functions import own_functions as own; own.SIGMA = set('abcdef');"
-    source += "from mkldist.kernel_functions.code_identity import function_identity as identity;"
+    source += "from mkldist.kernel_functions.custom import function_identity as identity;"
     source += "print(identity(own.of_rate))"
     found = {
         subprocess.run(

@@ -7,9 +7,8 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.kernels.families import kernel_list
+from mkldist.kernels.families import check_entry, kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.templates import check_entry
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.kernel_entries import KernelSpec
 

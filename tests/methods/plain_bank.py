@@ -17,7 +17,7 @@ from mkldist.gram.requests import (
     Request,
 )
 from mkldist.solvers.base import Problem, Solution, Steps
-from mkldist.solvers.request_count import RequestCount
+from mkldist.solvers.lockstep import RequestCount
 from tests.methods.balls import squared_radii
 
 

@@ -11,8 +11,7 @@ import pytest
 import mkldist
 from mkldist.errors import DataError
 from mkldist.fit.model import write_predictions
-from mkldist.fit.refit import refit
-from mkldist.fit.select import choose
+from mkldist.fit.select import choose, refit
 from mkldist.results.state import RunState
 from mkldist.sealed import unsealed
 from tests.refit.sweeps import recorded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.optim.anderson import Anderson
+from mkldist.solvers.log_weights import Anderson
 
 
 def contraction(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:

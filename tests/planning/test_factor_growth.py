@@ -10,7 +10,7 @@ from mkldist.gram import factored_kernels
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors
 from mkldist.gram.sources import ArraySource
 from mkldist.methods.registry import METHODS
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import BankPlan
 from mkldist.solvers.base import Problem
 from mkldist.solvers.on_factors import MANY, MOST_CHANGES, solve_on_factors

@@ -10,8 +10,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
-from mkldist.fit.refit import refit, source_of
-from mkldist.fit.select import Choice, choose
+from mkldist.fit.select import Choice, choose, refit, source_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.sweep import run_sweep

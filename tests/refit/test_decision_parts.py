@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.snapshot import load_snapshot
-from mkldist.fit.explain import decision_parts
+from mkldist.fit.select import decision_parts
 from tests.models.test_used_texts import SWEEP as TEXTS
 from tests.models.test_used_texts import write_tables
 from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept

@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError, SpecError
-from mkldist.fit.explain import explain
+from mkldist.fit.select import explain
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
 from tests.refit.sweeps import entry, swept

@@ -9,8 +9,7 @@ import pytest
 import xarray as xr
 
 from mkldist.errors import InputError
-from mkldist.fit.refit import refit
-from mkldist.fit.select import _runs, _settings, choose
+from mkldist.fit.select import _runs, _settings, choose, refit
 from tests.refit.sweeps import SPLITS, entry, recorded, swept
 
 LOG = '{ low = 0.1, high = 1000, scale = "log" }'

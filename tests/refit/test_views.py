@@ -12,8 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 import mkldist
 from mkldist.errors import DataError, InputError, UnknownCategoryWarning
 from mkldist.fit.model import write_predictions
-from mkldist.fit.refit import refit
-from mkldist.fit.select import Choice, choose
+from mkldist.fit.select import Choice, choose, refit
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.sweep import run_sweep

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.results.notes import AtWork, read_work_note
-from mkldist.run.at_work import WorkTeller
 from mkldist.run.bank_refs import BankKey
+from mkldist.run.sweep_loop import WorkTeller
 from mkldist.run.work_items import BatchItem, BuildItem
 from tests.run.sweeps import plan_of, sweep_text
 
@@ -18,7 +18,7 @@ BANKS = [BankKey(bank.id, bank.spec.label, bank.dataset) for bank in PLAN.banks]
 def now(monkeypatch):
     """Seconds of the clock, to be set."""
     seconds = [0.0]
-    monkeypatch.setattr("mkldist.run.at_work.time.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("mkldist.run.sweep_loop.time.monotonic", lambda: seconds[0])
     return seconds
 
 
@@ -55,7 +55,7 @@ def test_the_bank_is_named_where_there_are_several(tmp_path, now):
 def test_notes_are_written_when_something_has_changed_and_not_too_often(tmp_path, now, monkeypatch):
     written = []
     monkeypatch.setattr(
-        "mkldist.run.at_work.write_work_note", lambda folder, at_work: written.append(at_work)
+        "mkldist.run.sweep_loop.write_work_note", lambda folder, at_work: written.append(at_work)
     )
     teller, item = WorkTeller(tmp_path, BANKS), batch(0)
     for seconds, stage in [(0.0, "a"), (0.5, "b"), (1.5, "b"), (3.0, "b"), (5.0, "c")]:

@@ -13,11 +13,7 @@ import dask
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import (
-    DASK_CONFIG,
-    ConnectOptions,
-    joined,
-)
+from mkldist.run.cluster import DASK_CONFIG, ConnectOptions, joined
 
 ROOT = Path(__file__).parents[2]
 

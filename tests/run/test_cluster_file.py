@@ -13,8 +13,13 @@ import dask
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import ConnectOptions
-from mkldist.run.cluster_file import ClusterFile, cluster_class, read_cluster_file, started
+from mkldist.run.cluster import (
+    ClusterFile,
+    ConnectOptions,
+    cluster_class,
+    read_cluster_file,
+    started,
+)
 from mkldist.run.encryption import tls_settings
 from tests.run.dask_processes import make_certificates
 

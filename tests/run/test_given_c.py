@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from mkldist.errors import InputError
-from mkldist.fit.refit import prepared_fit
-from mkldist.fit.select import choose
+from mkldist.fit.select import choose, prepared_fit
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.run.sweeps import records, run_here, sweep_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.planning.factor_growth import factor_rounds
+from mkldist.planning.costs import factor_rounds
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.small_work import (
     MANY_RUNS,

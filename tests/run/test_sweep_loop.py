@@ -293,10 +293,10 @@ def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
 def test_a_sweep_at_work_is_told_and_banks_are_counted_as_they_are_built(tmp_path, monkeypatch):
     """A bank that its batch builds is complete when the batch begins to solve."""
     told, counted = [], []
-    monkeypatch.setattr("mkldist.run.at_work.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("mkldist.run.sweep_loop.EVERY_SECONDS", 0.0)
     monkeypatch.setattr("mkldist.run.sweep_loop.WAIT_SECONDS", 0.001)  # no task ends so soon
     monkeypatch.setattr(
-        "mkldist.run.at_work.write_work_note", lambda folder, at_work: told.extend(at_work)
+        "mkldist.run.sweep_loop.write_work_note", lambda folder, at_work: told.extend(at_work)
     )
 
     class Watching(SilentProgress):

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, reason_to_stop
+from mkldist.solvers.base import Problem, Solution, reason_to_stop, usual_passes
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.usual import usual_passes
 
 
 @pytest.mark.parametrize(

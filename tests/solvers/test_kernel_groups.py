@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
+from mkldist.methods.wrapper.group_mkl import KernelGroups, on_groups
 from mkldist.solvers.base import Solution
-from mkldist.solvers.kernel_groups import KernelGroups, on_groups
 from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 

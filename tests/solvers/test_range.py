@@ -10,8 +10,7 @@ import pytest
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.range import within_range
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import SolverParams, within_range
 from tests.methods import instances
 from tests.variants import quick
 

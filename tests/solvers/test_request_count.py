@@ -10,8 +10,7 @@ from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, R
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.lockstep import Job, drive
-from mkldist.solvers.request_count import RequestCount
+from mkldist.solvers.lockstep import Job, RequestCount, drive
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import manifold
 

@@ -12,7 +12,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.parameters import expand
 from mkldist.solvers.settings import plain_settings, setting
-from mkldist.solvers.validation import validate
+from mkldist.solvers.solver_params import validate
 from tests.methods import instances
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
-from mkldist.kernel_functions.code_identity import function_identity
+from mkldist.kernel_functions.custom import function_identity
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.regularizers import Regularizer
 

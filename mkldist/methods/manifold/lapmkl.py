@@ -42,30 +42,209 @@ Erratum: (18) sums the loss over all n points; the labelled ones of (16) are mea
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Generator
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
+from mkldist.gram.requests import Request
+from mkldist.machines.primal_newton import ETA
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
-from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
-from mkldist.methods.manifold.lapmkl_steps import (
-    AlternatingSteps,
-    CoupledSteps,
-    MinimisedSteps,
-    SingleSteps,
+from mkldist.methods.manifold.lapmkl_machine import (
+    RidgedInverse,
+    SharedMachine,
+    SharedMinimum,
+    SharedPoint,
 )
-from mkldist.methods.manifold.lapmkl_weights import SIMPLEX, SharedColumns, kernel_forms
+from mkldist.methods.manifold.lapmkl_weights import (
+    SIMPLEX,
+    SharedColumns,
+    alternating_step,
+    coupled_step,
+    kernel_forms,
+)
 from mkldist.methods.primal.params import LOWER_CHI_2
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.trace import Trace
+
+HALVINGS, SUFFICIENT = 30, 1e-4
+Weights = Generator[Request, Any, Floats]
+
+
+class AlternatingSteps(Protocol):
+    """Steps in z and in d by turns.
+
+    `K` and `R` (n, n) are the matrices of the weights `d` (M,); `columns` are of the kernels whose
+    weights change.
+    """
+
+    is_flat: bool
+    """True if the last gradient in z was so short that no step was taken."""
+
+    def first(self, d: Floats, K: Floats, R: Floats) -> Any:
+        """Return the first point, a SharedPoint."""
+
+    def weights(self, at: Any, columns: SharedColumns) -> Weights:
+        """Return new weights."""
+
+    def following(self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats) -> Any:
+        """Return the point at new weights."""
+
+
+class MinimisedSteps:
+    """Minimum over z and minimum over d by turns.
+
+    Parameters
+    ----------
+    machine : SharedMachine
+        Solver of the z-step, with its norms and loss.
+    tol : float
+        Tolerance of the run; the weight step is at least as exact.
+    """
+
+    is_flat = False
+
+    def __init__(self, machine: SharedMachine, tol: float) -> None:
+        self.machine, self._tol = machine, tol
+
+    def first(self, d: Floats, K: Floats, R: Floats) -> SharedMinimum:
+        """Return the minimum over z."""
+        return self.machine.minimum(d, K, R, np.zeros(len(self.machine.norms.labelled)))
+
+    def weights(self, at: SharedMinimum, columns: SharedColumns) -> Weights:
+        """Return the minimum over d at fixed z."""
+        yield from ()
+        return alternating_step(at, columns, self.machine, self._tol)
+
+    def following(
+        self, at: SharedMinimum, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+    ) -> SharedMinimum:
+        """Return the minimum over z at new weights, which descends by itself."""
+        return self.machine.minimum(d, K, R, at.z.alpha)
+
+
+class CoupledSteps(MinimisedSteps):
+    """Minimum over z, and a weight step that z follows."""
+
+    def weights(self, at: SharedMinimum, columns: SharedColumns) -> Weights:
+        """Return the minimum over d of the model of J."""
+        return (yield from coupled_step(at, columns, self.machine))
+
+    def following(
+        self, at: SharedMinimum, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+    ) -> SharedMinimum:
+        """Return the minimum over z at new weights, halved until it descends enough."""
+        slope = float(columns.gradient @ (d - at.d)[columns.kernels])
+        step = 1.0
+        for _ in range(HALVINGS):
+            now = at.d + step * (d - at.d) if step < 1.0 else d
+            K_now, R_now = at.K + step * (K - at.K), at.R + step * (R - at.R)
+            new = self.machine.minimum(now, K_now, R_now, at.z.alpha)
+            if new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
+                return new
+            step *= 0.5
+        return at
+
+
+class SingleSteps:
+    """One step of z, unless its gradient is shorter than chi_2, and the minimum over d, by turns.
+
+    Parameters
+    ----------
+    machine : SharedMachine
+        The machine, with its norms, loss and counters.
+    tol : float
+        Tolerance of the run; the weight step is at least as exact.
+    chi_2 : float
+        Norm of the gradient at which to stop.
+    """
+
+    def __init__(self, machine: SharedMachine, tol: float, chi_2: float) -> None:
+        self._machine, self._tol, self._chi_2 = machine, tol, chi_2
+        self.is_flat = False
+
+    def first(self, d: Floats, K: Floats, R: Floats) -> SharedPoint:
+        """Return the point after a step from alpha = 0 (line 2)."""
+        return self._stepped(d, K, R, np.zeros(len(K)))
+
+    def weights(self, at: SharedPoint, columns: SharedColumns) -> Weights:
+        """Return the minimum over d at fixed z (line 12)."""
+        yield from ()
+        return alternating_step(at, columns, self._machine, self._tol)
+
+    def following(
+        self, at: SharedPoint, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+    ) -> SharedPoint:
+        """Return the point after a step at new weights."""
+        return self._stepped(d, K, R, at.alpha)
+
+    def _stepped(self, d: Floats, K: Floats, R: Floats, alpha: Floats) -> SharedPoint:
+        """Return the point after a step, or the one before it where its gradient is short."""
+        machine, labelled, inverse = self._machine, self._machine.norms.labelled, RidgedInverse(R)
+        at = machine.point(d, K, R, alpha, inverse)
+        self.is_flat = float(np.linalg.norm(at.gradient)) < self._chi_2  # line 6
+        if self.is_flat:
+            return at
+        along = self._newton(at)  # line 9
+        machine.counters.svm_iterations += 1
+        machine.counters.newton_steps += 1
+        constant, curvature = float(alpha @ along.R_p), max(float(along.p @ along.R_p), 0.0)
+        u, change = at.f[labelled] + at.b, along.K_p + along.p_b
+        step = machine.loss.best_step(u, change, constant, curvature)
+        return machine.point(d, K, R, alpha + step * along.p, inverse)  # line 10
+
+    def _newton(self, at: SharedPoint) -> _Direction:
+        """Return an approximate Newton direction (Algorithm 2)."""
+        machine, K_l = self._machine, at.K[self._machine.norms.labelled]
+        sv, precondition = machine.loss.active(at.r), RidgedInverse(at.K)
+        rest, rest_b = -at.gradient, 0.0  # the linear residual; the bias is optimal
+        found = _Direction(np.zeros_like(rest), 0.0, np.zeros(len(K_l)), np.zeros_like(rest))
+        s = precondition(rest)
+        p, p_b = s, 0.0
+        rho = first_rho = float(s @ rest)
+        first_norm = float(np.linalg.norm(rest))
+        for _ in range(2 * len(rest)):
+            K_p, R_p = K_l @ p, at.R @ p
+            v = np.where(sv, K_p + p_b, 0.0)
+            w, w_b = R_p + K_l.T @ v, float(v.sum())
+            curvature = float(p @ w) + p_b * w_b
+            if not curvature > 0.0:
+                break
+            machine.counters.cg_steps += 1
+            step = rho / curvature
+            found = _Direction(
+                found.p + step * p,
+                found.p_b + step * p_b,
+                found.K_p + step * K_p,
+                found.R_p + step * R_p,
+            )
+            rest, rest_b = rest - step * w, rest_b - step * w_b
+            s = precondition(rest)
+            rho, last_rho = float(s @ rest) + rest_b**2, rho
+            norm = float(np.hypot(np.linalg.norm(rest), rest_b))
+            if not rho > 0.0 or (norm <= ETA * first_norm and rho <= ETA**2 * first_rho):
+                break
+            ratio = rho / last_rho
+            p, p_b = s + ratio * p, rest_b + ratio * p_b
+        return found
+
+
+class _Direction(NamedTuple):
+    """Direction (p, p_b) of z with the products K_l p and R p."""
+
+    p: Floats
+    p_b: float
+    K_p: Floats
+    R_p: Floats
+
 
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
 PATIENCE, PROGRESS = 8, 1e-13

@@ -15,8 +15,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Request
 from mkldist.methods.wrapper.bounds import Binding, MachinePoint, mixed
-from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
-from mkldist.methods.wrapper.dual_cuts import DualCuts
+from mkldist.methods.wrapper.cut_bundle import BundleState, DualCuts, DualPoint
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms

@@ -38,6 +38,7 @@ and where the gap of the iterate is to end it, bounds of a tenth of the toleranc
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -62,12 +63,47 @@ from mkldist.methods.wrapper.cut_bundle import (
     solve_machine,
 )
 from mkldist.methods.wrapper.exact_bound import exact_bound
-from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.path import Path, Renewal
+
+PROGRESS = 1e-3  # share of the distance by which an iteration must narrow the bounds
+SHARPEN_AFTER = 5  # iterations without progress, after which machines are solved exactly
+PATIENCE = 25  # iterations without progress, after which only rounding is left
+
+
+class Standstill:
+    """Count of iterations that did not narrow the bounds.
+
+    Parameters
+    ----------
+    machine : InnerSvm
+        Sharpened when iterations stand still.
+    """
+
+    def __init__(self, machine: InnerSvm) -> None:
+        self._machine = machine
+        self._least, self._idle = math.inf, 0
+
+    def after(self, width: float) -> bool:
+        """Return True if the last `PATIENCE` iterations did not narrow the bounds.
+
+        Parameters
+        ----------
+        width : float
+            Distance of the bounds over the kernels at hand, after an iteration.  It grows only
+            where kernels join, which begins a new count.
+        """
+        if width < (1.0 - PROGRESS) * self._least or width > self._least:
+            self._least, self._idle = width, 0
+        else:
+            self._idle += 1
+        if self._idle == SHARPEN_AFTER:
+            self._machine.sharpen()
+        return self._idle >= PATIENCE
+
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
 LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.passes import answered
-from mkldist.methods.block_norm import newton_model
+from mkldist.methods.block_norm import dual_newton as newton_model
+from mkldist.methods.block_norm.dual_newton import DenseModel, ThinModel
 from mkldist.methods.block_norm.inner_objective import InnerPoint, ThinHessian
-from mkldist.methods.block_norm.newton_model import DenseModel, ThinModel
 from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
 from mkldist.optim import factored_matrix
 from tests.methods import plain_bank

@@ -9,8 +9,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 from mkldist.errors import SpecError
 from mkldist.gram.requests import Combine
-from mkldist.methods.primal.one_step import alternate_by_single_steps
 from mkldist.methods.primal.params import PrimalMKLParams
+from mkldist.methods.primal.primalmkl import alternate_by_single_steps
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason

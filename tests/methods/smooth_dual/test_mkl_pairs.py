@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
+from mkldist.methods.smooth_dual.mkl_dual import line_maximum, mkl_pair_updates
 from tests.methods import instances
 
 every_penalty = pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from sklearn.svm import SVC
 
 from mkldist.machines.svm import solve_svm
-from mkldist.methods.wrapper.dual_cuts import DualCuts, highest_bounds
+from mkldist.methods.wrapper.cut_bundle import DualCuts, highest_bounds
 from tests.variants import quick
 
 

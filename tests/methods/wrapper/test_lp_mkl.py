@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.lp_mkl import dual_norm, normalised, updated
-from mkldist.optim.anderson import Anderson
+from mkldist.solvers.log_weights import Anderson
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 

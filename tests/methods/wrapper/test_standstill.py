@@ -8,7 +8,7 @@ import pytest
 from mkldist.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.standstill import PATIENCE, SHARPEN_AFTER, Standstill
+from mkldist.methods.wrapper.level import PATIENCE, SHARPEN_AFTER, Standstill
 from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 from tests.methods.test_awkward_mixtures import mixture
