@@ -87,6 +87,11 @@ ERRORS = {
 """Scores that choose a setting, by task: on inner folds, on test parts, on unlabelled parts."""
 PARTS = ("by cross-validation", "on the test parts", "on the unlabelled parts")
 PLACE = ["dataset", "bank", "method"]
+MOST_VALUES = 10**10
+"""Kernel values that all splits together may need; more would take minutes."""
+UNIFORM = "uniform"
+FIXED = (UNIFORM, "svm", "majority")
+"""Methods that choose no kernels; one of them is explained only if it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -609,13 +614,6 @@ def _facts(
         "versions": machine["versions"],
         "python": machine["python"],
     }
-
-
-MOST_VALUES = 10**10
-"""Kernel values that all splits together may need; more would take minutes."""
-UNIFORM = "uniform"
-FIXED = (UNIFORM, "svm", "majority")
-"""Methods that choose no kernels; one of them is explained only if it is asked for."""
 
 
 def explain(
