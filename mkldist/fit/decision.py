@@ -27,6 +27,13 @@ from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.gaps import Presence, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 
+BLOCK_BYTES = 2**25  # of kernel values that are in memory together
+KERNELS_AT_ONCE = 16  # which share the distances of a feature subset
+MANY_ROWS = 1024  # new points that are better taken together than kernels
+PART_BYTES = 2**20  # of the values of one kernel that are computed together
+MANY_VALUES = 2**26  # of kernels, beyond which loading compiled code costs less than it saves
+ALL = slice(None)
+
 
 @dataclass(frozen=True, eq=False)
 class BankFunctions:
@@ -105,10 +112,6 @@ def bank_values(view: BankView, functions: BankFunctions) -> Generator[Request, 
     return found
 
 
-BLOCK_BYTES = 2**25  # of kernel values that are in memory together
-KERNELS_AT_ONCE = 16  # which share the distances of a feature subset
-ALL = slice(None)
-
 Values = Callable[[Ints, slice, Ints | slice], Iterator[Floats]]
 """Function that yields the (t, s) values of each of the given kernels, in order.
 
@@ -178,7 +181,8 @@ class NewPoints:
             If the functions are of another bank.
         """
         n = self.view.n_points
-        if len(kernel_weights) != self.view.n_kernels or n not in coefficients.shape[:2]:
+        points = coefficients.shape[-1 - np.ndim(bias)]
+        if len(kernel_weights) != self.view.n_kernels or points != n:
             raise GramError(
                 "grams_test",
                 f"points for a bank of {self.view.n_kernels} kernels on {n} points",
@@ -234,7 +238,9 @@ class NewPoints:
     ) -> Iterator[tuple[slice, int, Floats]]:
         """Yield values of kernels at `size` points: rows, number of the kernel, (r, s) values."""
         most = max(1, self.block_bytes // (8 * size))
-        at_once = min(KERNELS_AT_ONCE, max(1, len(kernels)), most)
+        # What kernels share is computed for each block of rows, so that these come first.
+        rows_first = max(1, min(self.n_points, MANY_ROWS))
+        at_once = min(KERNELS_AT_ONCE, max(1, len(kernels)), max(1, most // rows_first))
         step = most // at_once
         for start in range(0, self.n_points, step):
             rows = slice(start, min(start + step, self.n_points))
@@ -265,9 +271,6 @@ class TextSupport:
         indices = np.searchsorted(columns, self.kernels.subset_indices).astype(np.int32)
         return TextSupport(replace(self.kernels, subset_indices=indices), self.points[:, columns])
 
-
-PART_BYTES = 2**20  # of the values of one kernel that are computed together
-MANY_VALUES = 2**26  # of kernels, beyond which loading compiled code costs less than it saves
 
 Between = Mapping[str, Floats]
 """Kernel values (M, t, n) of each view between t points and those that its matrices are over."""
@@ -413,7 +416,7 @@ class Expansion:
         for rows, _, shares in chain(self._of_given(between or {}), self._of_texts(texts)):
             found[rows] += shares
         n_values = t * self.n_support * own
-        if n_values >= max(1, MANY_VALUES) and self._suits_loop(X):
+        if n_values >= MANY_VALUES and self._suits_loop(X):
             shared = self.coefficients.ndim == 2
             coefficients = self.coefficients if shared else self.coefficients[:own]
             found += expansion_sums(self.kernels, self.points, self.weights[:own], coefficients, X)

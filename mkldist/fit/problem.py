@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -147,7 +146,7 @@ class BankInputs:
     preprocessing: PreprocessingSpec
     seed: int
     device: str = CPU
-    _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
+    _found: dict[object, Any] = field(default_factory=dict)  # which copies share: folds, presence
 
     @classmethod
     def of(
@@ -222,10 +221,13 @@ class BankInputs:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
 
-    @cached_property
+    @property
     def presence(self) -> Presence | None:
         """Which of the bank's points have which kernels; None if all have all."""
-        return self.source().presence
+        if "presence" not in self._found:
+            self._found["presence"] = self.source().presence
+        found: Presence | None = self._found["presence"]
+        return found
 
     def laplacian(
         self, graph: GraphTable, split: int, make: Callable[..., Any] = graph_laplacian
@@ -323,10 +325,11 @@ class BankInputs:
     def folds(self, split: int, selection: SelectionSpec) -> tuple[Ints, ...]:
         """Return the rows of each inner fold of a split."""
         key = split, selection
-        if key not in self._folds:
+        if key not in self._found:
             train = self.splits[split].train
-            self._folds[key] = inner_folds(self.dataset, train, selection, self.seed)
-        return self._folds[key]
+            self._found[key] = inner_folds(self.dataset, train, selection, self.seed)
+        found: tuple[Ints, ...] = self._found[key]
+        return found
 
     def view_index(self, training_view: TrainingView) -> Ints | None:
         """Return the training rows as points of the bank; None for all points in order."""

@@ -32,8 +32,7 @@ from mkldist.scores import (
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 
-LARGEST_BYTES = 2**28  # of a combination of kernels between all test points and all training rows
-CACHED_BYTES = 2**28  # of combined kernels between test and training points
+COMBINATION_BYTES = 2**28  # of kernels between test points and training rows: one, and the cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ class Scorer:
     predictions: bool = False
     coefficients: bool = False
     build_time: Callable[[], BuildTime | None] = lambda: None
-    _points: dict[TrainingView, NewPoints] = field(default_factory=dict)
+    _points: dict[TrainingView, NewPoints] = field(init=False, default_factory=dict)
 
     def record(self, ended: Fitted | FailedFit) -> RunRecord:
         """Return the record of a run: one whose scores fail is a failed run, not a failed batch."""
@@ -238,11 +237,13 @@ class Scorer:
     def _test_points(self, training_view: TrainingView, view: BankView) -> NewPoints:
         """Return the test points, with the combination of kernels of the last run on them."""
         if training_view not in self._points:
-            if sum(points.n_bytes for points in self._points.values()) > CACHED_BYTES:
+            if sum(points.n_bytes for points in self._points.values()) > COMBINATION_BYTES:
                 self._points.clear()
             test = self.inputs.splits[training_view.split].test
             learnt = self.inputs.training_rows(training_view)
-            self._points[training_view] = self.inputs.new_points(view, test, learnt, LARGEST_BYTES)
+            self._points[training_view] = self.inputs.new_points(
+                view, test, learnt, COMBINATION_BYTES
+            )
         return self._points[training_view]
 
 

@@ -792,7 +792,7 @@ def _parts(source: FittedFrom, record: RunRecord, split: Split, rows: Ints) -> D
     inputs = inputs_of(source, split)
     if inputs.kernels is None:
         raise ValueError("parts of kernels need functions or matrices of views")
-    inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels))
+    inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels), _found={})
     unlabelled = learns_unlabelled(METHODS[record.method]) and len(split.unlabelled) > 0
     learnt_from = TrainingView(0, unlabelled)
     learnt, kernels = inputs.training_rows(learnt_from), inputs.source()

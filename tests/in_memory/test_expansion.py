@@ -77,7 +77,7 @@ def test_many_values_come_from_the_compiled_loop(method, monkeypatch):
         return sums(*given)
 
     monkeypatch.setattr(expansion_module, "expansion_sums", counted)
-    monkeypatch.setattr(expansion_module, "MANY_VALUES", 0)
+    monkeypatch.setattr(expansion_module, "MANY_VALUES", 1)
     np.testing.assert_allclose(expansion.values(NEW), plain, rtol=0, atol=1e-12)
     assert calls == [len(NEW)]
     cosines = KernelBank(X, KERNELS, normalisation="cosine")
