@@ -344,7 +344,7 @@ class _Instance:
             weights=self.weights,
             groups=self.groups,
             start=start,
-            shared=bank.graph_arrays,
+            shared=bank.graph_arrays if method.needs_laplacian else None,
         )
         lines = SolverLines(method.name, self.verbose, problem.clock)
         with threads_for(view.n_points):

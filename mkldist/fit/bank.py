@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from mkldist.arrays import Array, Bools, Floating, Floats, Ints, read_only
 from mkldist.blas_threads import single_threaded, threads_for
@@ -27,16 +26,29 @@ from mkldist.data.dataset import Dataset, GivenGrams, View, sparse_parts
 from mkldist.data.gram_checks import LARGEST, LARGEST_SINGLE, semidefinite, tolerance_of
 from mkldist.data.listing import first_of
 from mkldist.data.texts import TextView, fingerprint_parts
+from mkldist.devices import CPU
 from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
-from mkldist.fit.inputs import Features, gram_stack, real_array, text_names
+from mkldist.fit.inputs import (
+    Features,
+    check_word,
+    gram_stack,
+    real_array,
+    text_names,
+    whole_number,
+)
 from mkldist.gram.bank import Bank, MemoryBank, PartBank
 from mkldist.gram.bank_kernels import BankKernels, GivenKernel
 from mkldist.gram.build import build_blocks
 from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.device_source import on_device
-from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, least_bytes, limits_of
+from mkldist.gram.factored_kernels import (
+    FactoredKernels,
+    FactorLimits,
+    begin_factors,
+    least_bytes,
+)
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.open import open_bank
 from mkldist.gram.passes import answer
@@ -47,7 +59,7 @@ from mkldist.gram.store import GramStore
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernels.families import NAMED_FAMILIES
+from mkldist.kernels.families import kernel_choice
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.kernels.precomputed import Precomputed
@@ -64,10 +76,8 @@ from mkldist.memory import (
 from mkldist.processors import n_processors
 from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.banks import FACTORS, Normalisation
 from mkldist.spec.kernel_entries import PRECOMPUTED
-from mkldist.spec.mistakes import location_of, most_telling, spec_error
-from mkldist.spec.overrides import spelled_location
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,53 +86,43 @@ if TYPE_CHECKING:
 
 
 Backend = Literal["memory", "mmap", "stream", "recompute"]
-EXAMPLE = '[{"function": "gaussian", "widths": [0.5, 1, 2]}]'
+DTYPES = ("auto", "float32", "float64")
 SHOWN = 5
 
 
-def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
-    """Return the bank that a sweep file would describe by ``[[banks]]`` with these keys.
-
-    Kernels are those that :class:`KernelBank` takes; mistakes are told in the words of sweep files.
-    """
-    document = {name: plain(value) for name, value in settings.items()}
-    if isinstance(kernels, str):
-        document["family"] = kernels
-    elif isinstance(kernels, Mapping) or not isinstance(kernels, Sequence) or not len(kernels):
-        empty = isinstance(kernels, list | tuple) and not kernels
-        found = "an empty list" if empty else f"{kernels!r:.60}"
-        known = f"the name of a family, such as {next(iter(NAMED_FAMILIES))!r}"
-        raise SpecError("kernels", found, f"{known}, or {EXAMPLE}")
-    else:
-        document["kernels"] = [
-            {"function": kernel} if callable(kernel) else plain(kernel) for kernel in kernels
-        ]
-    try:
-        spec = BankSpec.model_validate(document)
-    except ValidationError as error:
-        first = most_telling(error.errors())
-        where = spelled_location(location_of(first), document) or "KernelBank"
-        raise spec_error(first, "kernels" if where == "family" else where, BankSpec) from None
-    if spec.backend == "sharded":
-        found = '"sharded" for a bank of one process'
-        hint = "The workers of a sweep divide such a bank"
-        raise SpecError("backend", found, "another backend", hint)
-    return spec
+def normalisation_steps(normalisation: Any) -> tuple[str, ...]:
+    """Return the normalisations that a user names, checked, as :func:`make_views` takes them."""
+    several = isinstance(normalisation, list | tuple | np.ndarray)
+    names = list(normalisation) if several else [normalisation]
+    for name in names:
+        check_word("normalisation", name, get_args(Normalisation))
+    steps = tuple(name.split()[-1] for name in names if name != "none")
+    if "cosine" in steps[1:]:
+        raise SpecError("normalisation", "'cosine' after another one", "it first")
+    return steps
 
 
-def plain(value: Any) -> Any:
-    """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
-    if isinstance(value, Kernel):
-        return plain(value.entry())
-    if callable(value):
-        return value
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple | range):
-        return [plain(item) for item in value]
-    return value
+def factor_limits(
+    backend: str, rank: Any, tolerance: Any, device: Any, dtype: str, steps: Sequence[str]
+) -> FactorLimits:
+    """Return the limits of factors, unless settings do not fit the backend."""
+    factors, in_passes = backend == FACTORS, backend in ("recompute", FACTORS)
+    double = "'float64', in which kernels are computed: none is stored"
+    of_passes = f"{CPU!r}, or a device's name and backend 'recompute' or {FACTORS!r}"
+    known_device = isinstance(device, str) and (in_passes or device == CPU)
+    for name, value, fits, expected in (
+        ("rank", rank, factors or rank is None, f"no rank, or backend {FACTORS!r}"),
+        ("tolerance", tolerance, factors or tolerance is None, f"none, or backend {FACTORS!r}"),
+        ("device", device, known_device, of_passes),
+        ("dtype", dtype, backend != "recompute" or dtype != "float32", double),
+        ("normalisation", "centre", not (factors and "centre" in steps), "other ones, or 'none'"),
+    ):
+        if not fits:
+            raise SpecError(name, f"{value!r:.60} for backend {backend!r}", expected)
+    real = tolerance is None or isinstance(tolerance, int | float | np.floating)
+    if not real or not 0 <= (tolerance or 0) < 1:
+        raise SpecError("tolerance", f"{tolerance!r:.60}", "a number of at least 0, below 1")
+    return FactorLimits.of(None if rank is None else whole_number("rank", rank, 1), tolerance)
 
 
 def check_groups(groups: Mapping[str, Any], where: str) -> None:
@@ -189,15 +189,6 @@ def _check_apart(known: Mapping[str, Any], names: Iterable[str], where: str) -> 
         raise SpecError(where, f"{found}, the name of a view too", expected, "Rename one of them")
 
 
-def kernels_on(dataset: Dataset, spec: BankSpec, seed: int) -> BankKernels:
-    """Return the kernels of a bank on a data set; messages name entries as Python has them."""
-    try:
-        return BankKernels.of(spec, dataset, seed)
-    except SpecError as error:
-        where = error.where.removeprefix(f"banks.{spec.label}.")
-        raise SpecError(where, error.found, error.expected, error.hint) from None
-
-
 FEW_ENTRIES = 2**20  # entries of matrices that one thread has done before others have started
 PART_ENTRIES = 2**19
 MOST_THREADS = 8
@@ -244,8 +235,7 @@ class Inspection:
     @classmethod
     def of(cls, check: str, dtype: np.dtype[Any], where: str = "grams") -> Inspection:
         """Return the checks of this name for matrices that were stored in a type."""
-        if check not in get_args(Check):
-            raise SpecError("check", f"{check!r}", "'full', 'active' or 'none'")
+        check_word("check", check, get_args(Check))
         return cls(cast(Check, check), tolerance_of(dtype), where)
 
     def inspected(self, matrix: Floats, kernel: int) -> Floats:
@@ -477,9 +467,9 @@ class BankSize:
     dtype: np.dtype[np.floating]
 
     @classmethod
-    def of(cls, n_kernels: int, n_points: int, spec: BankSpec) -> BankSize:
-        """Return the size of a bank in the type that its settings choose."""
-        return cls(n_kernels, n_points, np.dtype("float32" if spec.dtype == "float32" else "f8"))
+    def of(cls, n_kernels: int, n_points: int, dtype: str) -> BankSize:
+        """Return the size of a bank in the type of a name, which ``"auto"`` leaves to it."""
+        return cls(n_kernels, n_points, np.dtype("f8" if dtype == "auto" else dtype))
 
     @property
     def n_bytes(self) -> int:
@@ -563,14 +553,18 @@ def stored(
 
 
 def factored(
-    source: BankSource, spec: BankSpec, seed: int, folder: str | Path | None = None
+    source: BankSource,
+    limits: FactorLimits,
+    dtype: str,
+    seed: int,
+    folder: str | Path | None = None,
 ) -> FactoredKernels:
     """Factorise all kernels to few columns, several side by side, in half of the memory.
 
     Factors that do not fit there lie in a file of a folder, by default of the node cache.
     """
     most = int(SHARE_OF_MEMORY * physical_memory())
-    limits = limits_of(spec, most)
+    limits = replace(limits, n_bytes=most)
     n, threads = source.n_points, min(n_processors(), MOST_THREADS)
     needed = least_bytes(n, limits)
     if needed > most:
@@ -578,7 +572,7 @@ def factored(
         found += f"up to {needed / GIB:.1f} GiB while it is made"
         raise DataError("backend", found, at_most_half(most), "Lower rank")
     place = default_directory() if folder is None else Path(folder)
-    dtype = "float32" if spec.dtype == "float32" else "float64"
+    dtype = "float64" if dtype == "auto" else dtype
     return begin_factors(source, limits, seed, threads, folder=place, dtype=dtype)
 
 
@@ -705,21 +699,21 @@ class KernelBank:
         tolerance: float | None = None,
         device: str = "cpu",
     ) -> None:
-        if missing not in ("error", "zero"):
-            raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise SpecError("seed", f"{seed!r:.60}", "a whole number of at least 0")
+        check_word("missing", missing, ("error", "zero"))
+        check_word("backend", backend, ("auto", *get_args(Backend), FACTORS))
+        check_word("dtype", dtype, DTYPES)
+        steps, seed = normalisation_steps(normalisation), whole_number("seed", seed, 0)
+        limits = factor_limits(backend, rank, tolerance, device, dtype, steps)
         gaps = missing == "zero"
         features = Features.of(X, gaps=gaps, texts=text_names(texts)).apart_from(X)
-        settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
-        spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance, device=device)
+        choice = kernel_choice(kernels)
         precomputed = precomputed_views(kernels, features)
-        if spec.family == PRECOMPUTED:
+        if choice.family == PRECOMPUTED:
             hint = "Or call KernelBank.from_grams for Gram matrices"
             raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-        self._normalisations, self._features = spec.normalisations, features
+        self._normalisations, self._features = steps, features
         self._dataset = as_dataset(features, groups or {}, views or {}, precomputed)
-        made = self._kernels = kernels_on(self._dataset, spec, seed)
+        made = self._kernels = BankKernels.of(choice, self._dataset, seed)
         self._index = np.arange(len(made))
         if made.of_features is not None:
             check_points(made.of_features, features.points, features.names, "X")
@@ -727,20 +721,20 @@ class KernelBank:
         if made.of_texts is not None and features.texts is not None:
             check_custom(made.of_texts, features.texts.values)
         if made.given:
-            _refuse_cosines(spec)
-        cosine = "cosine" in spec.normalisations
+            _refuse_cosines(steps)
+        cosine = "cosine" in steps
         source = made.source(self._dataset, features.points, None, cosine=cosine)
-        self._source = on_device(source, spec.device, "device")
-        steps = [step for step in spec.normalisations if step != "cosine"]
-        if spec.backend == FACTORS:
+        self._source = on_device(source, device, "device")
+        steps = tuple(step for step in steps if step != "cosine")
+        if backend == FACTORS:
             self._backend = FACTORS
-            factors = factored(self._source, spec, seed, folder)
+            factors = factored(self._source, limits, dtype, seed, folder)
             [view] = factors.views([None], steps)
             self.factored = replace(factors, scale=view.scale)
             self.view = self.factored.view
             return
-        size = BankSize.of(len(made), features.n_points, spec)
-        self._backend = chosen = size.backend(spec.backend, "recompute")
+        size = BankSize.of(len(made), features.n_points, dtype)
+        self._backend = chosen = size.backend(backend, "recompute")
         if chosen == "memory":
             bank: Bank = loaded(self._source, size.dtype)
         elif chosen == "recompute":
@@ -798,16 +792,17 @@ class KernelBank:
             For matrices that fail the check; the message names the first such kernel.
         """
         bank = cls.__new__(cls)
-        spec = bank_spec(PRECOMPUTED, normalisation=normalisation, backend=backend, dtype=dtype)
-        stack = gram_stack(grams)
-        _refuse_cosines(spec)
+        check_word("backend", backend, ("auto", "memory", "mmap", "stream"))
+        check_word("dtype", dtype, DTYPES)
+        steps, stack = normalisation_steps(normalisation), gram_stack(grams)
+        _refuse_cosines(steps)
         inspection = Inspection.of(check, stack.dtype)
-        bank._normalisations = spec.normalisations
+        bank._normalisations = steps
         bank._names, bank._index = _gram_names(names, len(stack)), np.arange(len(stack))
         if check == "active":
             bank._inspection, bank._passed = inspection, np.zeros(len(stack), dtype=bool)
-        size = BankSize.of(len(stack), stack.shape[1], spec)
-        bank._backend = chosen = size.backend(spec.backend, "stream")
+        size = BankSize.of(len(stack), stack.shape[1], dtype)
+        bank._backend = chosen = size.backend(backend, "stream")
         with threads_for(size.n_points):
             if chosen == "memory":
                 packed: Bank = packed_bank(stack, inspection, size.dtype)
@@ -815,7 +810,7 @@ class KernelBank:
                 passed = inspected_stack(stack, inspection)
                 identity, root = content_id(grams=array_id(passed)), bank._root(folder)
                 packed = stored(lambda: ArraySource(passed), identity, size, chosen, root)
-            [bank.view] = make_views(packed, [None], list(spec.normalisations))
+            [bank.view] = make_views(packed, [None], steps)
         return bank
 
     def _root(self, folder: str | Path | None) -> Path:
@@ -1034,9 +1029,9 @@ class KernelBank:
             self._temporary.delete()
 
 
-def _refuse_cosines(spec: BankSpec) -> None:
+def _refuse_cosines(steps: Sequence[str]) -> None:
     """Refuse cosines of given matrices, whose new points would lack k(x, x)."""
-    if "cosine" in spec.normalisations:
+    if "cosine" in steps:
         expected = "'trace', 'centre', 'variance' or 'none'"
         hint = "Divide k(x, z) by the root of k(x, x) k(z, z) before"
         raise SpecError("normalisation", "'cosine' for given Gram matrices", expected, hint)

@@ -30,7 +30,7 @@ from mkldist.fit.problem import (
     subproblems_of,
 )
 from mkldist.gram.bank import Bank
-from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.requests import Request
@@ -41,8 +41,8 @@ from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Method, Solution
 from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.solvers.lockstep import Job, JobTimes, drive, solve_timed
-from mkldist.solvers.on_factors import FactorSolution, solve_on_factors
+from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_timed
+from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.graph import GraphTable
@@ -108,7 +108,7 @@ class States(Protocol):
 
 def solve_job(
     job: Job, method: Method, params: SolverParams, factored: FactoredKernels | None = None
-) -> FactorSolution:
+) -> SolvedJob:
     """Solve one problem on a bank, or on factors that grow until it is solved for the kernels.
 
     A problem on some of the points of factors is solved on these as they are: an inner fold, which
@@ -126,8 +126,7 @@ def solve_job(
     if factored is not None and job.view.index is None:
         kernels = replace(factored, scale=job.view.scale)
         return solve_on_factors(kernels, method, job.problem, params)
-    solution, times = solve_timed(job.view.bank, job)
-    return FactorSolution(solution, "", times)
+    return solve_timed(job.view.bank, job)
 
 
 @contextmanager
@@ -135,7 +134,7 @@ def opened(inputs: BankInputs, spec: BankSpec) -> Iterator[Bank | FactoredKernel
     """Open the bank of a fit in this process: in memory where it fits, in passes, or of factors."""
     source = inputs.source()
     if spec.backend == FACTORS:
-        yield factored(source, spec, inputs.seed)
+        yield factored(source, FactorLimits.of(spec.rank, spec.tolerance), spec.dtype, inputs.seed)
         return
     size = BankSize(source.n_kernels, source.n_points, np.dtype("float64"))
     bank = loaded(source, size.dtype) if size.fits else recomputed(source)

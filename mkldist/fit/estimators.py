@@ -174,17 +174,19 @@ def _bank_key(
     rows: Rows, *, kernels: Any, normalisation: Any, groups: Any, views: Any, **others: Any
 ) -> str:
     """Return the name of a bank by its content."""
-    from mkldist.fit.bank import bank_spec
+    from mkldist.fit.bank import normalisation_steps
     from mkldist.kernel_functions.custom import CustomFunction
+    from mkldist.kernels.families import kernel_choice
 
-    spec = bank_spec(kernels, normalisation=normalisation)
+    choice = kernel_choice(kernels)
     return content_id(
         points=array_id(*rows.arrays),
         names=None if rows.names is None else list(rows.names),
-        bank=spec.model_dump(mode="json"),
+        kernels=choice.model_dump(mode="json"),
+        normalisation=normalisation_steps(normalisation),
         functions=[
             CustomFunction.named(name, f"kernels[{number}].function").identity
-            for number, name in spec.imported.items()
+            for number, name in choice.imported.items()
         ],
         groups={name: list(map(str, columns)) for name, columns in groups.items()},
         views={name: list(map(str, columns)) for name, columns in views.items()},

@@ -81,6 +81,20 @@ def label_array(y: Any, n: tuple[int, ...]) -> Floats:
     return np.ascontiguousarray(labels)
 
 
+def check_word(where: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse a value of an argument `where` that is none of the known words."""
+    if not isinstance(value, str) or value not in known:
+        hint = nearest(value, known) if isinstance(value, str) else ""
+        raise SpecError(where, f"{value!r:.60}", one_of(list(map(repr, known))), hint)
+
+
+def whole_number(where: str, value: Any, least: int) -> int:
+    """Return a whole number that an argument `where` gives, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise SpecError(where, f"{value!r:.60}", f"a whole number of at least {least}")
+    return int(value)
+
+
 def check_method(
     method: Method,
     target: Target,

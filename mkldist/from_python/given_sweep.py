@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from mkldist.data.given import SUFFIX, GivenData, given_data
 from mkldist.errors import SpecError, nearest
-from mkldist.fit.bank import plain
+from mkldist.kernels.families import plain
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.output import OutputFolder

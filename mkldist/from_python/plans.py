@@ -17,7 +17,7 @@ from mkldist.forecast.curve import Forecast, forecasts
 from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
 from mkldist.from_python.short_errors import with_short_errors
-from mkldist.gram.factored_kernels import limits_of
+from mkldist.gram.factored_kernels import FactorLimits
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.batches import without
@@ -191,7 +191,8 @@ def factor_lines(plan: Plan) -> list[str]:
         return []
     largest = max(banks, key=certificate_bytes)
     certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
-    first = largest.n_kernels * limits_of(largest.spec).first(largest.n_points)
+    limits = FactorLimits.of(largest.spec.rank, largest.spec.tolerance)
+    first = largest.n_kernels * limits.first(largest.n_points)
     built = of_byte * FLOAT_BYTES * largest.n_points * first
     in_memory = factors_bytes(largest, parse_memory(plan.spec.memory))
     held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""

@@ -24,8 +24,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.memory import readable_bytes
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
+from mkldist.spec.kernel_entries import PRECOMPUTED, KernelChoice, KernelSpec
 
 SHOWN = 8
 EVERY = ("all", "each", "views", "groups")
@@ -75,13 +74,13 @@ class BankKernels:
     text_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, spec: BankSpec, dataset: Dataset, seed: int) -> BankKernels:
+    def of(cls, choice: KernelChoice, dataset: Dataset, seed: int) -> BankKernels:
         """Return the kernels of a bank on a data set of features, of views, or of both.
 
         Parameters
         ----------
-        spec : BankSpec
-            The bank.
+        choice : KernelChoice
+            A named family, or kernels in full.
         dataset : Dataset
             The data set.
         seed : int
@@ -93,18 +92,18 @@ class BankKernels:
             For kernels that do not fit the features, the texts or the views.
         """
         texts, names = dataset.texts, () if dataset.texts is None else dataset.texts.names
-        if spec.family == PRECOMPUTED and dataset.given:
+        if choice.family == PRECOMPUTED and dataset.given:
             return cls(None, tuple(one for view in dataset.given for one in _of(view, dataset)))
-        where, entries = f"banks.{spec.label}", dict(enumerate(spec.kernels))
+        entries = dict(enumerate(choice.kernels))
         given = {number for number, one in entries.items() if one.function == PRECOMPUTED}
         of_texts = {
             number
             for number, one in entries.items()
-            if number not in given and _is_of_texts(one, dataset, f"{where}.kernels[{number}]")
+            if number not in given and _is_of_texts(one, dataset, choice.place(number))
         }
         matrices: dict[GivenKernel, None] = {}
         for number, entry in entries.items():
-            place = f"{where}.kernels[{number}]"
+            place = choice.place(number)
             if number in given:
                 matrices |= dict.fromkeys(_given(entry, dataset, place))
             else:
@@ -112,16 +111,16 @@ class BankKernels:
         own = on_texts = None
         if not entries or given | of_texts != entries.keys():
             of_features = dataset.n_features, dataset.feature_names, dataset.groups
-            own = kernel_list(spec, *of_features, seed, dataset.views, left_out=of_texts)
+            own = kernel_list(choice, *of_features, seed, dataset.views, left_out=of_texts)
         if of_texts and texts is not None:
             others = entries.keys() - of_texts
             columns = len(names), names, texts.groups
-            on_texts = kernel_list(spec, *columns, seed, texts.views, left_out=others)
-        if isinstance(spec.n_kernels, int):
-            place = f"banks.{spec.series}"
-            own, on_texts = first_drawn((own, on_texts), spec.n_kernels, seed, place)
+            on_texts = kernel_list(choice, *columns, seed, texts.views, left_out=others)
+        if isinstance(choice.n_kernels, int):
+            drawn = choice.n_kernels, seed, choice.where
+            own, on_texts = first_drawn((own, on_texts), *drawn)
         if own is not None and dataset.sparse is not None:
-            _check_sparse(own, dataset, where)
+            _check_sparse(own, dataset, choice.where)
         return cls(own, tuple(matrices), on_texts, names)
 
     def __len__(self) -> int:

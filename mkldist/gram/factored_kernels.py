@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,6 @@ from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.sources import BankSource, SelectedSource, check_finite
 from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
-
-if TYPE_CHECKING:
-    from mkldist.spec.banks import BankSpec
-
 
 VALUES = 2**22  # kernel values that a thread has at once
 
@@ -122,6 +118,13 @@ class FactorLimits:
     n_bytes: int | None = None
     pass_values: float = PASS_VALUES
 
+    @classmethod
+    def of(
+        cls, rank: int | None, tolerance: float | None, n_bytes: int | None = None
+    ) -> FactorLimits:
+        """Return the limits of a bank's settings, None for the defaults."""
+        return cls(rank, TOLERANCE if tolerance is None else tolerance, n_bytes)
+
     def most(self, n_points: int) -> int:
         """Return the most columns of a factor of n rows."""
         return n_points if self.rank is None else min(self.rank, n_points)
@@ -129,12 +132,6 @@ class FactorLimits:
     def first(self, n_points: int) -> int:
         """Return the most columns with which a factor of n rows begins."""
         return min(FIRST_RANK, self.most(n_points))
-
-
-def limits_of(spec: BankSpec, n_bytes: int | None = None) -> FactorLimits:
-    """Return the limits of the factors of a bank, which may take some bytes."""
-    tolerance = TOLERANCE if spec.tolerance is None else spec.tolerance
-    return FactorLimits(spec.rank, tolerance, n_bytes)
 
 
 def least_bytes(n_points: int, limits: FactorLimits) -> int:

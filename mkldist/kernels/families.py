@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
@@ -22,10 +23,13 @@ from mkldist.kernel_functions.definition import KernelFunction, Parameter, kerne
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets, SubsetWords
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec, Range
+from mkldist.kernels.words import Kernel
+from mkldist.spec.kernel_entries import PRECOMPUTED, KernelChoice, KernelSpec, Range
+from mkldist.spec.mistakes import location_of, most_telling, spec_error
+from mkldist.spec.overrides import spelled_location
 from mkldist.spec.sizes import check_fits
 
+EXAMPLE = '[{"function": "gaussian", "widths": [0.5, 1, 2]}]'
 PAIR_BYTES = 160  # of two numbers of Python in a tuple, and of an array of both
 
 
@@ -245,8 +249,43 @@ NAMED_FAMILIES: dict[str, Callable[[], tuple[KernelSpec, ...]]] = {
 """The kernels of each paper's experiments.  All three series of hao2012 contain width 1."""
 
 
+def kernel_choice(kernels: Any) -> KernelChoice:
+    """Return the kernels that a user gives :class:`mkldist.KernelBank`, checked by their models."""
+    if isinstance(kernels, str):
+        document: dict[str, Any] = {"family": kernels}
+    elif isinstance(kernels, Mapping) or not isinstance(kernels, Sequence) or not len(kernels):
+        empty = isinstance(kernels, list | tuple) and not kernels
+        found = "an empty list" if empty else f"{kernels!r:.60}"
+        known = f"the name of a family, such as {next(iter(NAMED_FAMILIES))!r}"
+        raise SpecError("kernels", found, f"{known}, or {EXAMPLE}")
+    else:
+        entries = [{"function": one} if callable(one) else plain(one) for one in kernels]
+        document = {"kernels": entries}
+    try:
+        return KernelChoice.model_validate(document)
+    except ValidationError as error:
+        first = most_telling(error.errors())
+        where = spelled_location(location_of(first), document)
+        raise spec_error(first, "kernels" if where == "family" else where, KernelChoice) from None
+
+
+def plain(value: Any) -> Any:
+    """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
+    if isinstance(value, Kernel):
+        return plain(value.entry())
+    if callable(value):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [plain(item) for item in value]
+    return value
+
+
 def kernel_list(
-    spec: BankSpec,
+    choice: KernelChoice,
     n_features: int,
     feature_names: Sequence[str],
     groups: Mapping[str, tuple[int, ...]],
@@ -258,7 +297,7 @@ def kernel_list(
 
     Parameters
     ----------
-    spec : BankSpec
+    choice : KernelChoice
         A named family, or kernels in full.
     n_features : int
         Number d of features.
@@ -281,27 +320,27 @@ def kernel_list(
         of more features than there are, more kernels than memory holds, or a bank that needs
         features where there are none.
     """
-    where = f"banks.{spec.series}"
+    where = choice.where
     if n_features < 1:
         raise SpecError(
             where,
             "kernels of features for data without features",
             "family = 'precomputed', or kernels of what there is",
         )
-    if spec.family == "precomputed":
+    if choice.family == "precomputed":
         raise SpecError(
             where,
             "family 'precomputed' for data with features",
             f"one of {', '.join(NAMED_FAMILIES)} or [[banks.kernels]]",
         )
-    entries = spec.kernels if spec.family is None else NAMED_FAMILIES[spec.family]()
+    entries = choice.kernels if choice.family is None else NAMED_FAMILIES[choice.family]()
     words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
     custom: list[CustomKernel] = []
     for i, entry in enumerate(entries):
         if entry.function == PRECOMPUTED or i in left_out:
             continue
-        place = f"{where}.kernels[{i}]"
+        place = choice.place(i)
         check_entry(entry, place)
         for feature_set in words.feature_sets(entry, place):
             subsets = words.resolve(feature_set, place)

@@ -1,11 +1,11 @@
-"""Projection onto a level set of a cutting-plane model on the simplex.
+"""Projections onto the simplex, and onto a level set of a cutting-plane model on it.
 
     min_p 1/2 ||p - centre||^2   s.t.   payoff p <= level 1,  1'p = 1,  p >= 0
 
-Its dual has one multiplier for each cut, and few of them are positive.  For fixed multipliers w
-the minimiser is the projection of ``centre - payoff' w`` onto the simplex.  So the dual function is
-concave, piecewise quadratic and continuously differentiable, and a few semismooth Newton steps
-maximise it.  Each solves a system of the size of the number of active cuts.
+The dual of this has one multiplier for each cut, and few of them are positive.  For fixed
+multipliers w the minimiser is the projection of ``centre - payoff' w`` onto the simplex.  So the
+dual function is concave, piecewise quadratic and continuously differentiable, and a few semismooth
+Newton steps maximise it.  Each solves a system of the size of the number of active cuts.
 """
 
 from __future__ import annotations
@@ -14,11 +14,61 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.optim.simplex import write_projection
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50
 _CURVATURE_FLOOR = 1e-15  # of a cut's own
+
+
+def project_onto_simplex(z: Floats) -> Floats:
+    """Return ``argmin_p 1/2 ||p - z||^2  s.t.  p >= 0, sum(p) = 1``.
+
+    Michelot's algorithm subtracts the mean excess of the entries that are still positive until
+    none turns negative.  It ends after few sweeps because the support shrinks at each.
+
+    Parameters
+    ----------
+    z : (M,) float64
+        Point to project.
+
+    Returns
+    -------
+    (M,) float64
+        The projection; exactly zero off its support.
+    """
+    p = np.empty(len(z))
+    write_projection(z, p)
+    return p
+
+
+@compiled(python_first=True)
+def write_projection(z: Floats, p: Floats) -> None:
+    """Write the projection of z onto the simplex to p, both (M,) float64."""
+    size, total = len(z), 0.0
+    for m in range(len(z)):
+        p[m] = 1.0  # while m is in the support
+        total += z[m]
+    shift = (total - 1.0) / size
+    while True:
+        kept, total = 0, 0.0
+        for m in range(len(z)):
+            if p[m] > 0.0 and z[m] > shift:
+                kept += 1
+                total += z[m]
+            else:
+                p[m] = 0.0
+        if kept == size or kept == 0:
+            break
+        size = kept
+        shift = (total - 1.0) / size
+    largest = 0
+    for m in range(len(z)):
+        if p[m] > 0.0:
+            p[m] = z[m] - shift
+        if z[m] > z[largest]:
+            largest = m
+    if kept == 0:  # rounding hides the differences of entries as large as these
+        p[largest] = 1.0
 
 
 def nearest_below(

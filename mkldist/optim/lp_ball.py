@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.compiled import compiled
-from mkldist.optim.simplex import project_onto_simplex
+from mkldist.optim.level_set import project_onto_simplex
 
 _LIMIT = 100
 _ACCURACY = 1e-15

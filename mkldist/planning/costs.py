@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from mkldist.gram.factored_kernels import least_bytes, limits_of
+from mkldist.gram.factored_kernels import FactorLimits, least_bytes
 from mkldist.gram.shards import block_bytes
 from mkldist.gram.view import takes_pass
 from mkldist.memory import (
@@ -65,7 +65,7 @@ def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
     method : Method, optional
         A method that solves on factors; by default one that only makes factors longer.
     """
-    limits, many = limits_of(bank.spec), bank.n_points >= MANY
+    limits, many = FactorLimits.of(bank.spec.rank, bank.spec.tolerance), bank.n_points >= MANY
     first, longest = limits.first(bank.n_points), limits.most(bank.n_points)
     ratio = math.log(longest / first)
     most = 1 + math.ceil(ratio / math.log(LEAST_GROWTH))
@@ -160,7 +160,8 @@ def _least_held(bank: BankPlan) -> int:
     if bank.spec.backend == "memory":
         return bank.n_bytes
     if bank.is_factored:  # those that memory does not hold lie in a file
-        return least_bytes(bank.n_points, limits_of(bank.spec)) + BUFFER_BYTES
+        limits = FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
+        return least_bytes(bank.n_points, limits) + BUFFER_BYTES
     return block_bytes(bank.shape) if bank.sharded else BUFFER_BYTES
 
 
@@ -272,7 +273,7 @@ def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
     memory_limit : int or None
         Bytes that the task may take; without a limit memory holds all first factors.
     """
-    least = least_bytes(bank.n_points, limits_of(bank.spec))
+    least = least_bytes(bank.n_points, FactorLimits.of(bank.spec.rank, bank.spec.tolerance))
     first = bank.n_bytes if memory_limit is None else 0
     return max(bank_bytes(memory_limit), first, least)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mkldist.devices import CPU
 from mkldist.gram.factor_documents import VERSION
-from mkldist.gram.factored_kernels import limits_of
+from mkldist.gram.factored_kernels import FactorLimits
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import CommonParts, content_id
 from mkldist.memory import bank_bytes
@@ -124,7 +124,8 @@ def _with_distinct_ids(
 
 def factor_identity(spec: BankSpec) -> list[float | None]:
     """Return the limits of factors, which decide what runs on them find."""
-    return [spec.rank, limits_of(spec).tolerance]
+    limits = FactorLimits.of(spec.rank, spec.tolerance)
+    return [limits.rank, limits.tolerance]
 
 
 def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
@@ -220,7 +221,11 @@ class _Planner:
         of_features = preprocessing.model_dump(exclude={"target"})
         n_values, factors = kernels.n_kernels * layout.n_entries, {}
         if spec.backend == FACTORS:
-            n_values = kernels.n_kernels * n_points * limits_of(spec).first(n_points)
+            n_values = (
+                kernels.n_kernels
+                * n_points
+                * FactorLimits.of(spec.rank, spec.tolerance).first(n_points)
+            )
             factors = {"factors": [VERSION, PIECE, self.spec.seed]}
         dtype = self._dtype(spec, n_values)
         n_bytes = n_values * np.dtype(dtype).itemsize

@@ -150,6 +150,26 @@ class JobTimes:
 NO_TIMES = JobTimes(0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class SolvedJob:
+    """Solution of a job, and its times.
+
+    Parameters
+    ----------
+    solution : Solution
+        The solution.
+    times : JobTimes
+        Its times; of a solution on factors those of all rounds.
+    limit : str
+        What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
+        ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.
+    """
+
+    solution: Solution
+    times: JobTimes
+    limit: str = ""
+
+
 @dataclass(slots=True)
 class _PassCost:
     """Cost of passes: wall and processor time, and bytes read, read or computed, and moved."""
@@ -205,17 +225,17 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: OnDone) -> None:
 
 def solve_alone(bank: Bank, job: Job) -> Solution:
     """Run one job and return its solution, or raise the job's exception."""
-    return solve_timed(bank, job)[0]
+    return solve_timed(bank, job).solution
 
 
-def solve_timed(bank: Bank, job: Job) -> tuple[Solution, JobTimes]:
+def solve_timed(bank: Bank, job: Job) -> SolvedJob:
     """Run one job and return its solution and times, or raise the job's exception."""
     ended: list[tuple[Solution | Exception, JobTimes]] = []
     drive(bank, [job], lambda key, outcome, times: ended.append((outcome, times)))
     [(outcome, times)] = ended
     if isinstance(outcome, Exception):
         raise outcome
-    return outcome, times
+    return SolvedJob(outcome, times)
 
 
 class _Runner:

@@ -54,7 +54,7 @@ from mkldist.solvers.factor_needs import (
     most_blamed,
     used_points,
 )
-from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
+from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, SolvedJob, solve_timed
 from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams
 
@@ -74,32 +74,14 @@ POINT_SHARE = 0.9  # of the tolerance for a solver on the kernels; the rest is r
 POINT_ROUNDS = 10  # products of active kernels with the solution that such a solver may take
 
 
-@dataclass(frozen=True, eq=False)
-class FactorSolution:
-    """A solution on factors, certified for the kernels.
-
-    Parameters
-    ----------
-    solution : Solution
-        The solution.  Its `extra` has the ``largest_rank`` of all factors, and the number of
-        ``sampled_points`` if the certificate is statistical.
-    limit : str
-        What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
-        ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.  The solution's
-        ``stop_reason`` is ``rank_limit``, ``memory_limit``, ``stalled`` or ``time_limit``.
-    times : JobTimes
-        Times of all rounds.  Passes over the kernels, and the growth of factors, count as passes.
-    """
-
-    solution: Solution
-    limit: str
-    times: JobTimes
-
-
 def solve_on_factors(
     kernels: FactoredKernels, method: Method, problem: Problem, params: SolverParams
-) -> FactorSolution:
+) -> SolvedJob:
     """Solve on factors of kernels, and make factors longer until the solution holds for these.
+
+    The `extra` of the solution has the ``largest_rank`` of all factors, and the number of
+    ``sampled_points`` if the certificate is statistical.  A limit of the growth is its
+    ``stop_reason``.  Passes over the kernels, and the growth of factors, count as passes.
 
     Parameters
     ----------
@@ -193,8 +175,8 @@ class _Growing:
         with self._charged():
             problem = replace(self.problem, start=self._start(view))
         job = Job("", view, problem, self.method.solve(problem, params))
-        solution, times = solve_timed(view.bank, job)
-        self.times = self.times + times
+        found = solve_timed(view.bank, job)
+        solution, self.times = found.solution, self.times + found.times
         self._spent = self._spent + solution.counters
         self._gap, self._objective = solution.gap, solution.objective
         self._last = replace(solution, counters=self._spent)
@@ -258,7 +240,7 @@ class _Growing:
             self._factors, kernels, np.minimum(blame[kernels], 1.0) / ((1.0 - SHARE) * tol)
         )
 
-    def ended(self, solution: Solution) -> FactorSolution:
+    def ended(self, solution: Solution) -> SolvedJob:
         """Return the last solution, which has converged where its exact gap is at most `tol`.
 
         One whose gap on the factors is within its tolerance, and which the time limit ended all the
@@ -272,7 +254,7 @@ class _Growing:
         elif limit or solution.converged:  # or nothing is lacking that could be seen
             limit = limit or "rounding"
             stop = LIMITS[limit]
-        return FactorSolution(replace(solution, stop_reason=stop), limit, self.times)
+        return SolvedJob(replace(solution, stop_reason=stop), self.times, limit)
 
     def grow(self, ranks: Ranks) -> bool:
         """Make factors longer; return True if any is."""

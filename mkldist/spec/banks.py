@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, Strict, Tag, model_validator
 
 from mkldist.devices import CPU
-from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.spec.kernel_entries import PRECOMPUTED, KernelSpec
-from mkldist.spec.kinds import LIST, TEXT, Model, Name, Sizes, either, size_name
+from mkldist.spec.kernel_entries import KernelChoice
+from mkldist.spec.kinds import LIST, TEXT, Model, Name, either, size_name
 
 FACTORS = "factors"
 """The backend that keeps thin factors of kernels."""
@@ -24,31 +23,19 @@ Allowed = Annotated[
     Annotated[tuple[Literal["factors"], ...], Strict(False), Tag(LIST)],
     either('a list of backends: ["factors"]'),
 ]
-Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
-                 "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
 
 
-class BankSpec(Model):
-    """One ``[[banks]]`` entry: the named family of a paper, or a list of kernels."""
+class _Named(Model):
+    """The name of a bank, the first of its keys."""
 
     name: Name | None = Field(
         None, description="Name of the bank in the results. By default the name of its family."
     )
-    family: Family | None = Field(
-        None,
-        description="Kernels of a paper; `mkldist show NAME` writes a family out. "
-        '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
-        "with it.",
-    )
-    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
-        (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."
-    )
-    n_kernels: Sizes | None = Field(
-        None,
-        description="Use only this many of the kernels, the first in an order that is drawn with "
-        "the sweep's seed. A list makes a bank of each size, each within the next larger one, "
-        "named by the bank and the size, as `NAME-100`.",
-    )
+
+
+class BankSpec(KernelChoice, _Named):
+    """One ``[[banks]]`` entry: the named family of a paper, or a list of kernels."""
+
     normalisation: Normalisations = Field(
         "trace",
         description="Scaling of every kernel on the points that a method sees, or several in "
@@ -103,14 +90,7 @@ class BankSpec(Model):
     _series: str = PrivateAttr("")
 
     @model_validator(mode="after")
-    def _family_or_kernels(self) -> BankSpec:
-        if (self.family is None) == (not self.kernels):
-            if self.family is None:
-                raise ValueError(
-                    'found neither family nor kernels; expected family = "xu2008" or the like, '
-                    "or [[banks.kernels]] entries"
-                )
-            raise ValueError("found family and kernels; expected one of them")
+    def _fits_together(self) -> BankSpec:
         if (self.backend == "recompute" or self.may_be_factors) and self.family == "precomputed":
             raise ValueError(
                 f'found {self._backend_words} and family = "precomputed"; expected kernels '
@@ -127,12 +107,6 @@ class BankSpec(Model):
                 f'backend = "recompute" or "{FACTORS}", whose kernels are computed in passes'
             )
         self._check_factors()
-        given = [entry.function for entry in self.kernels] + [self.family]
-        if self.n_kernels is not None and PRECOMPUTED in given:
-            raise ValueError(
-                f'found n_kernels and "{PRECOMPUTED}" kernels; expected kernels of features, '
-                "among which kernels are drawn"
-            )
         if "cosine" in self.normalisations[1:]:
             raise ValueError("found cosine after another normalisation; expected it first")
         return self
@@ -195,11 +169,13 @@ class BankSpec(Model):
         return tuple(found)
 
     @property
-    def imported(self) -> dict[int, str]:
-        """Functions of the user that entries name, by the numbers of the entries."""
-        known = (*FUNCTIONS, PRECOMPUTED)
-        named = ((number, entry.function) for number, entry in enumerate(self.kernels))
-        return {n: name for n, name in named if isinstance(name, str) and name not in known}
+    def where(self) -> str:
+        """The bank, for messages."""
+        return f"banks.{self.series}"
+
+    def place(self, number: int) -> str:
+        """Return the place of an entry, for messages."""
+        return f"{self.where}.kernels[{number}]"
 
     @property
     def normalisations(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pydantic import (
     AfterValidator,
     Field,
     PlainSerializer,
+    Strict,
     Tag,
     create_model,
     field_validator,
@@ -32,6 +33,7 @@ from mkldist.spec.kinds import (
     Finite,
     Model,
     Positive,
+    Sizes,
     argument_shape,
     either,
     series_shape,
@@ -236,3 +238,60 @@ class KernelSpec(_Parameters):
         """The name of the function."""
         given = self.function
         return given if isinstance(given, str) else CustomFunction.of(given).label
+
+
+Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
+                 "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
+
+
+class KernelChoice(Model):
+    """What chooses the kernels of a bank: the named family of a paper, or a list of entries."""
+
+    family: Family | None = Field(
+        None,
+        description="Kernels of a paper; `mkldist show NAME` writes a family out. "
+        '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
+        "with it.",
+    )
+    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
+        (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."
+    )
+    n_kernels: Sizes | None = Field(
+        None,
+        description="Use only this many of the kernels, the first in an order that is drawn with "
+        "the sweep's seed. A list makes a bank of each size, each within the next larger one, "
+        "named by the bank and the size, as `NAME-100`.",
+    )
+
+    @model_validator(mode="after")
+    def _family_or_kernels(self) -> KernelChoice:
+        if (self.family is None) == (not self.kernels):
+            if self.family is None:
+                raise ValueError(
+                    'found neither family nor kernels; expected family = "xu2008" or the like, '
+                    "or [[banks.kernels]] entries"
+                )
+            raise ValueError("found family and kernels; expected one of them")
+        given = [entry.function for entry in self.kernels] + [self.family]
+        if self.n_kernels is not None and PRECOMPUTED in given:
+            raise ValueError(
+                f'found n_kernels and "{PRECOMPUTED}" kernels; expected kernels of features, '
+                "among which kernels are drawn"
+            )
+        return self
+
+    @property
+    def where(self) -> str:
+        """The kernels, for messages."""
+        return "kernels"
+
+    def place(self, number: int) -> str:
+        """Return the place of an entry, for messages."""
+        return f"kernels[{number}]"
+
+    @property
+    def imported(self) -> dict[int, str]:
+        """Functions of the user that entries name, by the numbers of the entries."""
+        known = (*FUNCTIONS, PRECOMPUTED)
+        named = ((number, entry.function) for number, entry in enumerate(self.kernels))
+        return {n: name for n, name in named if isinstance(name, str) and name not in known}

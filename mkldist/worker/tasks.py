@@ -23,7 +23,7 @@ from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.build_time import BuildTime
 from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_building import build_factors
-from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
+from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.gram.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
@@ -412,7 +412,7 @@ def _factors_of(
         Kernels that are factorised at the same time.
     """
     plan = ref.plan
-    limits = limits_of(plan.spec, factors_bytes(plan, memory_limit))
+    limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))
     store, folder = ref.factor_store(), default_directory()
     return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 

@@ -9,9 +9,12 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, SpecError
-from mkldist.fit.bank import as_dataset, bank_spec, kernels_on
+from mkldist.fit.bank import as_dataset, normalisation_steps
 from mkldist.fit.inputs import Features
+from mkldist.gram.bank_kernels import BankKernels
+from mkldist.kernels.families import kernel_choice
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import KernelChoice
 
 GAUSSIAN = {"function": "gaussian", "widths": [0.5, 1.0]}
 FEATURES = Features.of(np.arange(12.0).reshape(4, 3))
@@ -36,43 +39,59 @@ def test_entries_are_those_of_a_sweep_file():
         },
         {"function": "polynomial", "degrees": range(1, 3)},
     ]
-    found = bank_spec(entries, normalisation=("cosine", "trace"))
-    assert found == BankSpec.model_validate(written)
-    assert bank_spec("xu2008") == BankSpec(family="xu2008")
-    widths = bank_spec([{"function": "gaussian", "widths": np.array([1, 2])}]).kernels[0].widths
+    spec = BankSpec.model_validate(written)
+    assert kernel_choice(entries).kernels == spec.kernels
+    assert normalisation_steps(("cosine", "trace")) == spec.normalisations
+    assert kernel_choice("xu2008") == KernelChoice(family="xu2008")
+    [entry] = kernel_choice([{"function": "gaussian", "widths": np.array([1, 2])}]).kernels
+    widths = entry.widths
     assert widths == [1, 2]
 
 
 @pytest.mark.parametrize(
-    ("kernels", "settings", "said"),
+    ("kernels", "said"),
     [
-        ("xu2009", {}, "kernels: found \"xu2009\"; .* Did you mean 'xu2008'"),
-        ([], {}, "kernels: found an empty list; expected the name of a family"),
-        (GAUSSIAN, {}, "kernels: found {'function'"),
-        (None, {}, "kernels: found None"),
-        (np.array([GAUSSIAN]), {}, "kernels: found array"),
-        (["gaussian"], {}, r'kernels\[0\]: found "gaussian"; expected a table'),
+        ("xu2009", "kernels: found \"xu2009\"; .* Did you mean 'xu2008'"),
+        ([], "kernels: found an empty list; expected the name of a family"),
+        (GAUSSIAN, "kernels: found {'function'"),
+        (None, "kernels: found None"),
+        (np.array([GAUSSIAN]), "kernels: found array"),
+        (["gaussian"], r'kernels\[0\]: found "gaussian"; expected a table'),
         (
             [GAUSSIAN | {"width": 1}],
-            {},
             r"kernels\[0\].width: found an unknown key; .* mean 'widths'",
         ),
-        ([{"function": "gausian"}], {}, r"kernels\[0\].function: found .* mean 'gaussian'"),
-        ([GAUSSIAN, GAUSSIAN | {"widths": [1, -1]}], {}, r"kernels\[1\].widths\[1\]: found -1"),
-        ("xu2008", {"normalisation": "zscore"}, 'normalisation: found "zscore"; expected one of'),
-        ("xu2008", {"normalisation": ["trace", "cosine"]}, "KernelBank: found cosine after"),
-        ("xu2008", {"backend": "disk"}, 'backend: found "disk"; expected one of "auto"'),
-        ("xu2008", {"backend": "recompute", "dtype": "float32"}, "expected float64, in which"),
+        ([{"function": "gausian"}], r"kernels\[0\].function: found .* mean 'gaussian'"),
+        ([GAUSSIAN, GAUSSIAN | {"widths": [1, -1]}], r"kernels\[1\].widths\[1\]: found -1"),
     ],
 )
-def test_mistakes_are_named_in_the_words_of_sweep_files(kernels, settings, said):
+def test_mistakes_are_named_in_the_words_of_sweep_files(kernels, said):
     with pytest.raises(SpecError, match=said):
-        bank_spec(kernels, **settings)
+        kernel_choice(kernels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"normalisation": "zscore"}, "normalisation"),
+        ({"normalisation": ["trace", 1]}, "normalisation"),
+        ({"normalisation": ["trace", "cosine"]}, "normalisation"),
+        ({"backend": "disk"}, "backend"),
+        ({"backend": None}, "backend"),
+        ({"dtype": np.float32}, "dtype"),
+        ({"backend": "recompute", "dtype": "float32"}, "dtype"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_by_their_argument(settings, where):
+    with pytest.raises(SpecError) as caught:
+        mkldist.KernelBank(np.eye(3), "xu2008", **settings)
+    assert caught.value.where == where
 
 
 def test_groups_name_features():
-    spec = bank_spec([GAUSSIAN | {"features": ["edge", "x1"]}])
-    kernels = kernels_on(as_dataset(FEATURES, {"edge": ["x0", 2]}, {}, {}), spec, 0).of_features
+    choice = kernel_choice([GAUSSIAN | {"features": ["edge", "x1"]}])
+    dataset = as_dataset(FEATURES, {"edge": ["x0", 2]}, {}, {})
+    kernels = BankKernels.of(choice, dataset, 0).of_features
     assert kernels is not None
     assert [kernels.features_of(m).tolist() for m in range(4)] == [[0, 2], [0, 2], [1], [1]]
     with pytest.raises(DataError, match=r"X: groups\.edge: found no feature 'y0'; expected names"):
@@ -96,7 +115,7 @@ def test_groups_name_features():
 )
 def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
     with pytest.raises(SpecError, match=said) as caught:
-        kernels_on(as_dataset(FEATURES, {}, {}, {}), bank_spec([entry]), 0)
+        BankKernels.of(kernel_choice([entry]), as_dataset(FEATURES, {}, {}, {}), 0)
     assert caught.value.where.startswith("kernels[0]")
 
 

@@ -11,7 +11,8 @@ from mkldist.errors import SpecError
 from mkldist.kernel_functions import polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.spec import sizes
-from mkldist.spec.banks import BankSpec, Family
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.kernel_entries import Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}
