@@ -118,12 +118,7 @@ def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom
 def _fitting(console: Console, make: Callable[[str], Table]) -> Table:
     """Return a table whose pairs of numbers are in one line, or in two where names would be cut.
 
-    Parameters
-    ----------
-    console : Console
-        Where it is printed.
-    make : callable
-        Makes the table; takes what stands between two numbers, a space or a new line.
+    `make` takes what stands between two numbers, a space or a new line.
     """
     wide = make(" ")
     return wide if _least_width(wide) <= console.width else make("\n")

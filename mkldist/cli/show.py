@@ -176,13 +176,7 @@ def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) ->
 
 
 def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
-    """Return what has a name.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If nothing has it.
-    """
+    """Return what has a name; raise an InputError if nothing has it."""
     from mkldist.errors import InputError, nearest
     from mkldist.from_python.known import known
     from mkldist.spec.foreign import meant

@@ -263,24 +263,12 @@ def with_views(
 
 @dataclass(eq=False)
 class _Joining:
-    """A data set to which views are being joined.
-
-    Parameters
-    ----------
-    raw : RawData
-        The data set's own source.
-    x : (n, d) float64
-        Its features.
-    id : str or None
-        The data set's column of ids.
-    where : str
-        The place to name in a message.
-    """
+    """A data set to which views are being joined."""
 
     raw: RawData
     x: Floats
-    id: str | None
-    where: str
+    id: str | None  # the column of ids
+    where: str  # the place to name in a message
     blocks: list[Floats] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)

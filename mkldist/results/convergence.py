@@ -142,18 +142,7 @@ def _write_group(
 ) -> None:
     """Write the traces of runs whose chunks have the same place along the dims of runs.
 
-    Parameters
-    ----------
-    index, names
-        As for :func:`write_traces`.
-    path : str
-        Path of the array.
-    document : dict
-        Its metadata.
-    of_runs : Place
-        Place of the chunks along the dims of runs.
-    traces : mapping of Place to array or None
-        The traces by the places of the runs within a chunk; None for a run without one.
+    `traces` are by the places of the runs within a chunk; None for a run without one.
     """
     chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
     names_of_dims, n_dims = document["dimension_names"], len(of_runs)

@@ -278,17 +278,7 @@ def run_sweep(
 
 
 class _Sweep:
-    """A sweep in an output folder that this process owns.
-
-    Attributes
-    ----------
-    known : frozenset of str
-        Ids of the runs that were recorded when the folder was opened.
-    n_lacking : int
-        Runs whose records were removed since they lack what is asked for.
-    mended : list of str
-        Lines that say what was damaged when the folder was opened.
-    """
+    """A sweep in an output folder that this process owns."""
 
     def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
         self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
@@ -320,13 +310,7 @@ class _Sweep:
         return len(self.known - {run.id for run in self.plan.runs})
 
     def set_aside(self, recorded: Collection[str]) -> list[str]:
-        """Return a line if the folder holds runs of another sweep of this name, and none of this.
-
-        Parameters
-        ----------
-        recorded : collection of str
-            The recorded runs of the plan.
-        """
+        """Return a line if the folder holds runs of another sweep of this name alone."""
         others = 0 if recorded else self.others()
         if not others:
             return []
