@@ -30,17 +30,7 @@ MEASURES = ("active_kernels", "seconds", "gap")
 def print_comparison(
     comparison: ResultsComparison, first: Results, second: Results, said: Sequence[str]
 ) -> None:
-    """Print a comparison.
-
-    Parameters
-    ----------
-    comparison : ResultsComparison
-        With one pair at least.
-    first, second : Results
-        What is called A and B.
-    said : sequence of str
-        The comparison in words.
-    """
+    """Print a comparison."""
     console = standard_output()
     pairs = comparison.pairs
     one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1

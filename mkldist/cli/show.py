@@ -29,13 +29,7 @@ _GLUE = "\0"  # stands for a blank at which no line may break
 
 
 def method_card(method: Method) -> Iterator[str]:
-    """Yield the lines that describe a method, on one screen of 80 columns.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    """
+    """Yield the lines that describe a method, on one screen of 80 columns."""
     from mkldist.solvers.solver_params import SolverParams
 
     yield from _entry("problem", method.problem)

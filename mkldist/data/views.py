@@ -101,15 +101,6 @@ def known_groups(
 ) -> FoundGroups:
     """Return groups as column indices; features that the data lack are counted and left out.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of str
-        Features by the name of their group.
-    names : sequence of str
-        Features of the data.
-    where : str
-        The place to name in a message.
-
     Raises
     ------
     DataError

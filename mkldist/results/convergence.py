@@ -73,15 +73,7 @@ def convergence_documents(
 
 
 def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
-    """Make the traces of nodes as long as those of the records that will be written to them.
-
-    Parameters
-    ----------
-    index : TreeIndex
-        The tree.
-    records : mapping of str to list of RunRecord
-        Records by the path of their node.
-    """
+    """Make the traces of nodes as long as those of the records that will be written to them."""
     longer: dict[str, Document] = {}
     for node, found in records.items():
         wanted = max((_length(record) for record in found), default=0)

@@ -81,13 +81,6 @@ def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
 def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
     """Return the runs of a tree on disk.
 
-    Parameters
-    ----------
-    index : TreeIndex
-        The tree.
-    names : collection of str
-        Variables to read.
-
     Raises
     ------
     mkldist.errors.StoreError

@@ -76,15 +76,6 @@ def compiling_ahead(
 
     Meanwhile workers start.  Isolated runs wait until their own worker has compiled, so that
     nothing runs beside them.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan of the sweep.
-    batches : iterable of BatchPlan
-        Its batches that are to be done.
-    options : ConnectOptions
-        The workers.
     """
     if plan.spec.execution == "isolated" or options.in_this_process or not options.are_local:
         return nullcontext()
@@ -121,17 +112,7 @@ def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
 
 
 def resume_note(rounds: Rounds, n_recorded: int, resume_command: str) -> str:
-    """Return how much of a sweep is recorded, and the command that does the rest.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of the sweep.
-    n_recorded : int
-        Recorded runs.
-    resume_command : str
-        The command.
-    """
+    """Return how much of a sweep is recorded, and the command that does the rest."""
     runs = f"{_at_most(rounds)}{len(rounds.most.runs)} runs"
     return f"{n_recorded} of {runs} are recorded; resume with: {resume_command}"
 
@@ -167,13 +148,7 @@ def round_note(rounds: Rounds) -> str:
 
 
 def left_out_note(rounds: Rounds) -> str:
-    """Return a line about the runs that are left out because others give them no C.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of a sweep, with such runs.
-    """
+    """Return a line about the runs that are left out because others give them no C."""
     missing = rounds.without_C
     keys = ", ".join(dict.fromkeys(run.key for run in missing))
     return (
