@@ -211,7 +211,7 @@ def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
             "Repeat the sweep's command with its file: it makes the results anew",
         )
     spec = manifest.spec
-    with suppress(OSError, ValueError, KeyError):  # a manifest of before has none
+    with suppress(OSError, ValueError, KeyError):  # neither may have one
         spec = spec or read_root(folder.results)["attributes"]["spec"]
     if spec:
         return SweepSpec.model_validate_json(spec), manifest.file, True
