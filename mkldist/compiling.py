@@ -26,11 +26,6 @@ def compiling_together(folder: Path) -> Iterator[None]:
 
     When the context ends, this process has machine code of all of them.  A context within another
     one of its thread is part of that.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of locks, common to the processes.
     """
     if FIRST_CALL.get() is not None:
         yield

@@ -255,13 +255,6 @@ def output_error(where: str, error: OSError) -> OutputError:
 def check_free(target: Path, *, overwrite: bool) -> None:
     """Refuse to write over a folder, or over a file that a user did not give away.
 
-    Parameters
-    ----------
-    target : Path
-        The file to write.
-    overwrite : bool
-        True if the user gave ``--overwrite``.
-
     Raises
     ------
     mkldist.errors.OutputError
@@ -278,11 +271,6 @@ def refused_write(error: BaseException) -> OutputError | None:
     """Return the OutputError that an error is, or that it was raised from; None if neither.
 
     Errors that were merely being handled when this one was raised do not count.
-
-    Parameters
-    ----------
-    error : BaseException
-        The error.
     """
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, OutputError):

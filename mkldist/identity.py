@@ -43,11 +43,6 @@ class CommonParts:
     def id_with(self, texts: Mapping[str, str]) -> str:
         """Return the :func:`content_id` of these parts and of others, given as :func:`json_text`.
 
-        Parameters
-        ----------
-        texts : mapping of str to str
-            The other parts by name.
-
         Examples
         --------
         >>> CommonParts(a=1).id_with({"b": json_text("x")}) == content_id(a=1, b="x")

@@ -60,13 +60,6 @@ def read_explanations(path: Path, published: Sequence[Published]) -> list[Explan
 
     A further column ``ours`` may say for which deviation: ``higher``, ``lower``, or empty for both.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    published : sequence of Published
-        The numbers that may be explained.
-
     Raises
     ------
     mkldist.errors.DataError

@@ -470,11 +470,7 @@ def series_names(nodes: Sequence[xr.DataTree]) -> dict[str, tuple[str, str]]:
 def _numbered(sizes: Mapping[str, Mapping[str, set[int]]]) -> dict[str, str]:
     """Return the common names of banks that differ in a number at the end, and in their sizes.
 
-    Parameters
-    ----------
-    sizes : mapping of str to mapping of str to set of int
-        Numbers of kernels of each bank on each data set; several for a bank of a list of sizes,
-        which has its common name already.
+    `sizes` has several numbers for a bank of a list of sizes, which has its common name already.
     """
     stems: dict[str, list[str]] = {}
     for bank, by_dataset in sizes.items():

@@ -57,13 +57,7 @@ def origins(results: Results) -> list[Origin]:
 
 
 def together(by_sweep: Mapping[str, Sequence[Origin]]) -> list[Together]:
-    """Return each software and machine of several sweeps once, those of most runs first.
-
-    Parameters
-    ----------
-    by_sweep : mapping of str to sequence of Origin
-        Origins by the name of their sweep.
-    """
+    """Return each software and machine of several sweeps once, those of most runs first."""
     commits: dict[str, Counter[str]] = {}
     sweeps: dict[str, list[str]] = {}
     for sweep, own in by_sweep.items():

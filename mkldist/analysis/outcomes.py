@@ -115,15 +115,7 @@ class Outcome:
 
 
 def judged_by(conclusion: Conclusion, outcomes: Mapping[str, Outcome]) -> Judged:
-    """Return the verdict on a conclusion by the outcome of the sweep that tests it.
-
-    Parameters
-    ----------
-    conclusion : Conclusion
-        What a paper says.
-    outcomes : mapping of str to Outcome
-        Outcomes by the name of their sweep.
-    """
+    """Return the verdict on a conclusion by the outcome of the sweep that tests it."""
     outcome = outcomes.get(conclusion.experiment)
     if outcome is None:
         return judge(conclusion, {})

@@ -261,13 +261,7 @@ def _is_asked(place: Place, methods: Collection[str]) -> bool:
 
 
 def every_two(results: Results) -> Callable[[Place, Place], bool]:
-    """Return the function that matches every two methods of results on the same bank, once.
-
-    Parameters
-    ----------
-    results : Results
-        The results.
-    """
+    """Return the function that matches every two methods of results on the same bank, once."""
     order = {tuple(place.values()): number for number, place in enumerate(results.places())}
 
     def matches(one: Place, other: Place) -> bool:

@@ -111,11 +111,6 @@ class PointCounts(NamedTuple):
 def point_counts(pair: Pair) -> PointCounts | None:
     """Return McNemar's tests of two methods on the scored points of each split.
 
-    Parameters
-    ----------
-    pair : Pair
-        The methods.
-
     Returns
     -------
     PointCounts or None
@@ -147,13 +142,6 @@ def point_counts(pair: Pair) -> PointCounts | None:
 
 def right_points(side: Chosen, split: int) -> Bools | None:
     """Return which scored points of a split a method predicts right; None without predictions.
-
-    Parameters
-    ----------
-    side : Chosen
-        A method of classification.
-    split : int
-        Position of the split.
 
     Returns
     -------

@@ -141,19 +141,7 @@ def experiments(
     conclusions: Sequence[Conclusion],
     files: Mapping[str, SweepSpec],
 ) -> list[Experiment]:
-    """Return the experiments that numbers and conclusions name, run or not, and all that ran.
-
-    Parameters
-    ----------
-    outcomes : mapping of str to Outcome
-        Outcomes by the name of their sweep.
-    published : sequence of Published
-        Numbers of all experiments.
-    conclusions : sequence of Conclusion
-        Conclusions from all experiments.
-    files : mapping of str to SweepSpec
-        Sweeps by name, as their files have them.
-    """
+    """Return the experiments that numbers and conclusions name, run or not, and all that ran."""
     names = {*outcomes, *(one.experiment for one in published)}
     names |= {one.experiment for one in conclusions}
     return [

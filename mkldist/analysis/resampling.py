@@ -74,7 +74,7 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
     return Interval(mean, mean - half, mean + half)
 
 
-def known_interval(values: Floats, overlap: Overlap, level: float = 0.95) -> Interval:
+def known_interval(values: Floats, overlap: Overlap) -> Interval:
     """Return what :func:`corrected_interval` does of the values that are not NaN.
 
     The ends are NaN for one value, and the mean too for none.
@@ -82,7 +82,7 @@ def known_interval(values: Floats, overlap: Overlap, level: float = 0.95) -> Int
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if len(known) > 1:
-        return corrected_interval(known, overlap, level)
+        return corrected_interval(known, overlap)
     return Interval(float(known[0]) if len(known) else math.nan, math.nan, math.nan)
 
 

@@ -246,13 +246,7 @@ def _chosen(results: Results, one: Published) -> Chosen | str:
 
 
 def _check_metric(chosen: Chosen, one: Published) -> None:
-    """Refuse a metric of which a run does not have one number.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If it is text, truth or several numbers a run, or a coordinate.
-    """
+    """Refuse a metric of which a run does not have one number, such as text."""
     allowed = chosen.metrics()
     if one.metric not in allowed:
         raise DataError(

@@ -14,8 +14,8 @@ FEWEST_SPLITS = 5
 """With fewer splits, the large-sample interval of the measure means nothing."""
 
 
-def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) -> Interval:
-    """Return Nogueira's measure of the stability of selections, and its confidence interval.
+def selection_stability(selected: npt.NDArray[np.bool_]) -> Interval:
+    """Return Nogueira's measure of the stability of selections, and its 95 % interval.
 
     The measure is 1 if all splits select the same kernels, 0 on average for random selections of
     the same sizes, and defined for selections of different sizes (their Definition 4)::
@@ -30,8 +30,6 @@ def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) ->
     ----------
     selected : (J, M) bool
         True where a split selects a kernel.
-    level : float
-        Confidence level, between 0 and 1.
 
     Returns
     -------
@@ -64,5 +62,5 @@ def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) ->
         + 0.5 * phi * (2 * mean_size * sizes / n_kernels**2 - (sizes + mean_size) / n_kernels + 1)
     ) / random
     variance = 4.0 / n_splits**2 * float(((each - each.mean()) ** 2).sum())
-    half = float(scipy.stats.norm.ppf(0.5 + 0.5 * level)) * math.sqrt(variance)
+    half = float(scipy.stats.norm.ppf(0.975)) * math.sqrt(variance)
     return Interval(phi, phi - half, phi + half)

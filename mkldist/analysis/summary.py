@@ -192,13 +192,7 @@ INPUTS = (
 
 
 def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
-    """Return the rows of :func:`summary`.
-
-    Parameters
-    ----------
-    nodes : sequence of NodeArrays
-        Runs of each method, with the variables :data:`INPUTS`.
-    """
+    """Return the rows of :func:`summary`."""
     names = dict.fromkeys(name for node in nodes for name in node.dims)
     rows = []
     for node in nodes:

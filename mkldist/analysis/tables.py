@@ -199,21 +199,11 @@ _MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
 
 @dataclass(frozen=True)
 class _Detail:
-    """Columns and spreads that a table shows beside the scores.
+    """Columns and spreads that a table shows beside the scores."""
 
-    Parameters
-    ----------
-    spread : bool
-        Show the standard deviation of the numbers of active kernels.
-    runs : bool
-        Show how many runs failed.
-    gaps : bool
-        Leave a blank between columns.
-    """
-
-    spread: bool = True
-    runs: bool = True
-    gaps: bool = True
+    spread: bool = True  # the standard deviation of the numbers of active kernels
+    runs: bool = True  # how many runs failed
+    gaps: bool = True  # a blank between columns
 
 
 def _details(summary: Sequence[Row]) -> Iterator[_Detail]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-from typing import Any
 
 import click
 
@@ -32,33 +31,6 @@ COMMANDS = {
     "doctor": "mkldist.cli.doctor",
     "cluster": "mkldist.cli.cluster",
 }
-MEANT = {
-    **dict.fromkeys(("run", "start", "train", "resume", "experiment"), "sweep"),
-    **dict.fromkeys(("check", "validate", "dry-run", "lint", "estimate"), "plan"),
-    **dict.fromkeys(("results", "progress", "table", "summary"), "status"),
-    **dict.fromkeys(("ls", "methods", "kernels", "datasets", "sweeps"), "list"),
-    **dict.fromkeys(("info", "describe", "help", "cat"), "show"),
-    **dict.fromkeys(("diff", "versus", "vs", "test"), "compare"),
-    **dict.fromkeys(("interpret", "importance", "why"), "explain"),
-    **dict.fromkeys(("rm", "remove", "delete", "purge", "clear"), "clean"),
-    **dict.fromkeys(("fsck", "scrub", "repair"), "verify"),
-    **dict.fromkeys(("reproduce", "repeat", "replay"), "rerun"),
-    **dict.fromkeys(("new", "create", "setup", "start-project"), "init"),
-    **dict.fromkeys(("save", "convert", "csv", "to-csv"), "export"),
-    **dict.fromkeys(("scaling", "time", "timing", "benchmark"), "scale"),
-    **dict.fromkeys(("refit", "model", "final"), "fit"),
-    **dict.fromkeys(("apply", "infer", "score", "classify"), "predict"),
-}
-"""Words of other programs, and the command that is meant."""
-OPTIONS = {
-    **dict.fromkeys(("--dry-run", "--check", "-n"), "'mkldist plan FILE' prints the work"),
-    **dict.fromkeys(("--n-jobs", "--jobs", "-j", "--cores"), "Did you mean '--workers'?"),
-    **dict.fromkeys(("--out", "--output-dir"), "Did you mean '--output'?"),
-    **dict.fromkeys(("--force", "-y", "-f"), "'mkldist COMMAND --help' lists the options"),
-    "--resume": "Repeat the command: it resumes by itself",
-    "--seed": "Did you mean '--set seed=1'?",
-}
-"""The same for options."""
 
 
 class LazyGroup(click.Group):
@@ -84,21 +56,10 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = nearest(MEANT.get(args[0], args[0]), COMMANDS)
+            hint = nearest(args[0], COMMANDS)
             if not hint:
                 raise
             raise click.UsageError(f"{error.message.rstrip('.')}. {hint}", ctx) from error
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that the words call; say what an option of other programs is here."""
-        try:
-            return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            hint = OPTIONS.get(error.option_name)
-            if hint is None:
-                raise
-            said = f"No such option {error.option_name}. {hint}{'' if hint[-1] == '?' else '.'}"
-            raise click.UsageError(said, error.ctx) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

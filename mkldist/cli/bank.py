@@ -173,13 +173,7 @@ def _verdict(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _banks(folder: str) -> list[str]:
-    """Return the ids of the banks in a folder.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are none.
-    """
+    """Return the ids of the banks in a folder; raise a StoreError if there are none."""
     from mkldist.errors import StoreError
     from mkldist.gram.store import list_banks
 

@@ -215,13 +215,7 @@ def command(
 def _write_reproduced(
     words: Sequence[str], published: Path | None, page: Path, others: Sequence[object]
 ) -> None:
-    """Write the page of published numbers and conclusions.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        Without a folder of published numbers, or with options that the page does not take.
-    """
+    """Write the page of published numbers and conclusions; refuse options that it does not take."""
     from mkldist.cli.reproduced import write_reproduced
     from mkldist.errors import InputError
 
@@ -234,13 +228,7 @@ def _write_reproduced(
 def _asked(
     words: Sequence[str], datasets: Collection[str], methods: Collection[str]
 ) -> tuple[Results, Results, Callable[[Place, Place], bool]]:
-    """Return the results to compare, and which of their methods.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For another number of words, and for names that the results do not have.
-    """
+    """Return the results to compare, and which of their methods; refuse names that are unknown."""
     from mkldist.analysis.pairing import Results, every_two, matching
     from mkldist.errors import InputError
     from mkldist.run.places import results_of

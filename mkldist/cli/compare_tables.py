@@ -30,17 +30,7 @@ MEASURES = ("active_kernels", "seconds", "gap")
 def print_comparison(
     comparison: ResultsComparison, first: Results, second: Results, said: Sequence[str]
 ) -> None:
-    """Print a comparison.
-
-    Parameters
-    ----------
-    comparison : ResultsComparison
-        With one pair at least.
-    first, second : Results
-        What is called A and B.
-    said : sequence of str
-        The comparison in words.
-    """
+    """Print a comparison."""
     console = standard_output()
     pairs = comparison.pairs
     one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
@@ -118,12 +108,7 @@ def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom
 def _fitting(console: Console, make: Callable[[str], Table]) -> Table:
     """Return a table whose pairs of numbers are in one line, or in two where names would be cut.
 
-    Parameters
-    ----------
-    console : Console
-        Where it is printed.
-    make : callable
-        Makes the table; takes what stands between two numbers, a space or a new line.
+    `make` takes what stands between two numbers, a space or a new line.
     """
     wide = make(" ")
     return wide if _least_width(wide) <= console.width else make("\n")

@@ -81,13 +81,7 @@ def _facts(data: Path, label: str | None) -> Facts:
 
 
 def _label(columns: dict[str, Column], data: Path) -> str:
-    """Return the label column by its name, or ask for it.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If nobody is there to answer.
-    """
+    """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
     from mkldist.data.columns import LABEL_WORDS
     from mkldist.data.first_look import MOST_CLASSES, likely_label, possible_labels
     from mkldist.errors import DataError

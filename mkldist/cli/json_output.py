@@ -16,13 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def json_option(*keys: str) -> Callable[[Command], Command]:
-    """Add ``--json``, which is passed on as ``as_json``.
-
-    Parameters
-    ----------
-    *keys : str
-        Keys of the document, which the help names.
-    """
+    """Add ``--json``, which is passed on as ``as_json``."""
 
     def add(function: Command) -> Command:
         added: Any = click.option(

@@ -116,13 +116,7 @@ def sweep_options(function: Command) -> Command:
 def data_dir_option(
     text: str = "Folder in which to look up data sets; may be repeated.",
 ) -> Callable[[Command], Command]:
-    """Return the decorator that adds ``--data-dir``, passed on as ``data_dirs``.
-
-    Parameters
-    ----------
-    text : str
-        Its help.
-    """
+    """Return the decorator that adds ``--data-dir``, passed on as ``data_dirs``."""
     return click.option(
         "--data-dir",
         "data_dirs",
@@ -158,13 +152,6 @@ def threads_option(text: str, **more: Any) -> Callable[[Command], Command]:
     """Return the decorator that adds ``--threads-per-worker``, for short ``--threads``.
 
     It is passed on as ``threads_per_worker``.
-
-    Parameters
-    ----------
-    text : str
-        Its help.
-    **more : object
-        What else :func:`click.option` takes, such as a default.
     """
     names = ("--threads-per-worker", "--threads", "threads_per_worker")
     return click.option(*names, type=click.IntRange(min=1), help=text, **more)

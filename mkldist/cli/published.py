@@ -82,13 +82,7 @@ def compare_published(
 def _asked(
     numbers: list[Published], datasets: Collection[str], methods: Collection[str], file: Path
 ) -> list[Published]:
-    """Return the numbers of some data sets and methods.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For names of which there is no number.
-    """
+    """Return the numbers of some data sets and methods; refuse names of which there is none."""
     from mkldist.errors import InputError, nearest
 
     for option, given, known in (

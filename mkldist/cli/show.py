@@ -29,13 +29,7 @@ _GLUE = "\0"  # stands for a blank at which no line may break
 
 
 def method_card(method: Method) -> Iterator[str]:
-    """Yield the lines that describe a method, on one screen of 80 columns.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    """
+    """Yield the lines that describe a method, on one screen of 80 columns."""
     from mkldist.solvers.solver_params import SolverParams
 
     yield from _entry("problem", method.problem)
@@ -176,13 +170,7 @@ def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) ->
 
 
 def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
-    """Return what has a name.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If nothing has it.
-    """
+    """Return what has a name; raise an InputError if nothing has it."""
     from mkldist.errors import InputError, nearest
     from mkldist.from_python.known import known
     from mkldist.spec.foreign import meant

@@ -99,13 +99,7 @@ def _this_command() -> str:
 
 @contextmanager
 def _telling_what_is_kept(sweep: GivenSweep, output: Path | None) -> Iterator[None]:
-    """Have an interrupt that says nothing, before or after the runs, say how to go on.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        As it was, or with the number of recorded runs as far as that can be found.
-    """
+    """Let an interrupt before or after the runs say how many runs are recorded and how to go on."""
     try:
         yield
     except KeyboardInterrupt as error:

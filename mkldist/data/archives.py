@@ -151,13 +151,7 @@ class Archive(NamedArrays):
         return archive, archive.getinfo(f"{name}.npy")
 
     def _check_size(self, name: str) -> None:
-        """Refuse an array that says that it is larger than what the archive holds of it.
-
-        Raises
-        ------
-        ValueError
-            Before memory is taken for the array.
-        """
+        """Raise a ValueError for an array that says that it is larger than the archive."""
         found = self._entry(name)
         if found is None:
             return

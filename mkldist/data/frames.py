@@ -33,12 +33,8 @@ DATES_BY_KEYS = (
 )
 
 
-def frame_data(
-    frame: pd.DataFrame, roles: ColumnRoles, where: str, row_places: RowPlaces = FROM_ZERO
-) -> RawData:
+def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     """Return the raw data of a frame whose columns have these roles.
-
-    Messages name rows by `row_places`, here and in the other functions.
 
     Raises
     ------
@@ -46,7 +42,7 @@ def frame_data(
         As for :func:`frame_features` and :func:`frame_texts`, or if categories cannot be encoded.
     """
     blocks = (frame.iloc[rows] for rows in row_blocks(len(frame), 8 * len(roles.names)))
-    return frames_data(blocks, len(frame), roles, where, row_places)
+    return frames_data(blocks, len(frame), roles, where)
 
 
 def frames_data(
@@ -182,9 +178,7 @@ def _no_numbers(
     )
 
 
-def frame_labels(
-    column: pd.Series[Any], where: str = "table", row_places: RowPlaces = FROM_ZERO
-) -> npt.NDArray[Any]:
+def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[Any]:
     """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
 
     Whole numbers of which float64 has not all digits stay integers.
@@ -194,7 +188,7 @@ def frame_labels(
     DataError
         For bytes that are not UTF-8.
     """
-    return _as_floats(_labels(column, where, row_places))
+    return _as_floats(_labels(column, where, FROM_ZERO))
 
 
 def _as_floats(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

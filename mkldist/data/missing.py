@@ -165,23 +165,9 @@ STRATEGIES: Mapping[Imputation, Callable[[Floats], Floats]] = {
 
 
 class _Tally:
-    """Where some of the entries of an (n, d) array are, counted block by block.
+    """Counts of some entries of an (n, d) array, by column, (d,), and by row, block by block.
 
-    Parameters
-    ----------
-    n_columns : int
-        Number d of columns.
-    counts : (d,) intp, optional
-        Entries of each column so far.
-    n_rows : int
-        Rows seen so far.
-
-    Attributes
-    ----------
-    n_rows_with : int
-        Rows with such entries.
-    first : int
-        The first of them; -1 if there is none.
+    `first` is the first row with such entries, -1 if there is none.
     """
 
     def __init__(self, n_columns: int, counts: Ints | None = None, n_rows: int = 0) -> None:

@@ -121,17 +121,7 @@ def _read_through(file: BinaryIO, packed: int, where: str) -> None:
 
 
 class _Unpacked(io.RawIOBase):
-    """Content of a gzip file, refused where it is far larger than any table packs to.
-
-    Parameters
-    ----------
-    file : gzip.GzipFile
-        The file.
-    packed : int
-        Its size.
-    where : str
-        Its place, for the message.
-    """
+    """Content of a gzip file, refused where it is far larger than any table packs to."""
 
     def __init__(self, file: gzip.GzipFile, packed: int, where: str) -> None:
         self._file, self._packed, self._where = file, packed, where
@@ -143,13 +133,7 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read the next bytes.
-
-        Raises
-        ------
-        DataError
-            If more was unpacked than the limit.
-        """
+        """Read the next bytes; raise a DataError if more was unpacked than the limit."""
         size = self._file.readinto(cast("bytearray", buffer))
         check_unpacked(self._file.tell(), self._packed, self._where, "a gzip file", "gunzip")
         return size

@@ -164,21 +164,11 @@ def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Features whose missing values are filled where rows are asked for.
+    """Features whose missing values are filled where rows are asked for."""
 
-    Parameters
-    ----------
-    x : (n, d) float64
-        The features.
-    fill : (d,) float64, or None
-        Value of each feature where it is missing; None if missing values are not filled.
-    absent : (n, d) bool, or None
-        Features of views that points lack; they stay missing.
-    """
-
-    x: Floats
-    fill: Floats | None = None
-    absent: Bools | None = None
+    x: Floats  # (n, d)
+    fill: Floats | None = None  # (d,) values for what is missing; None fills nothing
+    absent: Bools | None = None  # (n, d) features of views that points lack; they stay missing
 
     def __getitem__(self, rows: slice | Ints) -> Floats:
         """Return some rows."""

@@ -303,13 +303,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _fits_its_name(path: Path) -> bool:
-    """Return True if the content of an array's file is the one that its name says.
-
-    Raises
-    ------
-    OSError
-        If it is missing or cannot be read.
-    """
+    """Return True if the content of an array's file is the one that its name says."""
     stat = path.stat()
     try:
         found = _file_id(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -101,15 +101,6 @@ def known_groups(
 ) -> FoundGroups:
     """Return groups as column indices; features that the data lack are counted and left out.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of str
-        Features by the name of their group.
-    names : sequence of str
-        Features of the data.
-    where : str
-        The place to name in a message.
-
     Raises
     ------
     DataError
@@ -263,24 +254,12 @@ def with_views(
 
 @dataclass(eq=False)
 class _Joining:
-    """A data set to which views are being joined.
-
-    Parameters
-    ----------
-    raw : RawData
-        The data set's own source.
-    x : (n, d) float64
-        Its features.
-    id : str or None
-        The data set's column of ids.
-    where : str
-        The place to name in a message.
-    """
+    """A data set to which views are being joined."""
 
     raw: RawData
     x: Floats
-    id: str | None
-    where: str
+    id: str | None  # the column of ids
+    where: str  # the place to name in a message
     blocks: list[Floats] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -67,17 +67,6 @@ def boundary(
     """Evaluate a run's decision function around the points of its data set.
 
     Kernels are computed from the features again, so the bank need not be stored.
-
-    Parameters
-    ----------
-    bank : BankPlan
-        The run's bank.
-    dataset : Dataset
-        Classes and two features.
-    splits : sequence of Split
-        All splits of the data set.
-    record : RunRecord
-        Record of a complete run, with its coefficients.
     """
     if dataset.x is None or dataset.classes is None:
         raise ValueError(f"{dataset.name}: a boundary needs features and classes")

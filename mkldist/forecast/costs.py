@@ -48,15 +48,7 @@ class SolverCost:
 
 
 def recorded_costs(plan: Plan, store: RecordStore) -> dict[SolverKey, SolverCost]:
-    """Return the mean costs of runs of a plan that are recorded as complete.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    store : RecordStore
-        The records, of which only some are read.
-    """
+    """Return the mean costs of runs of a plan that are recorded as complete."""
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
     complete = {i for i, state in store.ids().items() if state is RunState.COMPLETE}
     for run in plan.runs:

@@ -70,19 +70,7 @@ def forecasts(
     done: Iterable[str] = (),
     numbers: Iterable[int] = NUMBERS,
 ) -> Iterator[Forecast]:
-    """Yield the forecast for each number of workers, rising, that of the crew among them.
-
-    Parameters
-    ----------
-    costs : TaskCosts
-        The plan, and what its tasks take.
-    crew : Crew
-        The workers that are asked for.
-    done : iterable of str
-        Ids of runs that are recorded already.
-    numbers : iterable of int
-        Further numbers of workers.
-    """
+    """Yield the forecast for each number of workers, rising, that of the crew among them."""
     batches = without(costs.plan.batches, frozenset(done))
     if not batches:
         return

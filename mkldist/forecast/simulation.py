@@ -193,15 +193,7 @@ def simulate(make_queue: MakesQueue, cost_of: CostOf, crew: Crew, service: Servi
 
 
 class _Simulation:
-    """One simulated sweep.
-
-    Attributes
-    ----------
-    now : float
-        The coordinator's time: it is busy until then.
-    took : Outcome
-        What the sweep has taken so far.
-    """
+    """One simulated sweep.  The coordinator is busy until `now`; `took` counts so far."""
 
     def __init__(
         self, make_queue: MakesQueue, cost_of: CostOf, crew: Crew, service: Service

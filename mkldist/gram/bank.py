@@ -188,23 +188,11 @@ class Bank(abc.ABC):
         return False
 
     def own_answer(self, request: Request) -> Answer | None:
-        """Return the answer to a request that the bank has without its entries, or None.
-
-        Parameters
-        ----------
-        request : request
-            A request that fits the bank.
-        """
+        """Return the answer to a request that the bank has without its entries, or None."""
         return None
 
     def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
-        """Return the answers that the bank has without its entries, by positions of requests.
-
-        Parameters
-        ----------
-        requests : sequence of requests
-            Requests that fit the bank.
-        """
+        """Return the answers that the bank has without its entries, by positions of requests."""
         found = ((at, self.own_answer(request)) for at, request in enumerate(requests))
         return {at: answer for at, answer in found if answer is not None}
 

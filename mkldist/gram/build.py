@@ -105,11 +105,6 @@ class BlockBuilder:
         Complete blocks are read; the others are computed.  The caller must not change the entries
         before the context ends, because a thread stores them meanwhile.
 
-        Parameters
-        ----------
-        buffer : BankBuffer
-            Memory for the entries.
-
         Raises
         ------
         GramError
@@ -150,15 +145,6 @@ class BlockBuilder:
 
 def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
     """Compute and store the incomplete ones among the given blocks.
-
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values.
-    store : GramStore
-        Store of the blocks.
-    blocks : iterable of Block
-        Blocks of `store`.
 
     Raises
     ------

@@ -50,13 +50,7 @@ class DevicePasses:
         return len(self.values.points)
 
     def answer(self, request: Request) -> Floats | None:
-        """Return the answer to a request; None for one that the device does not answer.
-
-        Parameters
-        ----------
-        request : request
-            A request that fits the kernels, see :mod:`mkldist.gram.requests`.
-        """
+        """Return the answer to a request; None for one that the device does not answer."""
         with may_overflow():
             return self._answered(request)
 

@@ -74,15 +74,6 @@ class DeviceSource(FeatureSource):
 def on_device(source: BankSource, name: str, where: str) -> BankSource:
     """Return a source whose passes a device computes; the source itself for ``"cpu"``.
 
-    Parameters
-    ----------
-    source : BankSource
-        The source.
-    name : str
-        The device, see :mod:`mkldist.devices`.
-    where : str
-        The place to name in a message.
-
     Raises
     ------
     mkldist.errors.SpecError

@@ -70,17 +70,6 @@ def build_factors(
 ) -> BuildReceipt:
     """Make and store the missing ones among the given pieces, and those that precede them.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the kernels' values.
-    store : FactorStore
-        Store of the factors.
-    seed : int
-        Seed of the pivots.
-    blocks : iterable of FactorBlock
-        The pieces.
-
     Raises
     ------
     mkldist.errors.GramError

@@ -24,15 +24,7 @@ class BankBuffer:
         self._memory = np.empty(0, dtype=np.uint8)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> Floating:
-        """Return an array with undefined content, which overwrites the array returned before.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Shape of the array.
-        dtype : dtype
-            Type of its entries.
-        """
+        """Return an array with undefined content, which overwrites the array returned before."""
         n_bytes = math.prod(shape) * dtype.itemsize
         if not n_bytes <= self._memory.nbytes <= 2 * n_bytes:
             self.clear()

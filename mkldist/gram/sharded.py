@@ -253,15 +253,7 @@ class ShardedBank(Bank):
         return None if found is None else found.copy()
 
     def _ask(self, requests: list[Request], shared: Any) -> dict[int, Any]:
-        """Send requests to the shards that they concern; return handles of their answers.
-
-        Parameters
-        ----------
-        requests : list of requests
-            The requests.
-        shared : object
-            Handle of this list.
-        """
+        """Send requests, and their list's handle, to shards; return handles of answers."""
         concerned = [i for i, own in enumerate(self._shards) if _concern(requests, own)]
         self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, requests))
         return {i: self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned}
@@ -292,12 +284,7 @@ class ShardedBank(Bank):
     def _combine(self, dense: Sequence[WeightedSum], *, counted: bool) -> None:
         """Write combinations of many kernels to their targets.
 
-        Parameters
-        ----------
-        dense : sequence of WeightedSum
-            The combinations.
-        counted : bool
-            True if requests beside them count as this pass.
+        `counted` is True if requests beside them count as this pass.
         """
         if not dense:
             return

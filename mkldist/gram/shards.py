@@ -58,15 +58,6 @@ def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ..
 def shard_entries(source: BankSource, shape: BankShape, kernels: slice) -> Floating:
     """Compute the entries of a shard, (k, E) in the dtype of the bank.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values of the whole bank.
-    shape : BankShape
-        The bank.
-    kernels : slice
-        Kernels of the shard.
-
     Raises
     ------
     mkldist.errors.GramError

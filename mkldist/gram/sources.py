@@ -469,13 +469,7 @@ class SelectedSource:
         return replace(self, whole=self.whole.at(points))
 
     def _runs(self, kernels: slice) -> Iterator[tuple[slice, slice]]:
-        """Cut kernels where the next is not the next one of the source.
-
-        Yields
-        ------
-        tuple of slice
-            Kernels of the source, and their places among `kernels`.
-        """
+        """Yield runs of adjacent kernels of the source, and their places among `kernels`."""
         asked = self.index[kernels]
         ends = [*(np.flatnonzero(np.diff(asked) != 1) + 1).tolist(), len(asked)]
         first = 0

@@ -60,13 +60,6 @@ def takes_pass(normalisations: Sequence[str]) -> bool:
 def check_uncentred(normalisations: Sequence[str], where: str) -> None:
     """Refuse to centre the kernels of a bank in which some points lack some kernels.
 
-    Parameters
-    ----------
-    normalisations : sequence of str
-        The bank's normalisations.
-    where : str
-        The place to name in a message.
-
     Raises
     ------
     mkldist.errors.SpecError

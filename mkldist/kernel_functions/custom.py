@@ -63,15 +63,7 @@ def plain_function(call: Callable[..., Any]) -> Any:
 
 
 def _digest(call: Callable[..., Any], seen: Seen) -> bytes:
-    """Return the hash of a function.
-
-    Parameters
-    ----------
-    call : callable
-        The function.
-    seen : tuple of callable
-        Functions that hold or use this one.
-    """
+    """Return the hash of a function; `seen` are the functions that hold or use it."""
     plain, seen = plain_function(call), (*seen, call)
     source, name = _source(plain), getattr(plain, "__qualname__", repr(plain))
     parts = _held(call, seen)
@@ -127,14 +119,7 @@ def _globals(code: CodeType, scope: dict[str, Any], seen: Seen) -> list[Any]:
 def _data(code: CodeType, scope: dict[str, Any], known: list[CodeType]) -> list[Any]:
     """Return the global data that code of a file uses, also by way of other functions of the file.
 
-    Parameters
-    ----------
-    code : CodeType
-        The code.
-    scope : dict
-        Globals of the file.
-    known : list of CodeType
-        Code that was met before; code that is met is added.
+    Code that is met is added to `known`.
     """
     known.append(code)
     found: list[Any] = []
@@ -331,13 +316,7 @@ class CustomKernel:
         return np.concatenate(found) if found else np.zeros(0)
 
     def _called(self, left: Any, right: Any) -> Floats:
-        """Return the values between points, checked.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            For an error of the function, another shape, or values that are not finite.
-        """
+        """Return the values between points, or raise a GramError about them."""
         shape = len(left), len(right)
         expected = f"finite numbers of shape {shape}"
         sides = [_read_only(left), _read_only(right)]

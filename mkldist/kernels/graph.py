@@ -53,15 +53,13 @@ CANDIDATES = 10  # for each neighbour in affine distance
 __all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec"]
 
 
-def graph_spec(options: Mapping[str, Any], where: str = "graph") -> GraphSpec:
+def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
     """Return the graph that a user of :func:`graph_laplacian` describes, checked.
 
     Parameters
     ----------
     options : mapping
         Fields of :class:`mkldist.spec.graph.GraphSpec`, as in ``[graph]`` of a sweep file.
-    where : str
-        The place to name in a message.
 
     Raises
     ------
@@ -77,7 +75,7 @@ def graph_spec(options: Mapping[str, Any], where: str = "graph") -> GraphSpec:
         return GraphSpec.model_validate(dict(options))
     except ValidationError as error:
         first = most_telling(error.errors())
-        place = ".".join([where, *map(str, first["loc"])])
+        place = ".".join(["graph", *map(str, first["loc"])])
         raise spec_error(first, place, GraphSpec) from None
 
 
@@ -188,15 +186,13 @@ def _edges(
     return scipy.sparse.csr_array(directed.maximum(directed.T))
 
 
-def as_points(x: Any, where: str = "x") -> Any:
+def as_points(x: Any) -> Any:
     """Return points as a float64 array or as a csr_array in canonical form.
 
     Parameters
     ----------
     x : (n, d) array-like or scipy sparse
         Points.
-    where : str
-        The place to name in a message.
 
     Returns
     -------
@@ -216,11 +212,11 @@ def as_points(x: Any, where: str = "x") -> Any:
             points = values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
         found = f"values that cannot be read as numbers: {error}"
-        raise DataError(where, found, "numbers", "Encode text and categories") from error
+        raise DataError("x", found, "numbers", "Encode text and categories") from error
     if points.ndim != 2 or 0 in points.shape:
-        raise DataError(where, f"shape {points.shape}", "(n, d)", "Give one row per point")
+        raise DataError("x", f"shape {points.shape}", "(n, d)", "Give one row per point")
     if not np.isfinite(values).all():
-        raise DataError(where, "values that are not finite", "finite numbers", "Impute them first")
+        raise DataError("x", "values that are not finite", "finite numbers", "Impute them first")
     return points
 
 

@@ -60,7 +60,7 @@ ROUNDING = 1e-13
 BLOCK = 128  # images on either side of a block, whose arrays take some tens of MiB
 
 
-def image_side(n_features: int, where: str = "x") -> int:
+def image_side(n_features: int) -> int:
     """Return the side s of square images of s² pixels.
 
     Raises
@@ -76,7 +76,7 @@ def image_side(n_features: int, where: str = "x") -> int:
     side = math.isqrt(n_features)
     if side < 1 or side * side != n_features:
         raise DataError(
-            where,
+            "x",
             f"{n_features} features",
             "square images of s² pixels, such as 256 = 16²",
             "Set drop_constant = false for images; set distance = 'euclidean' for other data",

@@ -286,18 +286,8 @@ def _enlarged(
     """Return the machine, with a slightly larger decision function where that has a lower value.
 
     A large C magnifies what is left of the losses of points below the bound, and what rounding may
-    hide of them.  A function larger by as much has no such losses.
-
-    Parameters
-    ----------
-    svm : SvmSolution
-        The machine.
-    f : (n,) float64
-        Its decision values without bias.
-    y, weights, equal, reach
-        As for :func:`_evaluate`.
-    bounds : (lower, upper) of (n,) float64
-        Bounds of the expansion coefficients.
+    hide of them.  A function larger by as much has no such losses.  `f` are decision values without
+    bias (n,), and `bounds` those of the expansion coefficients, (n,) each.
     """
     unsure = EPS * (float(reach.max()) * float(np.linalg.norm(reach * svm.signed)) + 1.0)
     missing = 0.5 * slack_spread(y - f, svm.signed, *bounds) + 2.0 * unsure

@@ -163,15 +163,8 @@ def _sum_zero(solution: Floats, of_ones: Floats) -> Floats | None:
 def _solved(matrix: Floats, rights: Floats) -> Floats | None:
     """Return the solutions (s, k) of a symmetric system; None if it is not positive definite.
 
-    Small systems are left to loops: they are as fast, and the import of LAPACK's wrappers takes a
-    fifth of a second.
-
-    Parameters
-    ----------
-    matrix : (s, s) float64
-        The matrix, which is overwritten.
-    rights : (s, k) float64
-        The right sides.
+    The matrix is overwritten.  Small systems are left to loops: they are as fast, and the import of
+    LAPACK's wrappers takes a fifth of a second.
     """
     if len(matrix) > FEW_ROWS:
         _, solutions, info = scipy.linalg.lapack.dposv(matrix.T, rights, overwrite_a=True)

@@ -343,14 +343,8 @@ def _blocking(
     """Return whether the dual is feasible, and the entry that its change turns infeasible first.
 
     The entry is a position in w, and -1; or -1, and a column; or -1 twice if none does.  Of several
-    at once, that of the largest change is the best pivot.
-
-    Parameters
-    ----------
-    dual : (2, k + 1) float64
-        The dual solution w and v, and its change.
-    row : int
-        The row that enters, with weight one in the change; -1 for none.
+    at once, that of the largest change is the best pivot.  `dual` is w and v, and its change,
+    (2, k + 1); the row that enters, or -1, has weight one in the change.
     """
     k, n_columns = len(active), payoff.shape[1]
     feasible, step, blocking_row, blocking_column, pivot = True, np.inf, -1, -1, 0.0

@@ -260,14 +260,7 @@ def _begun_piece(begun: PivotedFactor | None, start: int) -> Piece | None:
 class _Elimination:
     """Pivots that are eliminated from a matrix one after the other, and what is left of it.
 
-    Parameters
-    ----------
-    diagonal, between
-        See :func:`pivoted_cholesky`.
-    room : int
-        Most pivots.
-    dtype : dtype
-        Precision to which columns are rounded.
+    `room` is the most pivots; columns are rounded to `dtype`.
     """
 
     def __init__(
@@ -347,26 +340,9 @@ def _accept(
 ) -> tuple[Ints, Floats]:
     """Accept proposals by what is left of their diagonal once the accepted ones are eliminated.
 
-    Parameters
-    ----------
-    proposed : (b,) intp
-        The proposals, each of which is accepted once at most.
-    rest : (b, b) float64
-        What is left of K at the proposals, which were drawn in proportion to its diagonal.  It is
-        overwritten.
-    noise : (b,) float64
-        Diagonal below which a proposal is rejected.
-    most : int
-        Most proposals to accept.
-    rng : numpy.random.Generator
-        Source of the rejections.
-
-    Returns
-    -------
-    accepted : (t,) intp
-        Places of the accepted proposals.
-    triangle : (t, t) float64
-        Lower Cholesky factor of what was left of K there.
+    The `proposed` were drawn in proportion to the diagonal of `rest`, what is left of K there, (b,
+    b), which is overwritten; each is accepted once at most, and not below `noise`.  Returns the
+    places of the accepted ones and the lower Cholesky factor of what was left of K there.
     """
     limits = rng.random(len(rest)) * np.diagonal(rest)
     accepted: list[int] = []

@@ -74,15 +74,7 @@ def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...
 
 
 def without(batches: Iterable[BatchPlan], run_ids: Collection[str]) -> tuple[BatchPlan, ...]:
-    """Return batches without some of their runs, and without those that have no others.
-
-    Parameters
-    ----------
-    batches : iterable of BatchPlan
-        The batches.
-    run_ids : collection of str
-        Ids of the runs to leave out.
-    """
+    """Return batches without some of their runs, and without those that have no others."""
     left = (
         replace(batch, runs=tuple(run for run in batch.runs if run.id not in run_ids))
         for batch in batches

@@ -215,15 +215,7 @@ class SolverBytes:
         self._of_batches: dict[tuple[object, ...], OfBatch] = {}
 
     def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> OfBatch:
-        """Return the bytes of the solvers of a batch, in order, one of each path at a time.
-
-        Parameters
-        ----------
-        bank : BankPlan
-            The bank of the batch.
-        runs : sequence of RunPlan
-            Its runs.
-        """
+        """Return the bytes of the solvers of a batch, in order, one of each path at a time."""
         params = tuple(map(id, map(_params, runs)))
         numbers = tuple(map(_n_labelled, runs)), tuple(map(_n_jobs, runs))
         key = bank.n_points, bank.n_kernels, bank.is_factored, params, *numbers

@@ -30,13 +30,6 @@ _SIZES: dict[Any, Any] = {
 def write_explanation(explanation: Explanation, path: Path) -> None:
     """Draw an explanation and write it as PDF, SVG or PNG, by the ending of the file.
 
-    Parameters
-    ----------
-    explanation : Explanation
-        The explanation.
-    path : Path
-        The file.
-
     Raises
     ------
     mkldist.errors.OutputError

@@ -28,15 +28,6 @@ from mkldist.spec.sizes import check_fits
 def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None:
     """Refuse a device that is not there, or that does not compute the kernels of a bank.
 
-    Parameters
-    ----------
-    bank : BankSpec
-        The bank.
-    kernels : BankKernels
-        Its kernels.
-    dataset : Dataset
-        The data set.
-
     Raises
     ------
     mkldist.errors.SpecError
@@ -54,15 +45,6 @@ UNFILLED = ("none", "tfidf")
 
 def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset: Dataset) -> None:
     """Refuse to scale sparse features, but for counts of terms, whose zeros stay zero.
-
-    Parameters
-    ----------
-    preprocessing : PreprocessingSpec
-        Preprocessing of the data set.
-    entry : DatasetSpec
-        Its entry in the sweep file.
-    dataset : Dataset
-        The data set.
 
     Raises
     ------
@@ -84,15 +66,6 @@ def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset
 
 def check_presence(bank: BankSpec, dataset: Dataset, kernels: BankKernels) -> None:
     """Refuse to centre kernels that some points of a data set lack.
-
-    Parameters
-    ----------
-    bank : BankSpec
-        The bank.
-    dataset : Dataset
-        The data set.
-    kernels : BankKernels
-        The bank's kernels.
 
     Raises
     ------

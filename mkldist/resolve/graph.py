@@ -34,19 +34,6 @@ def check_graph(
 ) -> None:
     """Refuse a graph that a method needs but that the points of a data set cannot form.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    entry : DatasetSpec
-        The data set's entry.
-    dataset : Dataset
-        The data set.
-    splits : sequence of Split
-        Its splits.
-    grids : iterable of MethodGrid
-        The sweep's methods.
-
     Raises
     ------
     mkldist.errors.SpecError
@@ -86,15 +73,6 @@ def check_graph(
 
 def check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
     """Refuse distances between images where the features are not the pixels of a square.
-
-    Parameters
-    ----------
-    graph : GraphTable
-        The graph.
-    dataset : Dataset
-        The data set.
-    where : str
-        The place of the graph, for the message.
 
     Raises
     ------
@@ -156,15 +134,6 @@ def with_graph_views(
 
 def check_graph_views(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
     """Refuse splits that hide the features of points from methods, which the graphs join.
-
-    Parameters
-    ----------
-    entry : DatasetSpec
-        The data set's entry.
-    dataset : Dataset
-        The data set.
-    splits : sequence of Split
-        Its splits.
 
     Raises
     ------

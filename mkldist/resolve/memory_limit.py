@@ -16,13 +16,6 @@ from mkldist.spec.banks import FACTORS
 def parse_memory(text: str | None, where: str = "memory") -> int | None:
     """Return the bytes that words such as ``2GiB`` stand for; None for None.
 
-    Parameters
-    ----------
-    text : str or None
-        The words.
-    where : str
-        Who says so, for the error.
-
     Raises
     ------
     mkldist.errors.SpecError

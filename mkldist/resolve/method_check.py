@@ -24,15 +24,6 @@ from mkldist.target import Target
 def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
     """Refuse a method that needs a graph that is not there, or cannot share kernel weights.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    where : str
-        The method's place in the sweep file.
-    entry : MethodSpec
-        The method, which is registered.
-
     Raises
     ------
     mkldist.errors.SpecError
@@ -63,11 +54,6 @@ def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
 def check_graph_has_use(spec: SweepSpec) -> None:
     """Refuse graphs in a sweep whose methods all refuse one.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep, its methods registered.
-
     Raises
     ------
     mkldist.errors.SpecError
@@ -89,11 +75,6 @@ def check_graph_has_use(spec: SweepSpec) -> None:
 
 def check_banks(spec: SweepSpec) -> None:
     """Refuse methods on banks that are not there, and banks on which no method runs.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
 
     Raises
     ------

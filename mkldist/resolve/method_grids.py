@@ -19,11 +19,6 @@ def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
 
     Data sets on which a method has no parameters of their own share its grid.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-
     Raises
     ------
     mkldist.errors.SpecError

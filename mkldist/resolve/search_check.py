@@ -22,11 +22,6 @@ EXAMPLE = '{ low = 0.01, high = 1000, scale = "log" }'
 def check_search(spec: SweepSpec) -> None:
     """Refuse a search that cannot be done, and distributions without a search.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-
     Raises
     ------
     mkldist.errors.SpecError

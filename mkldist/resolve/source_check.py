@@ -22,15 +22,6 @@ GIVER = 'spicymkl with loss = "hinge" and regularizer = "block1"'
 def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
     """Refuse values from another method where they cannot stand.
 
-    Parameters
-    ----------
-    where : str
-        Place of the settings in the sweep file.
-    entry : MethodSpec
-        The method, which is registered.
-    settings : mapping
-        Its parameters, as the file gives them.
-
     Raises
     ------
     mkldist.errors.SpecError

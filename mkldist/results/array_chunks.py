@@ -28,13 +28,6 @@ from mkldist.results.zarr_documents import (
 def read_array(folder: Path, document: Document) -> Array:
     """Return an array as zarr reads it; text as objects.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the array.
-    document : dict
-        Its metadata, as :func:`mkldist.results.zarr_documents.array_document` writes them.
-
     Returns
     -------
     array

@@ -73,15 +73,7 @@ def convergence_documents(
 
 
 def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
-    """Make the traces of nodes as long as those of the records that will be written to them.
-
-    Parameters
-    ----------
-    index : TreeIndex
-        The tree.
-    records : mapping of str to list of RunRecord
-        Records by the path of their node.
-    """
+    """Make the traces of nodes as long as those of the records that will be written to them."""
     longer: dict[str, Document] = {}
     for node, found in records.items():
         wanted = max((_length(record) for record in found), default=0)
@@ -142,18 +134,7 @@ def _write_group(
 ) -> None:
     """Write the traces of runs whose chunks have the same place along the dims of runs.
 
-    Parameters
-    ----------
-    index, names
-        As for :func:`write_traces`.
-    path : str
-        Path of the array.
-    document : dict
-        Its metadata.
-    of_runs : Place
-        Place of the chunks along the dims of runs.
-    traces : mapping of Place to array or None
-        The traces by the places of the runs within a chunk; None for a run without one.
+    `traces` are by the places of the runs within a chunk; None for a run without one.
     """
     chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
     names_of_dims, n_dims = document["dimension_names"], len(of_runs)

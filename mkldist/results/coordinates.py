@@ -62,15 +62,7 @@ def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
 def positions_of(
     runs: Iterable[RunPlan], dims: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the position of each run in its node: its split, then where it is along some dims.
-
-    Parameters
-    ----------
-    runs : iterable of RunPlan
-        The runs.
-    dims : mapping of str to sequence
-        Values along each dim.
-    """
+    """Yield the position of each run in its node: its split, then where it is along some dims."""
     known: dict[int, tuple[int, ...]] = {}  # along the dims, of settings that splits share
     for run in runs:
         along = None if run.at else known.get(id(run.params))
@@ -88,17 +80,6 @@ def of_runs(
 
     It lies along ``split`` and the dims of the node; that of trials along ``split`` and ``trial``
     alone, since the rungs of a trial share it.  It is NaN, or an empty text, where there is no run.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    runs : sequence of RunPlan
-        The runs of a method on one bank.
-    n_splits : int
-        Number of splits.
-    dims : mapping of str to sequence
-        Values along each dim.
     """
     along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
     values_of_runs = (setting(run.params, name) for run in runs)

@@ -183,13 +183,6 @@ def _named(coordinates: Mapping[str, Coordinate]) -> list[Any]:
 def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     """Lay out the results of a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    facts : TreeFacts
-        Further facts.
-
     Raises
     ------
     mkldist.errors.SpecError

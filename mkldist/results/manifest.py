@@ -70,11 +70,6 @@ def restored_manifest(path: Path) -> Manifest:
 
     The tree of results names its sweep too.  Where that is damaged as well, the name is read from
     the damaged text, and where it has none, it is that of the folder.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
     """
     with suppress(*_DAMAGE):
         return _read(path)
@@ -94,13 +89,7 @@ def restored_manifest(path: Path) -> Manifest:
 
 
 def owner(path: Path) -> str | None:
-    """Return the name of the sweep that owns a folder; None if only damaged files tell.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    """
+    """Return the name of the sweep that owns a folder; None if only damaged files tell."""
     with suppress(*_DAMAGE):
         return _read(path).sweep
     with suppress(*_DAMAGE):

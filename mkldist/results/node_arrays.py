@@ -6,15 +6,14 @@ Those on disk are read without zarr and xarray, which take a second to import.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mkldist.arrays import Array
 from mkldist.results.node_variables import task_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
+from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import RUN_ID, SPLIT, VALIDATION_SCORES
 from mkldist.results.tree_index import TreeIndex
-from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,9 +37,6 @@ class NodeArrays:
         Which splits and settings have a run, a dim for each hyperparameter.
     values : dict of str to (n_splits, ...) array
         Variables by name; those that the node lacks are left out.
-    trials : dict of str to (n_splits, n_trials) array
-        Hyperparameters of the trials of a searched method, whose dims are ``trial`` and that of
-        the rungs; empty for a grid.
     """
 
     place: Mapping[str, str]
@@ -48,7 +44,6 @@ class NodeArrays:
     dims: Mapping[str, Array]
     planned: Array
     values: Mapping[str, Array]
-    trials: Mapping[str, Array] = field(default_factory=dict)
 
 
 def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
@@ -72,7 +67,6 @@ def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
                 {name: data[name].to_numpy() for name in dims},
                 _is_planned(data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy()),
                 {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
-                {name: data[name].to_numpy() for name in settings_of(node) if name not in dims},
             )
         )
     return found
@@ -80,13 +74,6 @@ def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
 
 def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
     """Return the runs of a tree on disk.
-
-    Parameters
-    ----------
-    index : TreeIndex
-        The tree.
-    names : collection of str
-        Variables to read.
 
     Raises
     ------
@@ -105,7 +92,6 @@ def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
                 {name: index.read(path, name) for name in dims if name != SPLIT},
                 _is_planned(index.read(path, RUN_ID.name)),
                 {name: index.read(path, name) for name in own},
-                _trials(index, path),
             )
         )
     return found
@@ -117,17 +103,6 @@ def is_validated(index: TreeIndex) -> bool:
         index.holds(path, VALIDATION_SCORES[_task(_attributes(index, path))][0].name)
         for path in index.nodes
     )
-
-
-def _trials(index: TreeIndex, path: str) -> dict[str, Array]:
-    """Return the hyperparameters of the trials of a node; nothing for a grid."""
-    names = index.coordinates(path)
-    documents = {name: index.document(f"{path}/{name}") or {} for name in names}
-    return {
-        name: index.read(path, name)
-        for name, document in documents.items()
-        if document.get("dimension_names") == [SPLIT, TRIAL]
-    }
 
 
 def _attributes(index: TreeIndex, path: str) -> Mapping[str, Any]:

@@ -84,15 +84,7 @@ class NodeKind:
 
 
 def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
-    """Return the variables of a method's node in their order.
-
-    Parameters
-    ----------
-    kind : NodeKind
-        Kind of the node.
-    vectors : iterable of Variable, optional
-        Members of :data:`VECTORS` that the sweep keeps.
-    """
+    """Return the variables of a method's node in their order."""
     task = kind.task
     scores = SCORES[task] + TWO_CLASS_SCORES * kind.two_classes + TRAINING_SCORES[task]
     if kind.unlabelled:
@@ -110,13 +102,6 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
 
 def check(node: xr.DataTree, where: str) -> None:
     """Check a method's node and its traces against the schema.
-
-    Parameters
-    ----------
-    node : xarray.DataTree
-        The node.
-    where : str
-        Path of the node, for the message.
 
     Raises
     ------

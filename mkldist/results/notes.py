@@ -234,11 +234,6 @@ def read_work_note(folder: Path) -> list[AtWork]:
     """Return what a sweep was at work on when it last said so, by place and stage.
 
     Runs of one method in several tasks are put together.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder.
     """
     with suppress(OSError, ValueError, TypeError, KeyError):
         note = json_value((folder / WORK_NOTE).read_bytes())

@@ -107,11 +107,6 @@ def claim_on(path: Path) -> Claim | None:
     """Return the claim on an output folder, or None if there is none that can be read.
 
     A process that is killed leaves its claim.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
     """
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json_value((path / OWNER).read_text())

@@ -97,13 +97,7 @@ def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> 
 
 
 def processor_name(cpuinfo: Path = CPUINFO) -> str:
-    """Return the model of the processor; elsewhere than on Linux, what Python knows of it.
-
-    Parameters
-    ----------
-    cpuinfo : Path
-        The file in which Linux describes its processors.
-    """
+    """Return the model of the processor; elsewhere than on Linux, what Python knows of it."""
     with suppress(OSError):
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition(":")

@@ -38,15 +38,7 @@ class Recorded:
 
 
 def recorded_runs(plan: Plan, path: Path) -> Recorded:
-    """Count the recorded runs of a plan by the names of the records; read none.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    path : Path
-        The output folder, which may be missing.
-    """
+    """Count the recorded runs of a plan by the names of the records; read none."""
     states = RecordStore(OutputFolder(path).records).ids()
     planned = {run.id for run in plan.runs}
     own = [state for run_id, state in states.items() if run_id in planned]
@@ -58,15 +50,6 @@ def lacking_runs(plan: Plan, store: RecordStore, tree: Path) -> list[str]:
 
     A tree that has a place for them was made when they were asked for: only then are records not
     read.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    store : RecordStore
-        The records.
-    tree : Path
-        The tree of results, which may be missing.
     """
     outputs = plan.spec.outputs
     if not (outputs.predictions or outputs.coefficients):

@@ -101,11 +101,6 @@ def sweep_status(path: str | Path) -> SweepStatus:
 
     Outcomes are taken from the records, which are ahead of the tree of results.
 
-    Parameters
-    ----------
-    path : str or Path
-        The output folder, or the ``results.zarr`` in it.
-
     Raises
     ------
     mkldist.errors.StoreError

@@ -329,13 +329,7 @@ def _attributes(
 
 
 def _place(path: Path) -> Path:
-    """Return where a tree lies, or is to lie, if its path may be a link.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If it is a link into a folder that is not there.
-    """
+    """Return where a tree lies, or is to lie; refuse a link into a folder that is not there."""
     place = linked(path)
     if path.is_symlink() and not place.parent.is_dir():
         raise OutputError(

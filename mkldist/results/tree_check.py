@@ -34,13 +34,7 @@ _DAMAGE = (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeErro
 
 
 def is_sound(root: Path) -> bool:
-    """Return True if a tree has all chunks, and they and the root's document fit their checksums.
-
-    Parameters
-    ----------
-    root : Path
-        The tree.
-    """
+    """Return True if a tree has all chunks, and these and its root fit their checksums."""
     try:
         documents = _documents(root)
         damaged, absent = _looked_at(list(_chunks(root, documents)))
@@ -50,13 +44,7 @@ def is_sound(root: Path) -> bool:
 
 
 def tree_files(root: Path) -> tuple[int, list[Path]]:
-    """Return the number of a tree's files, and the damaged and lost ones.
-
-    Parameters
-    ----------
-    root : Path
-        The tree.
-    """
+    """Return the number of a tree's files, and the damaged and lost ones."""
     try:
         documents = _documents(root)
         chunks = list(_chunks(root, documents))
@@ -79,13 +67,6 @@ def differing_runs(root: Path, store: RecordStore) -> list[str]:
 
     Runs without a record that can be read, and those that the tree does not hold yet, count as
     none.
-
-    Parameters
-    ----------
-    root : Path
-        The tree, without damaged files.
-    store : RecordStore
-        The records.
     """
     index = TreeIndex(root)
     states, recorded = index.states(), store.ids()

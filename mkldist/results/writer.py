@@ -321,17 +321,7 @@ _VECTORS = {WEIGHTS: _weights, DECISION_VALUES: _decision_values, COEFFICIENTS: 
 def variable_document(
     variable: Variable, dims: Mapping[str, int], vectors: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the metadata of a variable of a node.
-
-    Parameters
-    ----------
-    variable : Variable
-        The variable.
-    dims : mapping of str to int
-        Dims of the node's runs.
-    vectors : mapping of str to int
-        Sizes of the further dims, such as ``kernel``.
-    """
+    """Return the metadata of a variable of a node."""
     further = {dim: vectors[dim] for dim in variable.dims}
     sizes = {**dims, **further}
     chunks = run_chunks(dims, math.prod(further.values()) if further else None)

@@ -79,15 +79,7 @@ class ResultsBackend(BackendEntrypoint):
     def open_datatree(
         self, filename_or_obj: Any, *, drop_variables: Any = None, **_: Any
     ) -> xr.DataTree:
-        """Return a tree whose methods have the coordinates of their data set and bank.
-
-        Parameters
-        ----------
-        filename_or_obj : str or Path
-            The tree, a folder ``*.zarr``.
-        drop_variables : str or iterable of str, optional
-            Variables to leave out.
-        """
+        """Return a tree whose methods have the coordinates of their data set and bank."""
         path = Path(filename_or_obj)
         root = read_root(path)
         groups: dict[str, Document] = {"": root}

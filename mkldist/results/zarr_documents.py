@@ -113,13 +113,6 @@ def write_documents(root: Path, documents: Mapping[str, Document]) -> None:
     """Write the documents of a new tree, that of the root (path ``""``) last.
 
     The root's makes the tree: no reader looks at the others before, so they are written plainly.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the tree.
-    documents : mapping of str to dict
-        Documents by path below `root`.
     """
     for path, document in documents.items():
         if path:

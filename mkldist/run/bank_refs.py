@@ -45,19 +45,6 @@ def bank_refs(
 ) -> dict[BankKey, BankRef]:
     """Write the data sets that workers are to read, and return the banks made from them.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    resolved : Resolved
-        Its data.
-    wanted : collection of str
-        Ids of the banks to return.
-    root : str
-        Folder or URL of all banks.
-    snapshots : Path
-        Folder of the snapshots.
-
     Raises
     ------
     mkldist.errors.OutputError

@@ -88,13 +88,6 @@ def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]
 
     The note of a sweep has whole paths, so that of results that were copied names the banks of the
     original.  Whether a folder elsewhere belongs to these results or to others cannot be told.
-
-    Parameters
-    ----------
-    path : Path
-        The folder that :func:`stored_banks` was given.
-    banks : iterable of StoredBank
-        Its banks.
     """
     folders = (path.absolute(), path.resolve())
     beside = {(folder.parent / BANKS).resolve() for folder in folders}

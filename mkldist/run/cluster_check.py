@@ -104,13 +104,7 @@ def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[F
 
 
 def cache_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
-    """Yield the room and the kind of disk of the node cache of each machine, alike ones together.
-
-    Parameters
-    ----------
-    found : mapping of str to Surroundings
-        What each worker finds.
-    """
+    """Yield room and kind of disk of the node cache of each machine, alike ones together."""
     name = "node cache"
     advice = f"Set {DIRECTORY_VARIABLE} on the workers to a folder of a disk of their machine"
     hosts = {(one.host, one.cache): one for one in found.values()}
@@ -153,15 +147,7 @@ def clock_finding(seconds: Mapping[str, float]) -> Finding:
 def thread_findings(
     found: Mapping[str, Surroundings], threads: Mapping[str, int]
 ) -> Iterator[Finding]:
-    """Yield the threads of workers and the processors of their machines, alike ones together.
-
-    Parameters
-    ----------
-    found : mapping of str to Surroundings
-        What each worker finds.
-    threads : mapping of str to int
-        Threads of each worker.
-    """
+    """Yield the threads of workers and the processors of their machines, alike ones together."""
     taken, processors = _threads_of_machines(found, threads), dict[str, int]()
     for one in found.values():
         processors[one.host] = max(processors.get(one.host, 0), one.processors)
@@ -191,13 +177,7 @@ def memory_findings(
 
 
 def limit_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
-    """Yield the limits on memory by which Dask would stop workers that map banks.
-
-    Parameters
-    ----------
-    found : mapping of str to Surroundings
-        What each worker finds.
-    """
+    """Yield the limits on memory by which Dask would stop workers that map banks."""
     answers = ((worker, one.limits) for worker, one in found.items())
     for limits, workers in _alike(answers).items():
         if limits:

@@ -33,15 +33,6 @@ ADVICE_FILE = (
 def check_encrypted(address: str, where: str, advice: str) -> None:
     """Refuse an address of another machine, or open to others, that is not encrypted.
 
-    Parameters
-    ----------
-    address : str
-        Address of a scheduler.
-    where : str
-        Where it comes from, for the message.
-    advice : str
-        What to do about it.
-
     Raises
     ------
     mkldist.errors.UnfitClusterError
@@ -116,11 +107,6 @@ def with_home(path: Path) -> Path:
 
 def check_certificates(address: str) -> None:
     """Refuse an address for which Dask has no certificates, or that has no use for them.
-
-    Parameters
-    ----------
-    address : str
-        Address of a scheduler.
 
     Raises
     ------

@@ -60,33 +60,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _InFlight:
-    """A task that has not ended.
-
-    Parameters
-    ----------
-    item : BuildItem or BatchItem
-        Its work.
-    function : callable
-        What does it.
-    task : object
-        The argument of the function.
-    at : float
-        When it was first submitted, in Unix time.
-    workers : frozenset of str
-        Workers that may do it; empty for all.
-    future : Future or ThreadTask, optional
-        None while no worker is there that may do it.
-    n_lost : int
-        Times that all workers that might do it have gone, or one of them proved unfit.
-    """
+    """A task that has not ended."""
 
     item: Item
     function: Callable[[Any], Any]
     task: Any
-    at: float
-    workers: frozenset[str] = frozenset()
-    future: Future[Any] | ThreadTask | None = None
-    n_lost: int = 0
+    at: float  # first submitted, in Unix time
+    workers: frozenset[str] = frozenset()  # that may do it; empty for all
+    future: Future[Any] | ThreadTask | None = None  # None while no worker may do it
+    n_lost: int = 0  # times that all workers that might do it have gone, or one proved unfit
 
 
 class TasksInFlight:
@@ -131,13 +113,7 @@ class TasksInFlight:
         return max(machines.values(), default=0)
 
     def _by_worker(self) -> dict[str, int]:
-        """Return the number of threads of each worker by its address; asked for at intervals.
-
-        Raises
-        ------
-        mkldist.errors.ClusterError
-            When the scheduler is gone.
-        """
+        """Return the number of threads of each worker by its address; asked for at intervals."""
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             try:

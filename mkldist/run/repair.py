@@ -106,15 +106,10 @@ def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: 
 def _described_again(
     folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool
 ) -> Iterator[str]:
-    """Write damaged descriptions of banks again from the sweep, as its command does.
+    """Write damaged descriptions of banks again from the sweep; yield words on what was done.
 
     A bank that the sweep does not have now, or of whose description too little is left, is removed.
     Where the sweep or its data cannot be read, banks stay as they are.
-
-    Yields
-    ------
-    str
-        Words on what was done, and on banks that stay, why.
     """
     lost = [(root, bank) for store, root, bank in damaged_banks(folder.path) if store is None]
     if not lost:
@@ -173,10 +168,7 @@ def _renew(
 ) -> list[str]:
     """Make the tree, the snapshots and the note of banks anew from the sweep's data and records.
 
-    Returns
-    -------
-    list of str
-        A line if only the sweep file tells the specification.
+    Returns a line if only the sweep file tells the specification.
     """
     rounds, origin, whole = _rounds(folder, data_dirs, allow_code=allow_code)
     store = RecordStore(folder.records)
@@ -209,13 +201,7 @@ def _rounds(
 
 
 def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
-    """Return the specification of a sweep, its file, and True if overrides are included.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the manifest names no file.
-    """
+    """Return the specification of a sweep, its file, and True if overrides are included."""
     manifest = restored_manifest(folder.path)
     if manifest.file is None:
         raise StoreError(
@@ -225,7 +211,7 @@ def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
             "Repeat the sweep's command with its file: it makes the results anew",
         )
     spec = manifest.spec
-    with suppress(OSError, ValueError, KeyError):  # a manifest of before has none
+    with suppress(OSError, ValueError, KeyError):  # neither may have one
         spec = spec or read_root(folder.results)["attributes"]["spec"]
     if spec:
         return SweepSpec.model_validate_json(spec), manifest.file, True

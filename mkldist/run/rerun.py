@@ -205,13 +205,7 @@ def _base(results: Path) -> Path:
 
 
 def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """Yield data set, split and provenance of a complete run of each split of each data set.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If its record is gone or damaged.
-    """
+    """Yield data set, split and provenance of a complete run of each split of each data set."""
     rows = to_frame(read_tree(results), (STATE.name, RUN_ID.name))
     done = rows[rows[STATE.name] == RunState.COMPLETE.value]
     store = RecordStore(OutputFolder(results).records)

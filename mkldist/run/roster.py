@@ -302,17 +302,7 @@ def _unexamined(error: BaseException) -> str:
 
 
 def try_functions(code: str, functions: tuple[str, ...], devices: tuple[str, ...] = ()) -> str:
-    """Return what hinders the user's functions or devices here; empty if nothing does.
-
-    Parameters
-    ----------
-    code : str
-        Folder that is searched first.
-    functions : tuple of str
-        Names of the functions.
-    devices : tuple of str
-        Names of the devices.
-    """
+    """Return what hinders the user's functions or devices here; empty if nothing does."""
     try:
         if functions:
             search_first(code)

@@ -47,17 +47,7 @@ class TriedPlaces:
 
 
 def try_places(client: Client, places: Mapping[str, str], workers: Collection[str]) -> TriedPlaces:
-    """Have workers with the same packages look around, and try places from both sides.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to their scheduler.
-    places : mapping of str to str
-        Folders and URLs by what they hold.
-    workers : collection of str
-        Addresses of the workers.
-    """
+    """Have workers with the same packages look around, and try places from both sides."""
     shared, refused = dict[str, SharedPlace](), dict[str, MkldistError]()
     with ExitStack() as stack:
         for name, root in places.items():

@@ -37,13 +37,6 @@ def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:
     A method that kills its process would end the sweep, and this process does other things while
     clocks go.  So this is False for methods that do not come with mkldist, and for isolated runs,
     whose times are to be compared.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    batches : iterable of BatchPlan
-        Its batches that are to be done.
     """
     batches = list(batches)
     runs = [run for batch in batches for run in batch.runs]
@@ -95,15 +88,6 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
     A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
     solvers; each solver also takes the time of 50 factorisations of its Gram matrix.  On factors
     it takes that of a pass over the kernels in each round instead.
-
-    Parameters
-    ----------
-    bank : BankPlan
-        The bank.
-    passes : float
-        Passes over the bank.
-    n_solvers : int
-        Solvers of all runs.
     """
     if bank.is_factored:
         computed = factor_rounds(bank).usual * certificate_bytes(bank)

@@ -76,15 +76,6 @@ def compiling_ahead(
 
     Meanwhile workers start.  Isolated runs wait until their own worker has compiled, so that
     nothing runs beside them.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan of the sweep.
-    batches : iterable of BatchPlan
-        Its batches that are to be done.
-    options : ConnectOptions
-        The workers.
     """
     if plan.spec.execution == "isolated" or options.in_this_process or not options.are_local:
         return nullcontext()
@@ -121,17 +112,7 @@ def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
 
 
 def resume_note(rounds: Rounds, n_recorded: int, resume_command: str) -> str:
-    """Return how much of a sweep is recorded, and the command that does the rest.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of the sweep.
-    n_recorded : int
-        Recorded runs.
-    resume_command : str
-        The command.
-    """
+    """Return how much of a sweep is recorded, and the command that does the rest."""
     runs = f"{_at_most(rounds)}{len(rounds.most.runs)} runs"
     return f"{n_recorded} of {runs} are recorded; resume with: {resume_command}"
 
@@ -167,13 +148,7 @@ def round_note(rounds: Rounds) -> str:
 
 
 def left_out_note(rounds: Rounds) -> str:
-    """Return a line about the runs that are left out because others give them no C.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of a sweep, with such runs.
-    """
+    """Return a line about the runs that are left out because others give them no C."""
     missing = rounds.without_C
     keys = ", ".join(dict.fromkeys(run.key for run in missing))
     return (
@@ -278,17 +253,7 @@ def run_sweep(
 
 
 class _Sweep:
-    """A sweep in an output folder that this process owns.
-
-    Attributes
-    ----------
-    known : frozenset of str
-        Ids of the runs that were recorded when the folder was opened.
-    n_lacking : int
-        Runs whose records were removed since they lack what is asked for.
-    mended : list of str
-        Lines that say what was damaged when the folder was opened.
-    """
+    """A sweep in an output folder that this process owns."""
 
     def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
         self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
@@ -320,13 +285,7 @@ class _Sweep:
         return len(self.known - {run.id for run in self.plan.runs})
 
     def set_aside(self, recorded: Collection[str]) -> list[str]:
-        """Return a line if the folder holds runs of another sweep of this name, and none of this.
-
-        Parameters
-        ----------
-        recorded : collection of str
-            The recorded runs of the plan.
-        """
+        """Return a line if the folder holds runs of another sweep of this name alone."""
         others = 0 if recorded else self.others()
         if not others:
             return []

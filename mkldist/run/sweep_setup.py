@@ -32,7 +32,6 @@ def planned(
     origin: Path,
     data_dirs: Sequence[Path],
     options: ConnectOptions,
-    given: Mapping[str, GivenData] = NOTHING,
     *,
     allow_code: bool = False,
 ) -> tuple[Plan, Resolved]:
@@ -42,7 +41,7 @@ def planned(
 
     Parameters
     ----------
-    spec, origin, data_dirs, options, given, allow_code
+    spec, origin, data_dirs, options, allow_code
         As for :func:`sweep_rounds`.
 
     Raises
@@ -50,7 +49,7 @@ def planned(
     mkldist.errors.InputError
         For input that cannot be used.
     """
-    rounds = sweep_rounds(spec, origin, data_dirs, options, given, allow_code=allow_code)
+    rounds = sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code)
     return rounds.most, rounds.resolved
 
 

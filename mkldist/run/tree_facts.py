@@ -20,13 +20,7 @@ T = TypeVar("T")
 
 
 def tree_facts(rounds: Rounds) -> TreeFacts:
-    """Return the facts that the layout of a sweep's tree needs beside the plan.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        The sweep, its data, and its plans.
-    """
+    """Return the facts that the layout of a sweep's tree needs beside the plan."""
     spec, resolved = rounds.spec, rounds.resolved
     data = {name: dataset for name, (dataset, _) in resolved.datasets.items()}
     splits = {
@@ -72,13 +66,6 @@ def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, 
     """Return repetition, fold and sizes of every split.
 
     Folds of one repetition are adjacent.  Splits that are not folds are repetitions of fold 0.
-
-    Parameters
-    ----------
-    spec : SplitsSpec
-        Kind and number of folds.
-    splits : tuple of Split
-        The splits.
     """
     number: Ints = np.arange(len(splits))
     repeat, fold = number, np.zeros_like(number)

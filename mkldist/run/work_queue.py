@@ -33,30 +33,14 @@ SHARES_PER_THREAD = 2  # of the last batches: a thread that becomes idle late th
 
 @dataclass
 class _BankState:
-    """Progress of a bank.
+    """Progress of a bank."""
 
-    Parameters
-    ----------
-    waiting : list of BatchItem
-        Batches that wait until the bank is complete.
-    blocks_left : set of int
-        Blocks that are being built.
-    unfinished : int
-        Batches that have not ended, waiting or not.
-    repairs : int
-        Times that damaged blocks have been built again.
-    suspect : bool
-        True if damage was reported while the bank was being built.
-    error : str
-        Reason for which the bank was abandoned; empty for any other.
-    """
-
-    waiting: list[BatchItem]
-    blocks_left: set[int] = field(default_factory=set)
-    unfinished: int = 0
-    repairs: int = 0
-    suspect: bool = False
-    error: str = ""
+    waiting: list[BatchItem]  # until the bank is complete
+    blocks_left: set[int] = field(default_factory=set)  # that are being built
+    unfinished: int = 0  # batches, waiting or not
+    repairs: int = 0  # times that damaged blocks were built again
+    suspect: bool = False  # damage was reported while it was being built
+    error: str = ""  # why the bank was abandoned
 
 
 class WorkQueue:

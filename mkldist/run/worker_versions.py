@@ -44,11 +44,6 @@ class Difference:
 def check_scheduler(client: Client) -> None:
     """Refuse a scheduler whose packages differ from those of this process.
 
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-
     Raises
     ------
     mkldist.errors.UnfitClusterError
@@ -75,27 +70,13 @@ class Compared:
 
 
 def differences(client: Client) -> Compared:
-    """Compare the packages of the scheduler and of all workers with those here.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-    """
+    """Compare the packages of the scheduler and of all workers with those here."""
     workers = compared_workers(client, sorted(client.nthreads()))
     return replace(workers, unequal=(*_of_scheduler(client), *workers.unequal))
 
 
 def compared_workers(client: Client, workers: Collection[str]) -> Compared:
-    """Compare the packages of workers with those here.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-    workers : collection of str
-        Addresses of the workers.
-    """
+    """Compare the packages of workers with those here."""
     pythons = _answers(client, platform.python_version_tuple, workers)
     unequal = [one for where, there in pythons.items() for one in _of_python(where, there)]
     alike = sorted(pythons.keys() - {one.process for one in unequal})

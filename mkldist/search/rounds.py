@@ -81,15 +81,7 @@ class Taker:
 
 
 def given_C(run: RunPlan, store: RecordStore) -> float | None:
-    """Return the C that a run gives; NaN if it failed or has no kernel, None unless recorded.
-
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    store : RecordStore
-        The records.
-    """
+    """Return the C that a run gives; NaN if it failed or has no kernel, None unless recorded."""
     record = store.read(run.id)
     if record is None:
         return None
@@ -245,13 +237,7 @@ class Rounds:
         return replace(ahead.plan, estimated_passes=passes), banks
 
     def replay(self, store: RecordStore) -> None:
-        """Go from the first round as far as all runs are recorded.
-
-        Parameters
-        ----------
-        store : RecordStore
-            The records.
-        """
+        """Go from the first round as far as all runs are recorded."""
         if not self.are_several:
             return
         self._losses.clear()
@@ -260,13 +246,7 @@ class Rounds:
             pass
 
     def advance(self, store: RecordStore) -> bool:
-        """Go to the next round; return False if there is none, or runs of this one lack a record.
-
-        Parameters
-        ----------
-        store : RecordStore
-            The records.
-        """
+        """Go to the next round; return False if there is none, or this one lacks records."""
         for run in self._runs.values():
             if run.id not in self._losses:
                 loss = _loss(store, run.id)

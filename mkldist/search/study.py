@@ -76,13 +76,7 @@ class Study:
     rungs: list[list[int]] = field(default_factory=list)
 
     def advance(self, loss: Loss) -> bool:
-        """Propose the runs of the next round; return False if the study is complete.
-
-        Parameters
-        ----------
-        loss : callable
-            Losses of the runs proposed so far.
-        """
+        """Propose the runs of the next round; return False if the study is complete."""
         if self.rungs and self.search.kind == "halving":
             return self._raise(loss)
         n_left = self.search.trials - len(self.trials)

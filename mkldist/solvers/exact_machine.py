@@ -107,16 +107,8 @@ def _value(
 
     Rounding adds up as :mod:`mkldist.machines.hinge` and :mod:`mkldist.optim.form_rounding` say:
     with ``r = sum_m d_m K_m,ii`` and the energy ``e = sum_m d_m sum_j K_m,jj a_mj^2``, terms of f_i
-    are as large as ``sqrt(r_i e)``, by the inequality of Cauchy over m.
-
-    Parameters
-    ----------
-    problem, C
-        The problem, and the bound of its dual variables.
-    y, f : (n, k) float64
-        Labels, and decision values without bias.
-    of_norms : (k,), (k,) and (n,) float64
-        Squared norms, energies e, and roots of r.
+    are as large as ``sqrt(r_i e)``, by the inequality of Cauchy over m.  `f` are decision values
+    (n, k) without bias; `of_norms` are squared norms (k,), energies e (k,), and roots of r (n,).
     """
     n, (norms, energies, reach) = len(y), of_norms
     weights, equal = np.broadcast_to(problem.bound(C), n).copy(), problem.weights is None

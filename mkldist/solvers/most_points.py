@@ -12,19 +12,7 @@ MOST_POINTS = 10**8
 
 
 def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
-    """Return the most points on which memory holds what a solver of a method needs.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    params : SolverParams
-        Its parameters.
-    n_kernels : int
-        Number M of kernels.
-    n_bytes : int
-        The memory.
-    """
+    """Return the most points on which memory holds what a solver of a method needs."""
 
     def needed(n: int) -> int:
         return method.memory(ProblemSize(n, n_kernels, n), params).needed

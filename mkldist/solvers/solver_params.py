@@ -115,13 +115,7 @@ class SolverParams(BaseModel):
         return False
 
     def given_C(self, extra: Mapping[str, float]) -> float:
-        """Return the C at which `level` has the solution, from what the solution reports; or NaN.
-
-        Parameters
-        ----------
-        extra : mapping of str to float
-            :attr:`mkldist.solvers.base.Solution.extra`.
-        """
+        """Return the C at which `level` has the solution, from what that reports; or NaN."""
         return math.nan
 
     @property

@@ -12,13 +12,6 @@ from mkldist.errors import SpecError
 def given_path(name: str, value: object) -> Path:
     """Return a path that an argument gives.
 
-    Parameters
-    ----------
-    name : str
-        The argument.
-    value : object
-        Its value.
-
     Raises
     ------
     mkldist.errors.SpecError
@@ -41,11 +34,6 @@ def given_path(name: str, value: object) -> Path:
 
 def check_flags(**flags: object) -> None:
     """Refuse anything but True and False, such as ``"no"``, which Python takes for True.
-
-    Parameters
-    ----------
-    flags : object
-        Arguments by name.
 
     Raises
     ------

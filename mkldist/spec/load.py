@@ -36,24 +36,12 @@ _OTHER_FILES = {
 
 @dataclass(frozen=True)
 class _Source:
-    """The content of a sweep file with overrides applied, and the origin of each value.
+    """The content of a sweep file with overrides applied, and the origin of each value."""
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None for words that were given in Python.
-    document : dict
-        Its content, overrides applied.
-    written : dict
-        Its content without overrides.
-    places : dict of tuple to str
-        Options, by the location of the value that each gave.
-    """
-
-    path: Path | None
+    path: Path | None  # None for words given in Python
     document: dict[str, Any]
-    written: dict[str, Any]
-    places: dict[Location, str]
+    written: dict[str, Any]  # the content without overrides
+    places: dict[Location, str]  # options, by the location of the value that each gave
 
     def where(self, location: Location) -> str:
         """Return words for a location: the option that set it, or the file and a path of keys."""

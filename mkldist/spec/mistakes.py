@@ -140,17 +140,6 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
 
     If another table knows the key, the hint names that table: the key most likely stands under
     the wrong header.
-
-    Parameters
-    ----------
-    where : str
-        Words for the place.
-    what : str
-        ``"key"`` or ``"parameter"``.
-    name : str
-        The unknown key.
-    known : sequence of str
-        Keys of the table.
     """
     hint = _other_case(name, known) or _meant_among(name, known) or nearest(name, known)
     if name in SweepSpec.model_fields:

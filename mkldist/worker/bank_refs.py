@@ -170,15 +170,6 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
     """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense.
 
     One process computes it; a file beside the banks hands it to all others.
-
-    Parameters
-    ----------
-    ref : BankRef
-        A bank of the data set.
-    graph : GraphTable
-        The graph.
-    split : int
-        Index of the split.
     """
     return bank_inputs(ref).laplacian(graph, split, partial(cached_laplacian, folder=ref.place))
 

@@ -72,13 +72,7 @@ class SharedPlace:
                 shutil.rmtree(self._own, ignore_errors=True)
 
     def answer(self, who: str) -> str:
-        """Read the question and put an answer; return what is wrong, empty if nothing is.
-
-        Parameters
-        ----------
-        who : str
-            Name of this process, without slashes.
-        """
+        """Read the question and put an answer; return what is wrong, empty if nothing is."""
         try:
             if self._blobs.get(QUESTION) != self.token.encode():
                 return NOTHING_THERE

@@ -399,17 +399,9 @@ def _factors_of(
 ) -> FactoredKernels:
     """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
 
-    Parameters
-    ----------
-    ref : BankRef
-        The bank.
-    source : BankSource
-        Source of its values.
-    memory_limit : int or None
-        Bytes that the task may take, of which factors may take half; the others lie in a file of
-        the node cache.  Without a limit memory holds all first factors.
-    threads : int
-        Kernels that are factorised at the same time.
+    Factors may take half of `memory_limit` bytes; the others lie in a file of the node cache.
+    Without a limit memory holds all first factors.  `threads` kernels are factorised at the same
+    time.
     """
     plan = ref.plan
     limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))

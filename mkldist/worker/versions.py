@@ -24,11 +24,6 @@ def asking(packages: tuple[str, ...] = PACKAGES) -> Callable[[], dict[str, str]]
     """Return a function that tells the versions of packages wherever it runs.
 
     Dask sends a nested function by its code, so that it runs where mkldist is missing too.
-
-    Parameters
-    ----------
-    packages : tuple of str
-        Names of packages.
     """
 
     def versions() -> dict[str, str]:
@@ -73,15 +68,6 @@ def do_where_equal(
 ) -> Receipt:
     """Return ``function(task)``, if this process has the versions of the coordinator.
 
-    Parameters
-    ----------
-    wanted : mapping of str to str
-        Version of each package in the coordinator.
-    function : callable
-        What a worker does.
-    task : object
-        Its argument.
-
     Raises
     ------
     mkldist.errors.UnfitClusterError
@@ -92,13 +78,7 @@ def do_where_equal(
 
 
 def check_equal(wanted: Mapping[str, str]) -> None:
-    """Raise UnfitClusterError if a package has another version in this process.
-
-    Parameters
-    ----------
-    wanted : mapping of str to str
-        Versions by package.
-    """
+    """Raise UnfitClusterError if a package has another version in this process."""
     there = versions_here()
     for package, version in wanted.items():
         if there[package] != version:

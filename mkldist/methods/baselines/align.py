@@ -102,12 +102,7 @@ def _alignments(
 def _alignment(K: Gram, Hy: Floats) -> float:
     """Return the centred alignment of a kernel with the labels; 0 where it is constant.
 
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Gram matrix, which is overwritten, or its operator.
-    Hy : (n, k) float64
-        Centred labels, one column a class.
+    K is overwritten.  Hy are the centred labels (n, k), one column a class.
     """
     if isinstance(K, FactoredMatrix):
         rounding = EPS * K.n_points * float(K.diagonal.sum())

@@ -71,22 +71,12 @@ class EasyMklParams(SolverParams):
 
 @dataclass(frozen=True, eq=False)
 class _Hulls:
-    """A point of each class's hull, and bounds of the least Q.
+    """A point of each class's hull, and bounds of the least Q."""
 
-    Parameters
-    ----------
-    signed : (n,) float64
-        Y gamma.
-    bias : float
-        Bias b.
-    upper, lower : float
-        Q at gamma, and a lower bound of the least Q.
-    """
-
-    signed: Floats
+    signed: Floats  # Y gamma, (n,)
     bias: float
-    upper: float
-    lower: float
+    upper: float  # Q at gamma
+    lower: float  # a lower bound of the least Q
 
 
 def solve(problem: Problem, params: EasyMklParams) -> Steps:
@@ -132,21 +122,7 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
 
 
 def _nearest(K: Gram, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:
-    """Minimise Q over Gamma.
-
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Gram matrix, which is overwritten, or its operator.
-    y : (n,) float64
-        Labels.
-    lam : float
-        Regularisation.
-    tol : float
-        Duality gap of the l2-SVM.
-    counters : Counters
-        Counts the machine.
-    """
+    """Minimise Q over Gamma, up to the duality gap `tol` of the l2-SVM; K is overwritten."""
     reach = np.sqrt(np.maximum(diagonal_of(K), 0.0))
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
@@ -169,18 +145,8 @@ def _bounded(
 ) -> _Hulls:
     """Return the hulls' points with bias and bounds.
 
-    Parameters
-    ----------
-    signed, f : (n,) float64
-        Y gamma, and ``K Y gamma``.
-    y : (n,) float64
-        Labels.
-    lam : float
-        Regularisation.
-    reach : (n,) float64
-        Roots of the diagonal of K.
-    lower : float
-        A lower bound of the least Q that is known already.
+    `signed` is Y gamma and `f` is ``K Y gamma``; `reach` are the roots of the diagonal of K, (n,),
+    and `lower` is a lower bound of the least Q that is known already.
     """
     square, scaled = max(float(signed @ f), 0.0), reach * signed
     square += form_rounding(square, float(scaled @ scaled), len(y))

@@ -207,19 +207,13 @@ class Squared(_Shifted):
 class _Nearest:
     """The point ``r = argmin k(r) + gamma/2 ||r - point||^2`` of an envelope.
 
-    Parameters
-    ----------
-    away : (n,) float64
-        ``point - r``, computed without that subtraction: large penalties multiply its error.
-    moving : (n,) float64
-        Derivatives of r by the point.
-    value : float
-        ``k(r)``.
+    `away`, (n,), is ``point - r``, computed without that subtraction: large penalties multiply its
+    error.
     """
 
     away: Floats
-    moving: Floats
-    value: float
+    moving: Floats  # (n,) derivatives of r by the point
+    value: float  # k(r)
 
 
 class _Enveloped(Loss):

@@ -134,24 +134,7 @@ def solve_on_working_set(
 
 
 class _Bank:
-    """Passes over all kernels that may be active, and the choice of the working set.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels.
-    tol : float
-        Relative duality gap asked for.
-    loss, regularizer : Loss, Regularizer
-        l and psi.
-    bounds : Bounds
-        Bounds of the optimum, which passes improve.
-
-    Attributes
-    ----------
-    candidates : Candidates
-        Kernels that may be active.
-    """
+    """Passes over all kernels that may be active, and the choice of the working set."""
 
     def __init__(
         self,
@@ -178,16 +161,9 @@ class _Bank:
     def resume(
         self, start: BlockNormState, strength: float
     ) -> Generator[Request, Any, tuple[Iterate, float]]:
-        """Take over a state; return its iterate and the kernels' scale.
+        """Take over a state at another strength; return its iterate and the kernels' scale.
 
         rho is scaled down with the strength of the regulariser.
-
-        Parameters
-        ----------
-        start : BlockNormState
-            State of the solution at another strength.
-        strength : float
-            Strength C of this problem.
         """
         scale = min(1.0, strength / start.strength)
         rho = scale * start.iterate.rho
@@ -245,16 +221,9 @@ class _Bank:
         yield from self.candidates.screen(distance, self._threshold, left=left)
 
     def violators(self, iterate: Iterate, norms: Floats) -> Ints:
-        """Return kernels outside whose dual norm exceeds the threshold, largest first.
+        """Return kernels outside whose dual norm (M,) exceeds the threshold, largest first.
 
         They are not so many that the working set more than doubles.
-
-        Parameters
-        ----------
-        iterate : Iterate
-            Iterate on the working set.
-        norms : (M,) float64
-            Dual norms at its feasible rho.
         """
         outside = norms > self._threshold * (1.0 + ACTIVE_SLACK)
         outside[iterate.kernels] = False
@@ -268,13 +237,6 @@ class _Bank:
         """Return the iterate without kernels below the threshold whose components are zero.
 
         A kernel leaves once at most, so that none comes and goes for ever.
-
-        Parameters
-        ----------
-        iterate : Iterate
-            Iterate on the working set.
-        norms : (M,) float64
-            Dual norms at its feasible rho.
         """
         kernels = iterate.kernels
         idle = (norms[kernels] < self._threshold) & ~self._dropped[kernels]

@@ -126,14 +126,7 @@ def solve_deformed(
 class _Deformed:
     """Deformed kernels between the labelled points.
 
-    Parameters
-    ----------
-    bank : MemoryBank
-        Their values.
-    deformations : list of Deformation
-        How each is deformed.
-    doubts : (M,) float64
-        The most that rounding may have taken off a quadratic form, as a share of it.
+    `doubts`, (M,), is the most that rounding may have taken off a quadratic form, as a share of it.
     """
 
     bank: MemoryBank
@@ -193,24 +186,12 @@ def _constant(
 
 @dataclass
 class _Components:
-    """Components ``g_m = d_m f_m`` on all points, added up kernel by kernel.
+    """Components ``g_m = d_m f_m`` on all points, added up kernel by kernel."""
 
-    Parameters
-    ----------
-    coefficients : (S, n) float64
-        Coefficients of f_m of the kernels in use.
-    f : (n,) float64
-        Sum of the components.
-    norms : float
-        Weighted sum of the penalties of f_m.
-    rounding : float
-        The most that rounding may have taken off F.
-    """
-
-    coefficients: Floats
-    f: Floats
-    norms: float = 0.0
-    rounding: float = 0.0
+    coefficients: Floats  # (S, n) coefficients of f_m of the kernels in use
+    f: Floats  # (n,) sum of the components
+    norms: float = 0.0  # weighted sum of the penalties of f_m
+    rounding: float = 0.0  # the most that rounding may have taken off F
 
 
 def _components(
@@ -218,21 +199,9 @@ def _components(
 ) -> Generator[Request, Any, _Components]:
     """Ask for the kernels in use and the doubtful ones; return the components of a solution.
 
-    Parameters
-    ----------
-    inner : Solution
-        Solution on the deformed kernels.
-    deformed : _Deformed
-        These kernels.
-    r : (l,) float64
-        Residuals.
-    n : int
-        Number of points.
-    forms : (M,) float64
-        Quadratic forms of `r`; those of the kernels asked for become upper bounds that no error
-        can break.
-    doubtful : (M,) bool
-        Kernels whose forms rounding may have changed by more than the tolerance allows.
+    `forms`, (M,), are quadratic forms of the residuals r, (l,): those of the kernels asked for
+    become upper bounds that no error can break.  A kernel is doubtful, (M,), where rounding may
+    have changed its form by more than the tolerance allows.
     """
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
@@ -277,22 +246,8 @@ def _on_all_points(
 ) -> Generator[Request, Any, Solution]:
     """Return the predictor on the bank's own kernels, with F and a lower bound there.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    deformed : _Deformed
-        The deformed kernels.
-    params : PrimalMKLParams
-        Those of PrimalMKL on the deformed kernels.
-    inner : Solution
-        Its solution.
-    constant : Solution
-        The best constant, which replaces a predictor that rounding made worse.
-    tol : float
-        Relative gap asked for.
-    bias : bool
-        False for decision values without a bias.
+    `inner` is the solution of PrimalMKL on the deformed kernels with `params`; `constant`, the best
+    constant, replaces a predictor that rounding made worse.
     """
     first, n, doubts = deformed.deformations[0], problem.n_points, deformed.doubts
     labelled, spread = first.labelled, first.spread

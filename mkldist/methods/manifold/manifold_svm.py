@@ -209,12 +209,7 @@ class _MeanHinge(NamedTuple):
 def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> _MeanHinge:
     """Return the mean hinge loss at the best bias, and that bias.
 
-    Parameters
-    ----------
-    f, y : (l,) float64
-        Decisions without bias, and labels.
-    unsure : (l,) float64
-        Errors that the decisions may have; the loss is an upper bound for all such errors.
+    It is an upper bound for all errors up to `unsure`, (l,), of the decisions f without bias.
     """
     b = best_bias(f, y)
     slack = 1.0 - y * (f + b)

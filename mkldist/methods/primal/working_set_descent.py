@@ -90,15 +90,7 @@ def renewed(problem: Problem, state: Any) -> Generator[Request, Any, Any]:
 
 
 class _Passes:
-    """Passes over all kernels, with the bounds that the last one gave.
-
-    Attributes
-    ----------
-    best : DualBound
-        The greatest dual value of all kernels, and its residual.
-    gap : float
-        Relative gap that the last pass left.
-    """
+    """Passes over all kernels; the last one gave the best dual bound and the relative gap."""
 
     def __init__(self, machine: PrimalMachine, kernels: WorkingSet, tol: float) -> None:
         self._machine, self._kernels, self._tol = machine, kernels, tol
@@ -123,10 +115,7 @@ class _Passes:
     ) -> Generator[Request, Any, Floats]:
         """Bound the optimum from below by a feasible residual, and screen kernels.
 
-        Returns
-        -------
-        (M,) float64
-            ``a'K_m a`` at ``a = r / lam``; 0 for screened kernels.
+        Returns ``a'K_m a`` at ``a = r / lam``, (M,); 0 for screened kernels.
         """
         lam, candidates = self._machine.lam, self._kernels.candidates
         q = yield from self._kernels.visit_all(r[None] / lam)

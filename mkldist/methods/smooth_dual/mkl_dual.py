@@ -275,14 +275,8 @@ def _partner(
 ) -> int:
     """Return the variable of the largest second-order gain among those that may fall, or -1.
 
-    Parameters
-    ----------
-    diagonal : (M, B) float64
-        Diagonals of the kernels at the points.
-    of_kernels : (WORK, M) float64
-        With the response of the penalty.
-    of_points : (3, B) float64
-        With the slacks.
+    `diagonal` are those of the kernels at the points, (M, B); `of_kernels`, (WORK, M), has the
+    response of the penalty, and `of_points`, (3, B), the slacks.
     """
     e, h, r = of_kernels[E], of_kernels[H], of_kernels[R]
     slack, bend, along = of_points[SLACK], of_points[BEND], of_points[ALONG]
@@ -589,12 +583,7 @@ class MklDual:
     def _model_maximiser(self, H: Floats, e: Floats) -> Floats:
         """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step.
 
-        Parameters
-        ----------
-        H : (n, n) float64
-            Hessian of the penalty.
-        e : (M,) float64
-            Effective weights, which give ``slack = y - sum_m e_m G_m``.
+        The effective weights e, (M,), give ``slack = y - sum_m e_m G_m``.
         """
         lower, upper = self._lower, self._upper
         start, linear = self.beta, self.y - e @ self.G
@@ -619,12 +608,7 @@ class MklDual:
 def _spread(slack: Floats, up: Bools, down: Bools) -> float:
     """Return the largest violation of optimality by a pair; below 0 if no pair violates it.
 
-    Parameters
-    ----------
-    slack : (n,) float64
-        Gradient of the objective.
-    up, down : (n,) bool
-        Variables that may rise, and those that may fall.
+    `slack` is the gradient, (n,); variables of `up` may rise, those of `down` fall.
     """
     highest = np.max(slack, where=up, initial=-np.inf)
     lowest = np.min(slack, where=down, initial=np.inf)

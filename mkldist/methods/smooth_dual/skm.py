@@ -128,15 +128,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
 
 @dataclass
 class _Stage:
-    """One value of a^2, and the progress of its regularised problem.
-
-    Parameters
-    ----------
-    a_squared : float
-        a^2.
-    gap : float
-        Relative duality gap of the regularised problem.
-    """
+    """One value of a^2, and the relative duality gap of its regularised problem so far."""
 
     a_squared: float
     gap: float = 1.0

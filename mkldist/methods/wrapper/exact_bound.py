@@ -45,13 +45,6 @@ def binding_forms(
 ) -> Generator[Request, Any, list[tuple[DualPoint | MachinePoint, Floats]]]:
     """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    solution : Solution
-        The solution on factors.
-
     Returns
     -------
     list of (DualPoint or MachinePoint, (M,) float64)

@@ -238,14 +238,7 @@ class MeanDuals:
     def _scaled(self, alpha: Floats, height: float, largest: float) -> DualBound:
         """Return `alpha` times the largest factor that is feasible, and the dual value there.
 
-        Parameters
-        ----------
-        alpha : (n,) float64
-            Dual variables, non-negative.
-        height : float
-            As for :meth:`lower_bound`.
-        largest : float
-            Upper bound of their quadratic forms.
+        `largest` bounds their quadratic forms from above; `height` is as for :meth:`lower_bound`.
         """
         in_box = self._C / max(float(alpha.max()), TINY)
         in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))

@@ -138,22 +138,12 @@ class SimplexPath:
 
 
 class _Descent(NamedTuple):
-    """The last knot of a path that was found to descend.
-
-    Parameters
-    ----------
-    knot : int
-        Its index.
-    kernel, svm
-        Combined kernel and machine there.
-    next_slope : float or None
-        Slope at the end of the piece after it, where it is known and positive.
-    """
+    """The last knot of a path that was found to descend; kernel and machine there."""
 
     knot: int
     kernel: CombinedKernel
     svm: SvmSolution
-    next_slope: float | None
+    next_slope: float | None  # at the end of the piece after it, if known and positive
 
 
 @dataclass(frozen=True, eq=False)
