@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.cell_texts import NOTHING, mean_sd
 from mkldist.cli.json_output import print_json
 from mkldist.cli.later_runs import tell_later_runs
 from mkldist.consoles import standard_output
@@ -133,8 +133,8 @@ def _print(cells: Sequence[Cell], said: Sequence[str]) -> None:
             Text(one.dataset),
             Text(one.method + setting),
             Text(one.metric),
-            _mean_sd(one.mean, one.sd),
-            _mean_sd(cell.mean, cell.sd),
+            mean_sd(one.mean, one.sd),
+            mean_sd(cell.mean, cell.sd),
             NOTHING if math.isnan(cell.distance) else f"{cell.distance:+.1f}",
             Text(cell.verdict),
         )
@@ -154,9 +154,3 @@ def _summary(cells: Sequence[Cell]) -> str:
         f"deviation: {within[0]} of these lie within one, {within[1]} within two. Ours are of our "
         "own splits, so this is no test."
     )
-
-
-def _mean_sd(mean: float, sd: float) -> str:
-    if math.isnan(mean):
-        return NOTHING
-    return f"{mean:.4g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.cell_texts import NOTHING, mean_sd
 from mkldist.analysis.conclusion import Conclusion
 from mkldist.analysis.explanations import Explanation, explanation_of
 from mkldist.analysis.origins import together
@@ -299,7 +298,7 @@ def _row(cell: Cell, settings: SettingRange) -> list[str]:
     number = cell.published
     scale = 100.0 if number.metric in PERCENT else 1.0
     method = f"{number.method} {number.setting}".strip()
-    ours, theirs = (_mean_sd(scale * one.mean, scale * one.sd) for one in (cell, number))
+    ours, theirs = (mean_sd(scale * one.mean, scale * one.sd) for one in (cell, number))
     return [number.dataset, method, number.metric, theirs, ours, *_range(settings, scale)]
 
 
@@ -317,7 +316,3 @@ def _range(settings: SettingRange, scale: float) -> tuple[str, str]:
     if many > 1:
         tied += f": {scale * settings.tied_least:.4g} to {scale * settings.tied_most:.4g}"
     return f"{scale * settings.least:.4g} to {scale * settings.most:.4g}", tied
-
-
-def _mean_sd(mean: float, sd: float) -> str:
-    return f"{mean:.4g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")

@@ -38,7 +38,7 @@ class Recorded:
 
 
 def recorded_runs(plan: Plan, path: Path) -> Recorded:
-    """Count the recorded runs of a plan by the names of the records; read none."""
+    """Count the recorded runs of a plan in a folder, if any, by the names of records; read none."""
     states = RecordStore(OutputFolder(path).records).ids()
     planned = {run.id for run in plan.runs}
     own = [state for run_id, state in states.items() if run_id in planned]
@@ -48,8 +48,8 @@ def recorded_runs(plan: Plan, path: Path) -> Recorded:
 def lacking_runs(plan: Plan, store: RecordStore, tree: Path) -> list[str]:
     """Return the complete runs whose predictions or coefficients are asked for and were not kept.
 
-    A tree that has a place for them was made when they were asked for: only then are records not
-    read.
+    A tree, if there is one, that has a place for them was made when they were asked for: only then
+    are records not read.
     """
     outputs = plan.spec.outputs
     if not (outputs.predictions or outputs.coefficients):
