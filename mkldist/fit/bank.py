@@ -34,7 +34,7 @@ from mkldist.fit.inputs import (
     Features,
     check_word,
     gram_stack,
-    real_array,
+    kernel_values,
     text_names,
     whole_number,
 )
@@ -436,7 +436,7 @@ def precomputed_views(kernels: Any, features: Features) -> dict[str, GivenGrams]
 
 def _stacked(value: Any, where: str, expected: str) -> Array:
     """Return one matrix or several as (M, r, c)."""
-    array: Array = value if isinstance(value, np.ndarray) else real_array(value, where, expected)
+    array = kernel_values(value, where, expected)
     return array[None] if array.ndim == 2 else array
 
 
@@ -743,7 +743,10 @@ class KernelBank:
             points, others = self._dataset, (one.grams for one in precomputed.values())
             own = (points.x,) if points.sparse is None else sparse_parts(points.sparse)
             content = array_id(*own, *others, *fingerprint_parts(points.texts))
-            identity = content_id(points=content, kernels=made.fingerprint, cosine=cosine)
+            kernels_id, stored_as = made.fingerprint, size.dtype.name
+            identity = content_id(
+                points=content, kernels=kernels_id, cosine=cosine, dtype=stored_as
+            )
             bank = stored(lambda: source, identity, size, chosen, self._root(folder))
         [self.view] = make_views(bank, [None], steps, presence=source.presence)
 
@@ -808,7 +811,8 @@ class KernelBank:
                 packed: Bank = packed_bank(stack, inspection, size.dtype)
             else:
                 passed = inspected_stack(stack, inspection)
-                identity, root = content_id(grams=array_id(passed)), bank._root(folder)
+                identity = content_id(grams=array_id(passed), dtype=size.dtype.name)
+                root = bank._root(folder)
                 packed = stored(lambda: ArraySource(passed), identity, size, chosen, root)
             [bank.view] = make_views(packed, [None], steps)
         return bank
@@ -958,7 +962,11 @@ class KernelBank:
 
             def stacked(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
                 for kernel in kernels.tolist():
-                    yield np.asarray(between[kernel][points][:, support], dtype=np.float64)
+                    found = np.asarray(between[kernel][points][:, support], dtype=np.float64)
+                    if not np.isfinite(found).all():
+                        where = f"X_new: kernel {kernel}"
+                        raise GramError(where, "values that are not finite", "finite numbers")
+                    yield found
 
             return NewPoints(self.view, between.shape[1], stacked)
 
@@ -1072,9 +1080,7 @@ def _table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
 def _cross_grams(value: Any, n_kernels: int, n_points: int) -> Array:
     """Return kernel values between new points and those of a bank, possibly memory-mapped."""
     expected = f"(M, n_new, n) = ({n_kernels}, n_new, {n_points})"
-    grams: Array = value
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
-        grams = real_array(value, "X_new", expected)
+    grams = kernel_values(value, "X_new", expected)
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
         raise GramError("X_new", f"shape {grams.shape}", expected)
     return grams

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -151,6 +151,7 @@ def fit(
     on_ended: Callable[[Fitted | FailedFit], None],
     *,
     laplacian: Callable[[GraphTable, int], Any] | None = None,
+    scored: bool = True,
     memory_limit: int | None = None,
     isolated: bool = False,
     states: States | None = None,
@@ -171,6 +172,8 @@ def fit(
         Called with each run when its last subproblem is solved, or one has failed.
     laplacian : callable, optional
         Returns the graph Laplacian of a graph on a split, by default that of the inputs.
+    scored : bool
+        True to evaluate decision functions at points of the bank that are to be scored.
     memory_limit : int, optional
         Bytes that the fits may take.
     isolated : bool
@@ -199,7 +202,8 @@ def fit(
         dict(zip(training_views, views, strict=True)),
         subproblems,
         on_ended,
-        laplacian or inputs.laplacian,
+        laplacian or cache(inputs.laplacian),
+        scored,
         memory_limit,
         None if isinstance(bank, FactoredKernels) else states,
         isinstance(bank, FactoredKernels),
@@ -227,6 +231,7 @@ class _Batch:
     subproblems: Mapping[str, list[Subproblem]]
     on_ended: Callable[[Fitted | FailedFit], None]
     laplacian: Callable[[GraphTable, int], Any]
+    scored: bool
     memory_limit: int | None
     states: States | None
     on_factors: bool
@@ -350,7 +355,7 @@ class _Batch:
             shared=self.shared,
         )
         after = None
-        if self.inputs.is_scored_on_bank(subproblem.training_view):
+        if self.scored and self.inputs.is_scored_on_bank(subproblem.training_view):
             after = partial(_values_on_bank, view, into=values, key=subproblem.key)
         steps = method.solve(problem, method.params(**run.params))
         return Job(subproblem.key, view, problem, steps, after)

@@ -104,7 +104,8 @@ class BankCache:
         self.resize(limit)
 
     def __len__(self) -> int:
-        return sum(entry.bank is not None for entry in self._entries.values())
+        with self._lock:
+            return sum(entry.bank is not None for entry in self._entries.values())
 
     @property
     def n_bytes(self) -> int:
@@ -142,7 +143,7 @@ class BankCache:
         """Lend :class:`mkldist.KernelBank` of rows; no other thread uses it meanwhile."""
         from mkldist.fit.bank import KernelBank
 
-        entry = _Entry()
+        entry, entries, key = _Entry(), self._entries, ""
         if self.limit:
             key = _bank_key(rows, **settings)
             with self._lock:
@@ -157,6 +158,9 @@ class BankCache:
                     entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
                 yield entry.bank
         finally:
+            if entry.bank is None:  # it could not be made
+                with self._lock:
+                    entries.pop(key, None)
             self._shrink()
 
     def _shrink(self) -> None:
@@ -188,10 +192,18 @@ def _bank_key(
             CustomFunction.named(name, f"kernels[{number}].function").identity
             for number, name in choice.imported.items()
         ],
-        groups={name: list(map(str, columns)) for name, columns in groups.items()},
-        views={name: list(map(str, columns)) for name, columns in views.items()},
+        groups=_by_number_or_name(groups),
+        views=_by_number_or_name(views),
         **others,
     )
+
+
+def _by_number_or_name(blocks: Mapping[str, Sequence[int | str]]) -> dict[str, list[int | str]]:
+    """Return columns of blocks as JSON tells them apart: 0 is a number, "0" a name."""
+    return {
+        name: [column if isinstance(column, str) else int(column) for column in columns]
+        for name, columns in blocks.items()
+    }
 
 
 def _size(bank: KernelBank) -> int:
@@ -312,7 +324,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _set(self, parameters: Mapping[str, Any]) -> None:
         """Set the parameters, the local variables of ``__init__``."""
-        self.__dict__ |= {name: value for name, value in parameters.items() if name != "self"}
+        self.__dict__ |= {name: parameters[name] for name in self._get_param_names()}
         BANKS.serve(self)
 
     def __setstate__(self, state: Any) -> None:
@@ -889,7 +901,7 @@ class MKLClassifier(KernelClassifier):
         of_rows = None if weights is None else weights[used]
         self._fit_problems(rows.where(used), problems, settings, weights=of_rows)
         if self.calibration is not None:
-            own = None if sample_weight is None else np.asarray(sample_weight)[used]
+            own = None if sample_weight is None else np.broadcast_to(sample_weight, len(y))[used]
             if not used.all():
                 X = X.iloc[used] if hasattr(X, "iloc") else rows.where(used).numbers
             self._calibrate(X, numbers, own)

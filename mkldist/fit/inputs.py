@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -56,13 +57,19 @@ def _refuse_masked(value: Any, where: str) -> None:
         raise GramError(where, "masked entries", "a number everywhere", hint)
 
 
+def kernel_values(values: Any, where: str, expected: str) -> Array:
+    """Return an array-like of real numbers; an array of numpy keeps its type, and may be mapped."""
+    _refuse_masked(values, where)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return values
+    return real_array(values, where, expected)
+
+
 def gram_stack(grams: Any, where: str = "grams") -> Array:
     """Return an array-like as M square matrices of numbers, arrays of numpy in their own type."""
-    _refuse_masked(grams, where)
-    if not isinstance(grams, np.ndarray) or grams.dtype.kind not in "fiub":
-        grams = real_array(grams, where, "(M, n, n) numbers: M Gram matrices of one size")
-    check_stack(grams, where)
-    return np.asarray(grams)
+    stack = kernel_values(grams, where, "(M, n, n) numbers: M Gram matrices of one size")
+    check_stack(stack, where)
+    return np.asarray(stack)
 
 
 def label_array(y: Any, n: tuple[int, ...]) -> Floats:
@@ -368,7 +375,7 @@ class Features:
         named = hasattr(X, "columns") and hasattr(X, "to_numpy")
         if named:
             names = tuple(map(str, X.columns))
-            twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+            twice = next((name for name, count in Counter(names).items() if count > 1), None)
             if twice is not None:
                 expected = "a name of its own for every column"
                 raise DataError(where, f"two columns {twice!r}", expected)
@@ -430,14 +437,15 @@ class Features:
         texts = () if self.texts is None else self.texts.names
         new = Features.of(X, where, gaps=self.gaps, texts=texts)
         if new.named and self.named:
-            missing = [name for name in self.names if name not in new.names]
-            others = [name for name in new.names if name not in self.names]
+            place, known = {name: at for at, name in enumerate(new.names)}, set(self.names)
+            missing = [name for name in self.names if name not in place]
+            others = [name for name in new.names if name not in known]
             if missing or others:
                 found = f"no column {missing[0]!r}" if missing else f"a column {others[0]!r}"
                 hint = nearest(missing[0], others) if missing else "Leave it out"
                 expected = f"the {len(self.names)} columns that the bank was made of"
                 raise DataError(where, found, expected, hint)
-            order = [new.names.index(name) for name in self.names]
+            order = [place[name] for name in self.names]
             return replace(new, points=np.ascontiguousarray(new.points[:, order]), names=self.names)
         if len(new.names) != len(self.names):
             expected = f"{len(self.names)}, as the bank was made of"

@@ -461,7 +461,7 @@ def refit(
             found.append((one.solution, inputs.expansion(subproblem.training_view, one)))
 
     with threads_for(len(inputs.splits[0].known)), opened(inputs, source.bank) as bank:
-        fit(bank, inputs, [run], on_ended)
+        fit(bank, inputs, [run], on_ended, scored=False)
     solutions, functions = zip(*found, strict=True)
     return _model(source, inputs, solutions, functions, choice, run, split)
 

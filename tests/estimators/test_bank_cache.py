@@ -226,3 +226,19 @@ def test_searches_in_threads_and_processes_give_the_same(backend):
     )
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(X), plain.predict(X))
+
+
+def test_a_column_by_number_is_not_one_by_name():
+    cache, names = BankCache(2**20), ("1", "0", "2")
+    kernels = [Gaussian(width=1.0, features="one")]
+    by_number = lent(cache, kernels, names=names, groups={"one": [0]})
+    by_name = lent(cache, kernels, names=names, groups={"one": ["0"]})
+    assert by_number.kernels.features.tolist() == [("1",)]
+    assert by_name.kernels.features.tolist() == [("0",)]
+
+
+def test_a_bank_that_cannot_be_made_leaves_no_entry():
+    cache = BankCache(2**20)
+    with pytest.raises(SpecError):
+        lent(cache, groups={"x": [7, 7]}, views={"x": [0]})
+    assert not cache._entries

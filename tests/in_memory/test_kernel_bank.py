@@ -400,3 +400,37 @@ def test_mistakes_have_one_message(make, error, said):
     bank = KernelBank(X[TRAIN], ENTRIES)
     with pytest.raises(error, match=said):
         make(bank)
+
+
+def test_a_folder_holds_a_bank_in_each_precision(tmp_path):
+    for dtype in ("float32", "float64"):
+        with KernelBank(X, ENTRIES, backend="mmap", folder=tmp_path, dtype=dtype) as bank:
+            assert bank.view.bank.dtype == dtype
+    grams = by_scikit_learn(X, X)
+    for dtype in ("float32", "float64"):
+        options = {"backend": "stream", "folder": tmp_path, "dtype": dtype}
+        with KernelBank.from_grams(grams, **options) as bank:
+            assert bank.view.bank.dtype == dtype
+
+
+def test_kernel_values_of_new_points_are_checked_as_matrices_are():
+    grams = by_scikit_learn(X, X)
+    bank = KernelBank.from_grams(grams[:, TRAIN, TRAIN])
+    between = grams[:, TEST, TRAIN]
+    solution = mkldist.solve("uniform", bank, Y[TRAIN], C=1.0)
+    masked = np.ma.masked_array(between, mask=np.zeros_like(between))
+    masked[0, 0, 0] = np.ma.masked
+    for wrong in (masked, between.astype(complex), between.astype(str)):
+        with pytest.raises(GramError):
+            bank.on(wrong)
+    between[2, 3, 4] = np.nan
+    with pytest.raises(GramError):
+        solution.decision_function(bank.on(between))
+
+
+def test_points_of_another_bank_are_refused_for_several_functions():
+    bank, other = (KernelBank(X[:n], [ENTRIES[2]]) for n in (4, 2))
+    labels = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
+    solution = mkldist.solve("uniform", bank, labels, C=1.0)
+    with pytest.raises(GramError):
+        solution.decision_function(other.on(X[:3]))

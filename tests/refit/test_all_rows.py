@@ -10,6 +10,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
+from mkldist.fit.problem import BankInputs
 from mkldist.fit.select import Choice, choose, refit, source_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
@@ -119,6 +120,20 @@ def test_few_labels_are_predicted_as_in_the_sweep(fit, tmp_path):
     assert_predicts_as_recorded(results, tmp_path)
     model = refit(results, choose(results, method="lapmkl"))
     assert model.facts["rows"] == N
+
+
+def test_classes_share_the_graph_that_they_learn_from(tmp_path, monkeypatch):
+    methods = entry("lapmkl", gamma_a=0.01, gamma_i=0.1)
+    target = swept(tmp_path, methods, "three", splits=FEW_LABELS)
+    made, laplacian = [], BankInputs.laplacian
+
+    def counted(inputs, *given):
+        made.append(given)
+        return laplacian(inputs, *given)
+
+    monkeypatch.setattr(BankInputs, "laplacian", counted)
+    assert len(refit(target, choose(target)).functions) == 3
+    assert len(made) == 1
 
 
 def test_a_selected_setting_is_fitted_without_its_inner_folds(tmp_path):
