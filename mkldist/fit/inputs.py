@@ -207,11 +207,15 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
     --------
     >>> label_hint(METHODS["level"], [0.0, 1.0], Target.CLASSES)
     'Write np.where(y == 1, 1, -1)'
+    >>> label_hint(METHODS["lapmkl"], [0.0, 1.0], Target.PARTIAL)
+    '0 marks points without a label: give some points of each class their label'
     >>> label_hint(METHODS["spicymkl"], [0.3, 0.5, 2.1], Target.CLASSES)
     'For real values, set loss="squared"'
     """
     if target not in (Target.CLASSES, Target.PARTIAL) or len(distinct) < 2:
         return ""
+    if target is Target.PARTIAL and set(distinct) < {-1.0, 0.0, 1.0}:
+        return "0 marks points without a label: give some points of each class their label"
     if len(distinct) == 2:
         return f"Write np.where(y == {distinct[1]:g}, 1, -1)"
     if set(distinct) == {-1.0, 0.0, 1.0}:

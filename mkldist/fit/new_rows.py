@@ -445,6 +445,11 @@ def _check_columns(
     if unknown:
         hint = nearest(unknown[0], names)
         raise DataError(where, f"no column {unknown[0]!r} to ignore", "its columns", hint)
+    used = [name for name in ignored if name in columns.required]
+    if used:
+        raise DataError(
+            where, f"{used[0]!r} to ignore, a column of the model", "columns that it does not know"
+        )
     missing = [name for name in columns.required if name not in there]
     known = {*columns.names, *columns.texts, *columns.others, columns.id, columns.label, *ignored}
     extra = [name for name in names if name not in known]

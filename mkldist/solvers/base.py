@@ -113,6 +113,7 @@ def values_on_grams(
             "grams_test",
             f"shape {grams.shape}",
             f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
+            "Give the points bank.on(X) of a bank that was solved",
         )
     decision = np.full((grams.shape[1], *np.shape(bias)), bias, dtype=np.float64)
     for s, m in enumerate(np.flatnonzero(kernel_weights)):
@@ -257,7 +258,9 @@ class Solution:
     function is `objective`.  The dual value at `dual_variables` is `dual_objective`; where a method
     bounds the optimum by several dual points, these are mixed, and the dual value of their mixture,
     for it is concave, is `dual_objective` or more.  Of a solution on factors of kernels,
-    `exact_dual_objective` takes its place.
+    `exact_dual_objective` takes its place.  Both bounds make up for the rounding errors of float64.
+    They differ by these from what is recomputed, visibly where the scales of kernels differ by many
+    powers of ten or C is as large.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the du
 from below by ``2 / P``; the largest over both numbers is no less than the bound reported.  Another
 lower bound, the only one where lam is 0 or 1, is the linear function that touches the convex Q at
 gamma; its least value over Gamma is ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with
-``g = Y ((1 - lam) K + lam I) Y gamma``.  Q, g and P make up for the rounding errors of sums over K,
-which may exceed ``lam ||gamma||^2``.
+``g = Y ((1 - lam) K + lam I) Y gamma``.  Nor is Q less than 0.  Q, g and P make up for the rounding
+errors of sums over K, which may exceed ``lam ||gamma||^2``.
 
 Q grows with the kernels.  On thin factors, the least Q is therefore a lower bound of that with the
 kernels, and so is its own lower bound, which only the factors can check.  Q at gamma with the

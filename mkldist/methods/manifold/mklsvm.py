@@ -31,7 +31,7 @@ factor s, beta and z give ``s 1'beta - s^2 gamma_i / n^2 z'L z - s^4 gamma_sigma
 best feasible s is taken.  The solution holds ``s beta`` of the greatest bound as
 ``dual_variables``.  With ``z = K a, a = 1/2 P^-1 J'(beta*y)`` at any weights d, it gives a lower
 bound, ``1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2``.  The greatest one, where d = t, is no
-less than the bound reported; updates ``d = (d^2 t)^(1/3)`` from the solution's weights lead there.
+less than the bound reported; updates ``d = (d^2 t)^(1/3)`` lead there from any positive weights.
 
 Weight step.  At fixed components, of norms ``||f_m||^2 = d_m^2 q_m``, the best weights are
 ``d_m = (d_m^2 t_m)^(1/3)``, which never raise J.  Anderson's method mixes the logarithms of this

@@ -13,7 +13,8 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + sqrt(2 sigma) sum_m ||f_m
     max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 }.
 
 The alpha of any machine, or a mean of several, is feasible once it is scaled, and so gives a lower
-bound.  The solution's ``dual_variables`` are the scaled alpha of the greatest one, ``1'alpha``.
+bound.  The solution's ``dual_variables`` are the scaled alpha of the greatest one, ``1'alpha``
+less what ``y'alpha`` costs that rounding leaves.
 
 An iteration
 
