@@ -62,17 +62,7 @@ def say(name: str, words: str) -> None:
 
 
 class SolverLines:
-    """Lines about one solver: its iterations, and how it ended.
-
-    Parameters
-    ----------
-    method : str
-        The method, with which each line begins.
-    verbose : int
-        As :func:`verbosity` returns it.
-    clock : Clock
-        The solver's, from which iterations are heard.
-    """
+    """Lines about one solver: its iterations, which its clock tells, and how it ended."""
 
     def __init__(self, method: str, verbose: int, clock: Clock) -> None:
         self._method, self._verbose, self._clock = method, verbose, clock

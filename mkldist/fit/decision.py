@@ -65,16 +65,8 @@ class BankFunctions:
         Centring is linear in a row of kernel values.  It is therefore moved into the coefficients,
         ``c -> Hc``, and into the bias, for which the active kernels are combined.
 
-        Parameters
-        ----------
-        view : BankView
-            The view that the solver was given.
-        kernel_weights : (M,) float64
-            Weights of the view's kernels.
-        coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) where `bias` is an array
-            Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
-        bias : float or (k,) float64
-            Intercepts.
+        `kernel_weights` are (M,); `coefficients` (n,), or (S, n) of each kernel's own, of one
+        number `bias`, and with a last axis k of an array `bias` (k,).
         """
         if np.ndim(bias) == 0:
             coefficients = coefficients[..., None]

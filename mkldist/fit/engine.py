@@ -111,17 +111,9 @@ def solve_job(
 ) -> SolvedJob:
     """Solve one problem on a bank, or on factors that grow until it is solved for the kernels.
 
+    `job` is not started.  `factored` are the kernels for whose factors the bank stands, if it does.
     A problem on some of the points of factors is solved on these as they are: an inner fold, which
     is scored on the other points and not reported.
-
-    Parameters
-    ----------
-    job : Job
-        The solver and its view of the bank, not started.
-    method, params
-        The method and its parameters.
-    factored : FactoredKernels, optional
-        The kernels for whose factors the bank stands, if it does.
     """
     if factored is not None and job.view.index is None:
         kernels = replace(factored, scale=job.view.scale)

@@ -620,11 +620,9 @@ def write_predictions(
 
     Parameters
     ----------
-    model : Model
-        The model.
-    data, views
-        Files as of :func:`mkldist.fit.new_rows.opened_rows`; those of :attr:`Model.needed_views`
-        are held in memory.
+    model, data, views
+        The model, and files as of :func:`mkldist.fit.new_rows.opened_rows`; those of
+        :attr:`Model.needed_views` are held in memory.
     target : Path
         The file to write, which ends in ``.csv``.
     ignored : collection of str

@@ -61,20 +61,8 @@ def problem_on(
 ) -> Problem:
     """Return the problem of a method on a view of a bank, without what the method does not take.
 
-    Parameters
-    ----------
-    view : BankView
-        The bank as the solver sees it: M kernels on n points.
-    method : Method
-        The method.
-    y : (n,) or (n, k) float64
-        Labels of the view's points.
-    laplacian, weights, start, spare_bytes
-        As for :class:`~mkldist.solvers.base.Problem`.
-    groups : (M,) intp, optional
-        Group of each kernel.
-    shared : KeptArrays, optional
-        Arrays that solvers on a graph share.
+    `y` (n,) or (n, k) are labels of the view's points, `groups` (M,) the groups of its kernels, and
+    the others as :class:`~mkldist.solvers.base.Problem` has them.
     """
     return Problem(
         y,
@@ -90,62 +78,28 @@ def problem_on(
 
 @dataclass(frozen=True)
 class TrainingView:
-    """The part of a split that a solver is trained on.
-
-    Parameters
-    ----------
-    split : int
-        Index of the split.
-    unlabelled : bool
-        True if the solver also gets rows without their labels.
-    selection : SelectionSpec, optional
-        Division of the labelled rows into inner folds; None to train on all of them.
-    fold : int
-        Index of the inner fold that is held out.  A solver that gets unlabelled rows gets the rows
-        of this fold among them, without their labels.
-    """
+    """The part of a split that a solver is trained on."""
 
     split: int
-    unlabelled: bool = False
-    selection: SelectionSpec | None = None
+    unlabelled: bool = False  # True if the solver also gets rows without their labels
+    selection: SelectionSpec | None = None  # of the inner folds; None to train on all labelled rows
     fold: int = 0
+    """Inner fold that is held out; a solver of unlabelled rows gets its rows without labels."""
 
 
 @dataclass(frozen=True, eq=False)
 class BankInputs:
-    """Data, splits and kernels of one bank.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        All rows.
-    splits : tuple of Split
-        All splits of the sweep.
-    rows : (n,) intp or None
-        Rows of the data set that are the bank's points; None for all of them.
-    points : (N, d) float64 or None
-        All rows, preprocessed; None for data without features.
-    kernels : BankKernels or None
-        The kernels; None for a data set of Gram matrices alone.
-    normalisations : tuple of str
-        Normalisations of the kernels, in order.
-    preprocessing : PreprocessingSpec
-        Preprocessing of features and of real labels.
-    seed : int
-        Seed of the sweep, which the inner folds are drawn with.
-    device : str
-        What computes the kernels, see :mod:`mkldist.devices`.
-    """
+    """Data, splits and kernels of one bank."""
 
     dataset: Dataset
-    splits: tuple[Split, ...]
-    rows: Ints | None
-    points: Floats | None
-    kernels: BankKernels | None
-    normalisations: tuple[str, ...]
-    preprocessing: PreprocessingSpec
-    seed: int
-    device: str = CPU
+    splits: tuple[Split, ...]  # all of the sweep
+    rows: Ints | None  # (n,), those of the data set that are the bank's points; None for all
+    points: Floats | None  # (N, d), all rows, preprocessed; None without features
+    kernels: BankKernels | None  # None for a data set of Gram matrices alone
+    normalisations: tuple[str, ...]  # in order
+    preprocessing: PreprocessingSpec  # of features and of real labels
+    seed: int  # of the sweep, which the inner folds are drawn with
+    device: str = CPU  # what computes the kernels, see mkldist.devices
     _found: dict[object, Any] = field(default_factory=dict)  # which copies share: folds, presence
 
     @classmethod
@@ -158,23 +112,10 @@ class BankInputs:
         fitted_on: int | None,
         seed: int,
     ) -> BankInputs:
-        """Preprocess the data and make the kernels of a bank.
+        """Preprocess the data of a bank and make its kernels.
 
-        Parameters
-        ----------
-        spec : BankSpec
-            The bank.
-        preprocessing : PreprocessingSpec
-            The preprocessing.
-        dataset : Dataset
-            The data set.
-        splits : sequence of Split
-            All splits of the data set.
-        fitted_on : int or None
-            Split whose known rows preprocessing is fitted on, and are the bank's points.  None for
-            all rows: a bank of fewer would round its sums in another way.
-        seed : int
-            Seed of the sweep.
+        Preprocessing is fitted on the known rows of the split `fitted_on`, which are the bank's
+        points; on all rows where it is None: a bank of fewer would round its sums in another way.
         """
         split = None if fitted_on is None or dataset.grams is not None else splits[fitted_on]
         has_features = dataset.x is not None or dataset.sparse is not None
@@ -408,25 +349,13 @@ class Subproblem:
 
 @dataclass(frozen=True, eq=False)
 class SolvedSubproblem:
-    """Outcome of a subproblem whose solver returned.
+    """Outcome of a subproblem whose solver returned."""
 
-    Parameters
-    ----------
-    solution : Solution
-        The solution, in the solver's units.
-    times : JobTimes
-        The solver's times.
-    view : BankView
-        The bank as the solver saw it.
-    values : (k, N) float64 or None
-        Values of its decision functions at all points of the bank, in the solver's units; None
-        where no point of the bank is scored.
-    """
-
-    solution: Solution
+    solution: Solution  # in the solver's units
     times: JobTimes
-    view: BankView
+    view: BankView  # the bank as the solver saw it
     values: Floats | None = None
+    """Its decision functions at all points of the bank, (k, N); None where none is scored."""
 
     @property
     def functions(self) -> BankFunctions:

@@ -50,29 +50,15 @@ class _Predictions:
 
 @dataclass(eq=False)
 class Scorer:
-    """Makes the records of the runs of a batch.
-
-    Parameters
-    ----------
-    inputs : BankInputs
-        Data, splits and kernels of the bank.
-    data, bank : str
-        Fingerprint of the data set and id of the bank, for provenance.
-    seed : int
-        Seed of the sweep, for provenance.
-    predictions, coefficients : bool
-        True if records hold decision values, or the rows of coefficients and those of each kernel.
-    build_time : callable
-        Returns the time that took the bank to build, None if it is unknown.
-    """
+    """Makes the records of the runs of a batch."""
 
     inputs: BankInputs
-    data: str
-    bank: str
+    data: str  # fingerprint of the data set
+    bank: str  # id of the bank
     seed: int = 0
-    predictions: bool = False
-    coefficients: bool = False
-    build_time: Callable[[], BuildTime | None] = lambda: None
+    predictions: bool = False  # True if records hold decision values
+    coefficients: bool = False  # True if they hold the rows of coefficients and each kernel's own
+    build_time: Callable[[], BuildTime | None] = lambda: None  # of the bank; None if unknown
     _points: dict[TrainingView, NewPoints] = field(init=False, default_factory=dict)
 
     def record(self, ended: Fitted | FailedFit) -> RunRecord:
@@ -250,18 +236,10 @@ class Scorer:
 def failed_record(
     run: RunPlan, error: Exception | str, n_kernels: int, subproblem: str = ""
 ) -> RunRecord:
-    """Return the record of a failed run.
+    """Return the record of a failed run on a bank of so many kernels.
 
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    error : Exception or str
-        The error; the traceback of an exception goes to the provenance.
-    n_kernels : int
-        Number of kernels of its bank.
-    subproblem : str
-        Description of the subproblem that failed; empty for the only one.
+    The traceback of an exception goes to the provenance.  `subproblem` describes the one that
+    failed, empty for the only one.
     """
     if isinstance(error, str):
         return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())

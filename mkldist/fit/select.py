@@ -375,21 +375,10 @@ def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ..
 def with_anchors(
     dataset: Dataset, fitted: Ints, functions: Sequence[Expansion]
 ) -> tuple[GivenRows | None, tuple[Expansion, ...]]:
-    """Return the rows that kernel values are needed with, and functions whose rows are these.
+    """Return the rows that kernel values are needed with, and functions whose `rows` are these.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The data set.
-    fitted : (n,) intp
-        Its rows that the functions are expansions over.
-    functions : sequence of Expansion
-        The functions, whose `rows` are places among these.
-
-    Returns
-    -------
-    GivenRows or None, and tuple of Expansion
-        None for a data set without views of Gram matrices.
+    `functions` are expansions over the rows `fitted` (n,) of the data set.  The rows are None for a
+    data set without views of Gram matrices.
     """
     if not dataset.given:
         return None, tuple(functions)
@@ -438,10 +427,8 @@ def refit(
     ------
     mkldist.errors.InputError
         For parameters that the method does not take, and for cosines of Gram matrices of a view.
-    mkldist.errors.DataError
-        For a data set of Gram matrices alone.
-    mkldist.errors.StoreError
-        If the folder lacks what the sweep kept.
+    mkldist.errors.DataError, mkldist.errors.StoreError
+        For a data set of Gram matrices alone, and a folder that lacks what the sweep kept.
     """
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, _divided(source, split))
@@ -467,24 +454,11 @@ def refit(
 
 
 def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
-    """Return the data and the run of a fit, with its parameters checked.
+    """Return the data and the run of a fit of :func:`refit`, with its parameters checked.
 
-    Parameters
-    ----------
-    results, choice
-        As for :func:`refit`.
-    allow_code : bool
-        True to import kernel functions that are not mkldist's; the folder of the sweep file is
-        searched first.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For parameters that the method does not take.
-    mkldist.errors.SpecError
-        For such functions without `allow_code`.
-    mkldist.errors.StoreError
-        If the folder lacks what the sweep kept.
+    Kernel functions that are not mkldist's are imported if `allow_code` says so, the folder of the
+    sweep file searched first; otherwise a SpecError refuses them, as an InputError does parameters
+    that the method does not take.
     """
     source = source_of(results, choice.run_ids[0])
     file = restored_manifest(results).file

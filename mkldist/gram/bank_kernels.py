@@ -77,19 +77,8 @@ class BankKernels:
     def of(cls, choice: KernelChoice, dataset: Dataset, seed: int) -> BankKernels:
         """Return the kernels of a bank on a data set of features, of views, or of both.
 
-        Parameters
-        ----------
-        choice : KernelChoice
-            A named family, or kernels in full.
-        dataset : Dataset
-            The data set.
-        seed : int
-            Seed of random subsets and widths.
-
-        Raises
-        ------
-        SpecError
-            For kernels that do not fit the features, the texts or the views.
+        Random subsets and widths are drawn with the seed.  Kernels that do not fit the features,
+        the texts or the views raise a SpecError.
         """
         texts, names = dataset.texts, () if dataset.texts is None else dataset.texts.names
         if choice.family == PRECOMPUTED and dataset.given:
@@ -181,16 +170,9 @@ class BankKernels:
     ) -> BankSource:
         """Return the source of the bank's values.
 
-        Parameters
-        ----------
-        dataset : Dataset
-            The data set.
-        points : (N, d) float64 or None
-            All of its rows, preprocessed; None without kernels of features.
-        rows : (n,) intp or None
-            Rows that are the bank's points; None for all of them.
-        cosine : bool
-            True if kernels are scaled to unit self-similarities.
+        `points` (N, d) are all rows of the data set, preprocessed, None without kernels of
+        features; `rows` those that are the bank's points, None for all.  With `cosine`, kernels are
+        scaled to unit self-similarities.
         """
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
