@@ -64,8 +64,11 @@ def say(name: str, words: str) -> None:
 class SolverLines:
     """Lines about one solver: its iterations, which its clock tells, and how it ended."""
 
-    def __init__(self, method: str, verbose: int, clock: Clock) -> None:
+    def __init__(
+        self, method: str, verbose: int, clock: Clock, seconds_between: float = SECONDS_BETWEEN
+    ) -> None:
         self._method, self._verbose, self._clock = method, verbose, clock
+        self._between = seconds_between
         self._start = self._printed = time.perf_counter()
         self._iterations, self._lower = 0, -math.inf
         if verbose:
@@ -86,7 +89,7 @@ class SolverLines:
             self._print("a further round, whose bounds start anew", self._clock.passes)
             self._printed = -math.inf
         self._lower = dual_objective
-        if self._verbose == 1 and time.perf_counter() < self._printed + SECONDS_BETWEEN:
+        if self._verbose == 1 and time.perf_counter() < self._printed + self._between:
             return
         gap = relative_gap(objective, dual_objective)
         self._print(

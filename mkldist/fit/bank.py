@@ -286,11 +286,15 @@ def inspected_stack(stack: npt.NDArray[Any], inspection: Inspection) -> npt.NDAr
 
 
 def packed_bank(
-    stack: npt.NDArray[Any], inspection: Inspection, dtype: npt.DTypeLike = np.float64
+    stack: npt.NDArray[Any],
+    inspection: Inspection,
+    dtype: npt.DTypeLike = np.float64,
+    *,
+    many_entries: int = MANY_ENTRIES,
 ) -> MemoryBank:
     """Check matrices (M, n, n) of numbers and pack them, several side by side.
 
-    Compiled code packs those that it knows to pass; the others are inspected one by one.  Of a
+    Of many, compiled code packs those that it knows to pass; others are inspected one by one.  Of a
     stack that is memory-mapped, only a few matrices are copied at a time.
     """
     layout = TileLayout.for_points(stack.shape[1])
@@ -300,7 +304,7 @@ def packed_bank(
 
     def work(kernels: slice) -> None:
         others: Sequence[int] = range(kernels.start, kernels.stop)
-        if doubles and stack.size >= MANY_ENTRIES:
+        if doubles and stack.size >= many_entries:
             some, packed = stack[kernels], cast(Floats, values[kernels])
             failed = pack_sound(some, layout, packed, symmetric=symmetric, factorised=full)
             others = [kernels.start + m for m in failed]

@@ -386,13 +386,18 @@ class Expansion:
         return found
 
     def values(
-        self, X: Floats, between: Between | None = None, texts: Array | None = None
+        self,
+        X: Floats,
+        between: Between | None = None,
+        texts: Array | None = None,
+        *,
+        many_values: int = MANY_VALUES,
     ) -> Floats:
         """Return the functions at points, as (t, k).
 
-        Many values are computed by a compiled loop.  Otherwise points are taken a few at a time, so
-        that the kernels of one feature subset stay in the processor's cache between their
-        evaluation and their products with the coefficients.
+        Kernel values from `many_values` on are computed by a compiled loop.  Otherwise points are
+        taken a few at a time, so that the kernels of one feature subset stay in the processor's
+        cache between their evaluation and their products with the coefficients.
 
         Parameters
         ----------
@@ -408,7 +413,7 @@ class Expansion:
         for rows, _, shares in chain(self._of_given(between or {}), self._of_texts(texts)):
             found[rows] += shares
         n_values = t * self.n_support * own
-        if n_values >= MANY_VALUES and self._suits_loop(X):
+        if n_values >= many_values and self._suits_loop(X):
             shared = self.coefficients.ndim == 2
             coefficients = self.coefficients if shared else self.coefficients[:own]
             found += expansion_sums(self.kernels, self.points, self.weights[:own], coefficients, X)

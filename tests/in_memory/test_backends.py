@@ -20,19 +20,18 @@ SIZE = BankSize(30, 25, np.dtype("float64"))
 
 
 def matrices(bank):
-    return answer(bank, [Combine(np.eye(len(GRAMS)))])[0]
+    return answer(bank, [Combine(np.eye(bank.n_kernels))])[0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
     monkeypatch.setattr(bank_module, "n_processors", lambda: threads)
-    monkeypatch.setattr(bank_module, "FEW_ENTRIES", 1)
-    monkeypatch.setattr(bank_module, "PART_ENTRIES", 1)
-    bank = loaded(ArraySource(GRAMS), np.dtype(dtype))
+    grams = random_grams(6, 450)  # large enough for parts of several threads
+    bank = loaded(ArraySource(grams), np.dtype(dtype))
     assert bank.dtype == dtype
-    assert bank.n_bytes == BankSize(30, 25, np.dtype(dtype)).n_bytes
-    np.testing.assert_array_equal(matrices(bank), GRAMS)
+    assert bank.n_bytes == BankSize(6, 450, np.dtype(dtype)).n_bytes
+    np.testing.assert_array_equal(matrices(bank), grams)
 
 
 def test_values_beyond_the_type_are_refused():

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from mkldist.data import gram_checks
 from mkldist.errors import GramError, SpecError
 from mkldist.fit import bank as bank_module
-from mkldist.fit.bank import Inspection, inspected_stack, packed_bank
+from mkldist.fit.bank import Inspection, inspected_stack
 from mkldist.fit.inputs import gram_stack
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture(autouse=True, params=["numpy", "compiled"])
-def path(request, monkeypatch):
+@pytest.fixture(params=["numpy", "compiled"])
+def packed_bank(request):
     """Check matrices one by one, or several by compiled code."""
-    few = 2**60 if request.param == "numpy" else 0
-    monkeypatch.setattr(bank_module, "MANY_ENTRIES", few)
-    return request.param
+    many = 2**60 if request.param == "numpy" else 0
+    return partial(bank_module.packed_bank, many_entries=many)
 
 
 def grams(m=5, n=30, rank=4):
@@ -63,18 +64,16 @@ def test_numbers_keep_their_type_and_lists_become_arrays():
 @pytest.mark.parametrize("check", ["full", "active", "none"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_packed_matrices_are_those_given(monkeypatch, check, dtype, threads):
+def test_packed_matrices_are_those_given(packed_bank, monkeypatch, check, dtype, threads):
     monkeypatch.setattr(bank_module, "n_processors", lambda: threads)
-    monkeypatch.setattr(bank_module, "FEW_ENTRIES", 1)
-    monkeypatch.setattr(bank_module, "PART_ENTRIES", 1)
-    stack = grams(rank=40).astype(dtype)
+    stack = grams(n=500, rank=600).astype(dtype)  # large enough for parts of several threads
     bank = packed_bank(stack, Inspection.of(check, stack.dtype), dtype)
     assert bank.dtype == dtype
     np.testing.assert_array_equal(unpacked(bank), stack)
 
 
 @pytest.mark.parametrize("form", [np.asfortranarray, lambda a: a[:, ::-1, ::-1], np.float32])
-def test_matrices_in_other_orders_and_types_are_packed_too(form):
+def test_matrices_in_other_orders_and_types_are_packed_too(packed_bank, form):
     stack = form(grams(rank=40))
     np.testing.assert_array_equal(
         unpacked(packed_bank(stack, Inspection.of("full", stack.dtype))), stack
@@ -82,7 +81,7 @@ def test_matrices_in_other_orders_and_types_are_packed_too(form):
 
 
 @pytest.mark.parametrize(("check", "expected"), [("full", 5), ("active", 0), ("none", 0)])
-def test_a_matrix_takes_one_factorisation_at_most(factorisations, check, expected):
+def test_a_matrix_takes_one_factorisation_at_most(packed_bank, factorisations, check, expected):
     packed_bank(grams(), Inspection.of(check, np.dtype(float)))
     assert len(factorisations) == expected
 
@@ -91,7 +90,7 @@ def test_a_matrix_takes_one_factorisation_at_most(factorisations, check, expecte
     ("check", "order"),
     [("full", [30, "threads"]), ("active", ["threads"]), ("none", ["threads"])],
 )
-def test_what_factorises_is_loaded_before_threads_begin(monkeypatch, check, order):
+def test_what_factorises_is_loaded_before_threads_begin(packed_bank, monkeypatch, check, order):
     """A library that one of several threads loads does not always take the limit of threads."""
     told = []
     monkeypatch.setattr(bank_module, "load_for", told.append)
@@ -102,7 +101,7 @@ def test_what_factorises_is_loaded_before_threads_begin(monkeypatch, check, orde
         assert told == order
 
 
-def test_a_full_check_sets_slightly_negative_eigenvalues_to_zero():
+def test_a_full_check_sets_slightly_negative_eigenvalues_to_zero(packed_bank):
     matrix, nearest = slightly_negative()
     stack = np.stack([np.eye(30), matrix])
     given = stack.copy()
@@ -124,7 +123,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("check", ["full", "active", "none"])
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_each_check_refuses(what, check):
+def test_what_each_check_refuses(packed_bank, what, check):
     stack = grams()
     if what == "infinite":
         stack[3, 1, 2] = stack[3, 2, 1] = np.inf
@@ -160,7 +159,7 @@ def test_an_unknown_check_is_refused():
         Inspection.of("some", np.dtype(float))
 
 
-def test_values_beyond_single_precision_are_refused():
+def test_values_beyond_single_precision_are_refused(packed_bank):
     stack = np.stack([np.eye(3), 1e38 * np.eye(3)])
     with pytest.raises(GramError, match=r"kernel 1.*at most 1e\+37"):
         packed_bank(stack, Inspection.of("full", stack.dtype), np.float32)
