@@ -31,6 +31,7 @@ from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.inputs import (
+    SHOWN,
     Features,
     check_word,
     gram_stack,
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
 
 Backend = Literal["memory", "mmap", "stream", "recompute"]
 DTYPES = ("auto", "float32", "float64")
-SHOWN = 5
 
 
 def normalisation_steps(normalisation: Any) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ from mkldist.errors import (
     nearest,
 )
 from mkldist.fit.decision import Expansion
+from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model_file import has_code, packed, read_sealed, understood, unpacked, write_sealed
 from mkldist.fit.new_rows import (
-    SHOWN,
     Block,
     GivenRows,
     NewRows,

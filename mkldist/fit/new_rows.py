@@ -54,12 +54,12 @@ from mkldist.data.views import ABSENT, positions_of_ids
 from mkldist.data.zarr_files import ZarrArrays, opened_group
 from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words, nearest
-from mkldist.fit.inputs import real_array
+from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
 from mkldist.spec.kinds import MissingView
 
-SHOWN, SHOWN_COLUMNS = 5, 8
+SHOWN_COLUMNS = 8
 VIEW_ROWS = 4096  # of the file of a view, read at once
 AS_NUMBERS = "The model takes numbers there: write numbers, and leave missing values empty"
 POINTS = "points"

@@ -28,13 +28,13 @@ from mkldist.data.listing import first_of
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
+from mkldist.fit.inputs import SHOWN
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.row_places import FROM_ZERO
 from mkldist.spec.foreign import meant
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import WORDS_FOR_FEATURES
 
-SHOWN = 5  # rows or columns in a message
 ENCODE = (
     "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
     "them, or set texts=[names] for kernels of texts"
