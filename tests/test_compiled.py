@@ -87,8 +87,8 @@ used = {
     for key, value in vars(module).items()
     if isinstance(value, CompiledFunction) and value.signatures
 }
-for name in ("kernels.gram_tiles._fill", "gram.tile_products._add_products", "gram.layout._unpack",
-             "methods.smooth_dual.mkl_pairs._update_pairs", "optim.entropic_prox._one_sided"):
+for name in ("kernels.gram_tiles._fill", "gram.products._add_products", "gram.layout._unpack",
+             "methods.smooth_dual.mkl_dual._update_pairs", "optim.entropic_prox._one_sided"):
     assert f"mkldist.{name}" in used, (name, used)
 several = {name: count for name, count in used.items() if count > 1}
 assert not several, several
