@@ -56,7 +56,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = nearest(args[0], COMMANDS)
+            # Other programs say run for what a sweep does; rerun, its neighbour, checks a result.
+            hint = nearest("sweep" if args[0] == "run" else args[0], COMMANDS)
             if not hint:
                 raise
             raise click.UsageError(f"{error.message.rstrip('.')}. {hint}", ctx) from error
