@@ -16,7 +16,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads checksums compiled consoles counted counters errors "
-    "memory natural_order npy_header processors target",
+    "memory metrics natural_order npy_header processors target",
     "identity",
     "compiling devices durable kernel_functions lapack methods.names row_places sealed",
     "checked_json",

@@ -281,7 +281,7 @@ class _Planner:
         grid = self.grids[bank.dataset][key]
         graph = facts.graph if grid.method.needs_laplacian else None
         shared = key in self._sharing and facts.n_problems > 1
-        selection = self.spec.selection
+        selection = self.spec.inner_folds
         n_folds = facts.inner_folds[split] if selection else 0
         problem = CommonParts(
             version=IDENTITY_VERSION,

@@ -15,6 +15,7 @@ from mkldist.gram.device_source import device_for
 from mkldist.gram.view import check_uncentred
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS, methods_for
+from mkldist.metrics import default_metric, metrics_of
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.factor_choice import memory_of, most_points_of
 from mkldist.solvers.parameters import MethodGrid
@@ -175,6 +176,44 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
         "classes and two features in every data set",
         "Remove it, or the data set",
     )
+
+
+def check_metric(spec: SweepSpec, grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse a metric of another task, and one of probabilities where a method has none.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    grids : mapping of str to MethodGrid
+        All settings of its methods by their keys.
+    dataset : Dataset
+        One of its data sets.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the metrics of the data set's task, or the first method without probabilities.
+    """
+    metric = spec.metric_of(dataset.task)
+    if metric.task != dataset.task:
+        kind = "values of regression" if dataset.task == "regression" else "classes"
+        raise SpecError(
+            "selection.metric",
+            f'"{metric.name}" for {dataset.name!r}, which has {kind}',
+            ", ".join(one.name for one in metrics_of(dataset.task)),
+            "Data sets of classes and of regression need sweeps of their own if metric is set",
+        )
+    if not metric.probabilities or spec.inner_folds:
+        return
+    for key, grid in grids.items():
+        if dataset.multiclass or not all(params.gives_log_odds for params in grid.points):
+            raise SpecError(
+                "selection.metric",
+                f'"{metric.name}" without inner folds, which fit the probabilities of {key}',
+                "folds of 2 or more, or another metric",
+                f'Remove folds = 0, or set metric = "{default_metric(dataset.task).name}"',
+            )
 
 
 def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:

@@ -29,6 +29,7 @@ from mkldist.resolve.checks import (
     check_factors,
     check_figures,
     check_folds,
+    check_metric,
     check_number_of_runs,
     check_presence,
     check_unlabelled,
@@ -181,6 +182,7 @@ def _read(
     check_labels(grids, dataset)
     check_two_classes(grids, dataset)
     check_figures(spec.outputs, dataset)
+    check_metric(spec, grids, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     return dataset
 
@@ -240,7 +242,8 @@ def _dataset_facts(
 
 
 def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> tuple[int, ...]:
-    if spec.selection is None:
+    selection = spec.inner_folds
+    if selection is None:
         return ()
     n_splits, shares = n_asked(len(splits), spec.search), smaller_shares(spec.search)
     found = []
@@ -248,7 +251,7 @@ def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> 
         where = f"selection on data set {dataset.name!r}, split {number % n_splits} (from 0)"
         if number >= n_splits:
             where += f", with {shares[number // n_splits - 1]:g} of its training rows for [search]"
-        found.append(n_inner_folds(dataset, split.train, spec.selection, where, spec.seed))
+        found.append(n_inner_folds(dataset, split.train, selection, where, spec.seed))
     return tuple(found)
 
 

@@ -51,10 +51,10 @@ def check_search(spec: SweepSpec) -> None:
             f"a method with one, such as C = {EXAMPLE}",
             "Remove [search] to run all settings of the lists",
         )
-    if spec.selection is None:
+    if spec.inner_folds is None:
         raise SpecError(
             "search",
-            "[search] without [selection]",
+            "[search] without the inner folds of [selection]",
             "[selection], whose inner folds give the validation error that a search minimises; "
             "test labels never do",
             "Add [selection]; an empty one has 5 folds",

@@ -32,6 +32,7 @@ from mkldist.results.schema import (
     KERNEL,
     LABEL,
     LAYOUT_VERSION,
+    METRIC,
     PREDICTED,
     RESERVED,
     RUNGS,
@@ -212,7 +213,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
         kind = NodeKind(
             facts.tasks.get(dataset, "classification"),
             unlabelled=dataset in facts.unlabelled,
-            validation=plan.spec.selection is not None,
+            validation=plan.spec.inner_folds is not None,
             n_classes=len(names),
             shared=runs[0].shared_weights,
         )
@@ -226,7 +227,9 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
             replace(
                 node,
                 sizes=node.sizes | bank_coordinates(own, sizes[SPLIT]),
-                attributes=node.attributes | _series(plan.spec, dataset, bank),
+                attributes=node.attributes
+                | _series(plan.spec, dataset, bank)
+                | {METRIC: plan.spec.metric_of(kind.task).name},
             )
         )
         if outputs.weights:

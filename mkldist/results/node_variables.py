@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import StoreError
+from mkldist.metrics import METRICS, Metric, default_metric
 from mkldist.results.schema import (
     CLASS,
     CLASS_BIAS,
     CLASS_SCORES,
     CLASS_VALUES,
     CONVERGENCE,
+    METRIC,
     RUN_ID,
     SCALARS,
     SCORES,
@@ -124,6 +126,17 @@ def check(node: xr.DataTree, where: str) -> None:
 def task_of(node: xr.DataTree) -> Task:
     """Return the task of the data set of a method's node."""
     return "regression" if node.attrs.get("task") == "regression" else "classification"
+
+
+def metric_of(node: xr.DataTree) -> Metric:
+    """Return the metric by which the runs of a method's node are ranked."""
+    return metric_in(node.attrs)
+
+
+def metric_in(attributes: Mapping[str, Any]) -> Metric:
+    """Return the metric by which runs are ranked, from the attributes of their node."""
+    name = attributes.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))
 
 
 def _check_variables(

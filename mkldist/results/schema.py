@@ -53,6 +53,8 @@ RUNGS = "rungs"
 DATASET_SERIES, BANK_SERIES = "dataset_series", "bank_series"
 """Attributes of nodes: the names in the sweep file of their data set and bank, which all sizes of a
 scaling study share."""
+METRIC = "metric"
+"""Attribute of nodes: the name of the metric by which their runs are ranked."""
 N_RANKS = N_LARGEST
 OF_LABELS = "units of the labels"
 

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from mkldist.metrics import METRICS, Metric, default_metric
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.graph import GraphTable
@@ -24,6 +25,7 @@ from mkldist.spec.kinds import (
     Model,
     Name,
     Positive,
+    Task,
     size_name,
 )
 from mkldist.spec.search import SearchSpec
@@ -193,6 +195,16 @@ class SweepSpec(Model):
         """True if there is a list of sizes."""
         banks = any(bank.series != bank.label for bank in self.sized_banks)
         return banks or any(entry.series != entry.name for entry in self.sized_datasets)
+
+    @property
+    def inner_folds(self) -> SelectionSpec | None:
+        """The selection, if it has inner folds."""
+        return self.selection if self.selection and self.selection.folds else None
+
+    def metric_of(self, task: Task) -> Metric:
+        """Return the metric that ranks the results of the data sets of a task."""
+        named = self.selection.metric if self.selection else None
+        return METRICS[named] if named else default_metric(task)
 
     def sizes_of(self, dataset: DatasetSpec) -> tuple[DatasetSpec, ...]:
         """Return a data set of each size of its training parts, or itself without a list."""

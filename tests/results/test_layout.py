@@ -62,7 +62,7 @@ def test_shared_settings_are_told_apart_from_hyperparameters():
     node = tree_layout(plan, made_up_facts(plan)).nodes[0]
     assert node.attributes == {
         "method": "level", "bank": "xu2008", "task": "classification", "settings": '{"tol": 0.01}',
-        "dataset_series": "heart", "bank_series": "xu2008",
+        "dataset_series": "heart", "bank_series": "xu2008", "metric": "error",
     }  # fmt: skip
 
 

@@ -1,0 +1,146 @@
+"""Metrics by which the settings and methods of a sweep are ranked, selected and compared.
+
+``[selection] metric`` names one of them.  :mod:`mkldist.scores` computes their values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MetricName = Literal[
+    "error",
+    "balanced_error",
+    "auc",
+    "average_precision",
+    "f1",
+    "log_loss",
+    "brier",
+    "rmse",
+    "mae",
+    "r2",
+]
+Part = Literal["validation", "test", "unlabelled"]
+PARTS: tuple[Part, ...] = ("validation", "test", "unlabelled")
+"""Parts of a split whose scores rank settings: the first that has them."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score of the predictions for some rows.
+
+    Parameters
+    ----------
+    name : str
+        Name in sweep files.
+    task : {"classification", "regression"}
+        Task of the data sets that it suits.
+    words : str
+        Its name in text.
+    unit : str
+        ``"%"`` of a share of errors; ``"1"`` of another pure number; else ``""``, for the units of
+        the labels.
+    greater : bool
+        True if greater values are better; the greatest is 1.
+    ranks : bool
+        True if it depends on the order of the decision values alone, so that values of several
+        models must not be pooled.
+    probabilities : bool
+        True if it is one of probabilities.
+    """
+
+    name: MetricName
+    task: Literal["classification", "regression"]
+    words: str
+    unit: str = "1"
+    greater: bool = False
+    ranks: bool = False
+    probabilities: bool = False
+
+    def variable(self, part: str = "test") -> str:
+        """Return the name of its variable in records and trees, by the part of the split.
+
+        Examples
+        --------
+        >>> error, auc = METRICS["error"], METRICS["auc"]
+        >>> error.variable(), auc.variable(), auc.variable("validation")
+        ('test_error', 'auc', 'validation_auc')
+        """
+        if part == "test":
+            return "test_error" if self.name == "error" else self.name
+        return f"{part}_{self.name}"
+
+    def loss(self, value: float) -> float:
+        """Return what is the less the better: the value, or 1 less a value that is better greater.
+
+        The same function turns a loss into the value.  It takes arrays too.
+        """
+        return 1.0 - value if self.greater else value
+
+    @property
+    def most(self) -> float:
+        """The greatest loss that there can be: 1 of a share, else infinity."""
+        bounded = self.name not in ("log_loss", "r2") and self.task == "classification"
+        return 1.0 if bounded else float("inf")
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit, in words.
+
+        Examples
+        --------
+        >>> METRICS["error"].text(0.254), METRICS["auc"].text(0.7), METRICS["rmse"].text(12.3456)
+        ('25.40 %', '0.700', '12.35')
+        """
+        return f"{self.number(value)} %" if self.unit == "%" else self.number(value)
+
+    def number(self, value: float) -> str:
+        """Return a value for a cell of a table; per cent of a share of errors."""
+        if self.unit == "%":
+            return f"{100.0 * value:.2f}"
+        return f"{value:.3f}" if self.unit == "1" else f"{value:#.4g}".rstrip(".")
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("error", "classification", "error", "%"),
+        Metric("balanced_error", "classification", "balanced error", "%"),
+        Metric("auc", "classification", "AUC", greater=True, ranks=True),
+        Metric(
+            "average_precision", "classification", "average precision", greater=True, ranks=True
+        ),
+        Metric("f1", "classification", "F1", greater=True),
+        Metric("log_loss", "classification", "log loss", probabilities=True),
+        Metric("brier", "classification", "Brier score", probabilities=True),
+        Metric("rmse", "regression", "RMSE", ""),
+        Metric("mae", "regression", "MAE", ""),
+        Metric("r2", "regression", "R²", greater=True),
+    )
+}
+"""Every metric by its name.  Problems of one class have those of classes."""
+
+
+def metrics_of(task: str) -> tuple[Metric, ...]:
+    """Return the metrics that suit a task, the default one first."""
+    return tuple(metric for metric in METRICS.values() if metric.task == task)
+
+
+def default_metric(task: str) -> Metric:
+    """Return the metric of a sweep that names none."""
+    return METRICS["rmse" if task == "regression" else "error"]
+
+
+def metric_of_variable(name: str) -> Metric | None:
+    """Return the metric of a variable such as ``test_error`` or ``validation_auc``, if it has one.
+
+    Examples
+    --------
+    >>> metric_of_variable("validation_auc").words, metric_of_variable("seconds")
+    ('AUC', None)
+    """
+    return _BY_VARIABLE.get(name)
+
+
+_BY_VARIABLE = {
+    metric.variable(part): metric for metric in METRICS.values() for part in (*PARTS, "train")
+}
