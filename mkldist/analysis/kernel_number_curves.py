@@ -35,9 +35,9 @@ def loss_by_active_kernels(tree: xr.DataTree) -> pd.DataFrame:
     -------
     DataFrame
         A row for each data set, bank, method and setting with a complete run: ``dataset``,
-        ``bank``, ``method``, the hyperparameters, ``active_kernels`` (mean number of kernels with
-        a weight above 0.001), ``loss`` (name of the loss), ``mean``, ``low`` and ``high`` (the 95 %
-        interval by Nadeau & Bengio 2003; NaN for one split) and ``n_splits``.
+        ``bank``, ``method``, the hyperparameters, ``active_kernels`` (mean number of kernels of
+        more than 0.001 of the largest weight), ``loss`` (name of the loss), ``mean``, ``low`` and
+        ``high`` (the 95 % interval by Nadeau & Bengio 2003; NaN for one split) and ``n_splits``.
     """
     import pandas as pd
 

@@ -10,8 +10,9 @@ from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.stability import selection_stability
 from mkldist.arrays import Bools, Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.schema import CLASS
 from mkldist.results.selected import is_validated, selected
-from mkldist.solvers.outcome import ACTIVE_THRESHOLD
+from mkldist.solvers.outcome import is_active
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
     -------
     list of (place, weights)
         `place` has ``dataset``, ``bank`` and ``method``.  Weights have the dims ``split`` and
-        ``kernel`` alone: those of several classes are averaged.  Methods without weights and
+        ``kernel``, and ``class_name`` where classes have their own.  Methods without weights and
         splits without a complete run are left out.
     """
     found = []
@@ -48,9 +49,7 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
         dims = hyperparameters(node)
         weights = node.ds["kernel_weights"]
         weights = weights.sel({name: setting[name] for name in dims if name in setting})
-        if "class_name" in weights.dims:
-            weights = weights.mean("class_name")
-        known = ~np.isnan(weights.to_numpy()).any(axis=weights.get_axis_num("kernel"))
+        known = weights.notnull().all([dim for dim in weights.dims if dim != "split"])
         weights = weights.isel(split=np.flatnonzero(known))
         if weights.sizes["split"]:
             found.append((place_of(node), weights.load()))
@@ -60,7 +59,7 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
 def selection_table(tree: xr.DataTree) -> pd.DataFrame:
     """Return how many kernels each method selects and how stable the selection is.
 
-    A kernel is selected if its weight exceeds 0.001 of the sum of weights.
+    A kernel is selected if it has more than 0.001 of the largest weight, of some class.
 
     Parameters
     ----------
@@ -99,8 +98,8 @@ def stability_of(found: Sequence[tuple[dict[str, str], xr.DataArray]]) -> pd.Dat
 def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
     """Return how often the splits select each kernel, or the kernels of each width or group.
 
-    A kernel is selected if its weight exceeds 0.001 of the sum of weights; a width or group, if one
-    of its kernels is.
+    A kernel is selected if it has more than 0.001 of the largest weight, of some class; a width or
+    group, if one of its kernels is.
 
     Parameters
     ----------
@@ -132,16 +131,25 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
 
 
 def weight_shares(weights: xr.DataArray) -> Floats:
-    """Return the share of each kernel in the sum of weights of each split, (J, M)."""
-    values = np.abs(weights.transpose("split", "kernel").to_numpy())
+    """Return the share of each kernel in the sum of weights of each split, (J, M).
+
+    Weights of several classes are averaged.
+    """
+    values = np.abs(_by_class(weights).mean(axis=1))
     total = values.sum(axis=1, keepdims=True)
     found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0)
     return found
 
 
 def is_selected(weights: xr.DataArray) -> Bools:
-    """Return which kernels are selected in each split, (J, M)."""
-    found: Bools = weight_shares(weights) > ACTIVE_THRESHOLD
+    """Return which kernels are selected in each split, for some class, (J, M)."""
+    return np.asarray(is_active(_by_class(weights)).any(axis=1))
+
+
+def _by_class(weights: xr.DataArray) -> Floats:
+    """Return weights of J splits, k classes and M kernels, (J, k, M)."""
+    own = weights if CLASS in weights.dims else weights.expand_dims(CLASS)
+    found: Floats = own.transpose("split", CLASS, "kernel").to_numpy()
     return found
 
 

@@ -57,7 +57,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             root mean square error, in the units of the labels, and coefficient of determination
             on the test points; NaN for classification;
         ``active_mean``, ``active_sd``
-            number of kernels with a weight above 0.001;
+            number of kernels of more than 0.001 of the largest weight;
         ``seconds_mean``, ``seconds_sd``
             own time of the run and its share of the passes;
         ``gap_max``

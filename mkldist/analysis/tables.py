@@ -97,7 +97,7 @@ def caption(
     if lacking:
         lines.append("Rows that lack a split that others of their data set have are not marked.")
     lines += [
-        "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
+        "Active: > 0.001 of the largest weight. Seconds: own time and share of passes.",
         *(
             words
             for name, words in _MEANINGS.items()

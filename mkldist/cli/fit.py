@@ -138,10 +138,10 @@ def _lines(model: Model, file: Path) -> list[str]:
 
 def _n_active(model: Model) -> int:
     """Return the number of kernels that are active for one class at least, as tables count them."""
-    from mkldist.solvers.outcome import ACTIVE_THRESHOLD
+    from mkldist.solvers.outcome import is_active
 
     pairs = zip(model.functions, model.weights, strict=True)
-    return len({i for one, weights in pairs for i in one.index[weights > ACTIVE_THRESHOLD]})
+    return len({i for one, weights in pairs for i in one.index[is_active(weights)]})
 
 
 def _classes(classes: Sequence[object]) -> str:

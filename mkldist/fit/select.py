@@ -50,7 +50,6 @@ from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of, to_frame
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
-    CLASS,
     ON_FACTORS,
     RUN_ID,
     SPLIT,
@@ -692,10 +691,7 @@ def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
 def _explained(results: Results, chosen: Chosen, n_candidates: int) -> Explanation:
     """Return the explanation of one method on one data set."""
     splits = np.flatnonzero(chosen.complete)
-    weights = chosen.data[WEIGHTS.name].isel(split=splits)
-    if CLASS in weights.dims:
-        weights = weights.mean(CLASS)
-    weights = weights.load()
+    weights = chosen.data[WEIGHTS.name].isel(split=splits).load()
     parts: list[DecisionParts] | str = "records of its runs are missing"
     records = [record for j in splits if (record := chosen.records[j]) is not None]
     if len(records) == len(splits):

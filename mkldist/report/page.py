@@ -227,7 +227,7 @@ def _results(facts: Facts) -> Section:
         "Results",
         f"Means over the splits ± one standard deviation. The marked rows have the least mean loss "
         f"of their data set, of those that lack no split; settings are chosen by {chosen} "
-        f"elsewhere on this page. Kernels are those with a weight above 0.001.",
+        f"elsewhere on this page. Kernels are those of more than 0.001 of the largest weight.",
         [results_table(facts)],
     )
 

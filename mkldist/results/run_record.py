@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.results.state import RunState
-from mkldist.solvers.outcome import ACTIVE_THRESHOLD
+from mkldist.solvers.outcome import is_active
 
 if TYPE_CHECKING:
     from mkldist.planning.model import RunPlan
@@ -204,9 +204,8 @@ class RunRecord:
 
     @property
     def n_active(self) -> int:
-        """Number of kernels whose weight for some class exceeds the threshold of active kernels."""
-        largest = np.atleast_2d(self.weights).max(axis=0)
-        return int(np.count_nonzero(largest > ACTIVE_THRESHOLD))
+        """Number of kernels that are active for some class."""
+        return int(np.count_nonzero(is_active(np.atleast_2d(self.weights)).any(axis=0)))
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

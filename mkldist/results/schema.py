@@ -31,12 +31,13 @@ from typing import TYPE_CHECKING
 
 from mkldist.results.state import RunState
 from mkldist.scores import part_scores
-from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST, STATIONARITY
+from mkldist.solvers.outcome import ACTIVE_SHARE, N_LARGEST, STATIONARITY
 
 if TYPE_CHECKING:
     from mkldist.spec.kinds import Task
 
 LAYOUT_VERSION = 5
+ACTIVE_WORDS = f"number of kernels of more than {ACTIVE_SHARE:g} of the largest weight"
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
@@ -238,7 +239,7 @@ SCALARS = (
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
     Variable("gap", "1", "relative duality gap; NaN where the problem is not convex"),
-    Variable("active_kernels", "1", f"number of kernels with weight > {ACTIVE_THRESHOLD:g}"),
+    Variable("active_kernels", "1", ACTIVE_WORDS),
     Variable("nonzero_kernels", "1", "number of kernels with weight other than 0"),
     Variable("bias", "1", "intercept of the decision function of two classes or real values"),
     Variable("wall_seconds", "s", "start to end, work for other runs of the batch included"),
@@ -287,12 +288,7 @@ TRACES = (
     Variable("dual_objective", "1", "best lower bound so far", dims=(ITERATION,)),
     Variable("gap", "1", "relative duality gap", dims=(ITERATION,)),
     *OWN_TRACES,
-    Variable(
-        "active_kernels",
-        "1",
-        f"number of kernels with weight > {ACTIVE_THRESHOLD:g}",
-        dims=(ITERATION,),
-    ),
+    Variable("active_kernels", "1", ACTIVE_WORDS, dims=(ITERATION,)),
     Variable(
         "largest_weights", "1", f"the {N_RANKS} largest kernel weights", dims=(ITERATION, RANK)
     ),

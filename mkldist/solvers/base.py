@@ -50,7 +50,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.solvers.outcome import ACTIVE_THRESHOLD, SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason, is_active
 from mkldist.solvers.path import Path, Renewal
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
@@ -376,9 +376,9 @@ class Solution:
         """True if the solver reached its tolerance."""
         return self.stop_reason is StopReason.CONVERGED
 
-    def active(self, threshold: float = ACTIVE_THRESHOLD) -> npt.NDArray[np.intp]:
-        """Return the indices of the kernels whose weight exceeds `threshold`."""
-        return np.flatnonzero(self.kernel_weights > threshold)
+    def active(self) -> npt.NDArray[np.intp]:
+        """Return the indices of the kernels of more than 0.001 of the largest weight."""
+        return np.flatnonzero(is_active(self.kernel_weights))
 
     def decision_function(self, grams_test: npt.ArrayLike | NewPoints) -> Floats:
         """Evaluate f on test points.

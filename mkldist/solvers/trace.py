@@ -13,7 +13,7 @@ from mkldist.memory import TRACED_WEIGHT_BYTES, trace_bytes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
-from mkldist.solvers.outcome import ACTIVE_THRESHOLD, N_LARGEST
+from mkldist.solvers.outcome import N_LARGEST, is_active
 
 Indices = npt.NDArray[np.integer]
 
@@ -138,7 +138,7 @@ class Trace:
             return
         if self._spread is not None:
             weights = self._spread(weights)
-        active = float((weights > ACTIVE_THRESHOLD).sum())
+        active = float(is_active(weights).sum())
         clock = self._clock
         self._rows.append((clock.elapsed, clock.passes, objective, dual_objective, *own, active))
         count = min(N_LARGEST, len(weights))

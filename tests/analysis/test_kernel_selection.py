@@ -12,6 +12,7 @@ from mkldist.analysis.kernel_selection import (
     kernel_shares,
     selection_frequency,
     selection_table,
+    weight_shares,
     weights_at_best,
 )
 from mkldist.analysis.stability import selection_stability
@@ -36,7 +37,7 @@ def test_the_table_has_counts_and_stability(facts):
     table = selection_table(facts.tree).set_index("method")
     for place, weights in weights_at_best(facts.tree):
         row = table.loc[place["method"]]
-        chosen = weights.to_numpy() / weights.to_numpy().sum(axis=1, keepdims=True) > 1e-3
+        chosen = weights.to_numpy() > 1e-3 * weights.to_numpy().max(axis=1, keepdims=True)
         np.testing.assert_array_equal(is_selected(weights), chosen)
         assert row["n_splits"] == N_SPLITS
         assert row["selected_mean"] == chosen.sum(axis=1).mean()
@@ -80,6 +81,15 @@ def test_a_group_is_selected_where_one_of_its_kernels_is(by, values, n_kernels, 
     assert table["n_kernels"].tolist() == n_kernels
     assert table["share"].to_numpy() == pytest.approx(np.array(share) / 4)
     assert table["frequency"].to_numpy() == pytest.approx(np.array(frequency) / 4)
+
+
+def test_uniform_weights_on_many_kernels_select_all_and_classes_count_one_by_one():
+    uniform = xr.DataArray(np.full((3, 2000), 1 / 2000), dims=("split", "kernel"))
+    assert is_selected(uniform).all()
+    two = np.array([[[1.0, 0.0, 0.0], [0.0, 1e-5, 1e-9]]])
+    of_classes = xr.DataArray(two, dims=("split", "class_name", "kernel"))
+    assert is_selected(of_classes).tolist() == [[True, True, False]]
+    assert weight_shares(of_classes)[0] == pytest.approx([1, 1e-5, 1e-9], rel=1e-4)
 
 
 def test_frequencies_of_a_tree_are_those_of_each_method(facts):

@@ -59,7 +59,6 @@ def test_a_solution_has_its_gap_and_its_kernels():
     assert found.converged
     assert not solution(stop_reason=StopReason.MAX_ITER).converged
     assert found.active().tolist() == [1, 2]
-    assert found.active(1.0).tolist() == [1]
 
 
 def test_the_decision_function_is_the_weighted_sum_over_kernels():

@@ -34,7 +34,7 @@ def test_rows_are_iterations():
     clock = SlowClock()
     trace = Trace(True, clock)
     clock.passes = 3
-    trace.record(4.0, 1.0, np.array([0.0, 0.0005, 0.4, 0.1, 0.3, 0.1995, 0.0]), Own(8.0, 1.0))
+    trace.record(4.0, 1.0, np.array([0.0, 0.0003, 0.4, 0.1, 0.3, 0.1997, 0.0]), Own(8.0, 1.0))
     clock.passes = 5
     trace.record(2.0, 2.0, np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), Own(4.0))
     arrays = trace.arrays()
@@ -45,9 +45,9 @@ def test_rows_are_iterations():
     assert arrays["gap"] == pytest.approx([0.75, 0.0])
     assert arrays["iterate_objective"].tolist() == [8.0, 4.0]
     assert arrays["iterate_gap"] == pytest.approx([0.875, np.nan], nan_ok=True)
-    assert arrays["active_kernels"].tolist() == [4, 1]  # a weight of 0.0005 is not active
+    assert arrays["active_kernels"].tolist() == [4, 1]  # 0.0003 is less than 0.001 of 0.4
     assert arrays["largest_kernels"][0].tolist() == [2, 4, 5, 3, 1]
-    assert arrays["largest_weights"][0].tolist() == [0.4, 0.3, 0.1995, 0.1, 0.0005]
+    assert arrays["largest_weights"][0].tolist() == [0.4, 0.3, 0.1997, 0.1, 0.0003]
     assert arrays["largest_weights"][1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
     np.testing.assert_array_equal(arrays["final_kernels"], arrays["largest_kernels"][1])
     assert arrays["final_weights"][:, 0].tolist() == [0.1, 1.0]
