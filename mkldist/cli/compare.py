@@ -12,7 +12,7 @@ import click
 
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.later_runs import tell_later_runs
+from mkldist.cli.left_out import tell_left_out
 from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def command(
     comparison = compare_results(first, second, matches, rope)
     if not comparison.pairs:
         raise _nothing(words, comparison, first, second)
-    tell_later_runs(first.path, second.path)
+    tell_left_out(first.path, second.path)
     ranking = rank_methods(first, words[1:] or methods, datasets) if first is second else None
     said = sentences(comparison, isolated=_isolated(first) and _isolated(second))
     if as_json:

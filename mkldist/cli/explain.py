@@ -11,7 +11,7 @@ import click
 
 from mkldist.cli.completion import complete_methods, complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.later_runs import tell_later_runs
+from mkldist.cli.left_out import tell_left_out
 from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def command(
         check_figure(figure, overwrite=overwrite)
     path = results_of(results)
     found = explain(path, dataset, bank, method)
-    tell_later_runs(path)
+    tell_left_out(path)
     if figure is not None:
         if len(found) > 1:
             names = ", ".join(one.dataset for one in found)

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from mkldist.cli.completion import complete_results
-from mkldist.cli.later_runs import tell_later_runs
-from mkldist.counted import counted
+from mkldist.cli.left_out import tell_left_out
 from mkldist.results.formats import ENDINGS, format_of
 
 
@@ -35,7 +34,6 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
     """
     from mkldist.errors import InputError
     from mkldist.results.export import export
-    from mkldist.results.status import sweep_status
     from mkldist.run.places import results_of
 
     if kind is None:
@@ -48,11 +46,4 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
     target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):
         click.echo(str(file))
-    tell_later_runs(path)
-    others = sweep_status(path).others
-    if others:
-        runs = counted(others, "more run is", "more runs are")
-        click.echo(
-            f"{runs} recorded beside the plan of the last call, and not exported",
-            err=True,
-        )
+    tell_left_out(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.cli.left_out import tell_left_out
 
 if TYPE_CHECKING:
     from mkldist.fit.model import Model
@@ -75,6 +76,7 @@ def command(
     check_free(file, overwrite=overwrite)
     choice = choose(results, dataset, bank, method, wanted)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
+    tell_left_out(results)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
     if choice.note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -57,6 +57,16 @@ class GivenSweep:
             for line in code_lines(spec):
                 click.echo(line, err=True)
         return spec
+
+    @property
+    def of_file(self) -> SweepSpec | None:
+        """The file without ``--set``; None without such options, or if it is wrong without."""
+        from mkldist.errors import SpecError
+        from mkldist.spec.load import load_sweep
+
+        with suppress(SpecError):
+            return load_sweep(self.file) if self.overrides else None
+        return None
 
     def naming(self) -> AbstractContextManager[None]:
         """Add the file or the option to errors raised in this context; see ``spec.load.naming``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.analysis.cell_texts import NOTHING, mean_sd
 from mkldist.cli.json_output import print_json
-from mkldist.cli.later_runs import tell_later_runs
+from mkldist.cli.left_out import tell_left_out
 from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def compare_published(
     if len(words) != 1:
         raise InputError("--published", f"{len(words)} words beside it", "RESULTS alone")
     results = Results.of(results_of(Path(words[0])))
-    tell_later_runs(results.path)
+    tell_left_out(results.path)
     path = published_numbers(file)
     sweep = str(results.tree.attrs["sweep"])
     numbers = _asked(read_published(path), datasets, methods, path)

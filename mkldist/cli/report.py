@@ -8,7 +8,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.later_runs import tell_later_runs
+from mkldist.cli.left_out import tell_left_out
 
 
 @click.command("report")
@@ -42,7 +42,7 @@ def command(
     from mkldist.report.page import write_report
 
     report = write_report(path, page, figures, overwrite=overwrite)
-    tell_later_runs(path)
+    tell_left_out(path)
     if as_json:
         print_json(
             {

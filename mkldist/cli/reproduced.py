@@ -122,7 +122,7 @@ def _check_page(page: Path) -> None:
 def _results(words: Sequence[str]) -> dict[str, Results]:
     """Return results by the names of their sweeps."""
     from mkldist.analysis.pairing import Results
-    from mkldist.cli.later_runs import tell_later_runs
+    from mkldist.cli.left_out import tell_left_out
     from mkldist.errors import InputError
     from mkldist.run.places import results_of
 
@@ -134,5 +134,5 @@ def _results(words: Sequence[str]) -> dict[str, Results]:
             where = f"{found[sweep].path} and {results.path}"
             raise InputError("compare", f"two results of {sweep}: {where}", "one of each sweep")
         found[sweep] = results
-    tell_later_runs(*(results.path for results in found.values()))
+    tell_left_out(*(results.path for results in found.values()))
     return found

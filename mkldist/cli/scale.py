@@ -9,6 +9,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.cli.left_out import tell_left_out
 from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def command(
 
     path = results_of(results)
     study = scaling_study(path, over)
+    tell_left_out(path)
     target = folder or (None if as_json else FOLDER)
     if target is not None:
         study.write(target, path, overwrite=overwrite)

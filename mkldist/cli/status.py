@@ -14,6 +14,7 @@ from mkldist.cli.json_output import json_option, print_json
 from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
+from mkldist.results.newest import others_words
 from mkldist.results.notes import rewritten_files
 from mkldist.results.state import RunState
 
@@ -100,13 +101,7 @@ def _print(status: SweepStatus) -> None:
         console.print()
         console.print(recorded_table(status.path, status.held))
     if status.others:
-        runs = counted(status.others, "more run is", "more runs are")
-        console.print(
-            f"\n{runs} recorded beside the plan of the last call.\n"
-            "What the sweep file and --set ask for appears again.",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print(f"\n{others_words(status.others)}", highlight=False, soft_wrap=True)
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
         console.print(

@@ -75,6 +75,7 @@ def _run(
             console=None if quiet else standard_error,
             resume_command=_this_command(),
             allow_code=sweep.allow_code,
+            of_file=sweep.of_file,
         )
     if as_json:
         print_json(_document(outcome))
@@ -144,6 +145,8 @@ def _document(outcome: SweepOutcome) -> dict[str, Any]:
 
 def _show(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
+    from mkldist.results.newest import others_words
+
     if not outcome.computed:
         for line in outcome.mended:
             click.echo(f"note: {line}")
@@ -158,11 +161,7 @@ def _show(outcome: SweepOutcome) -> None:
         console.print()
         console.print(recorded_table(outcome.path))
     if outcome.others:
-        runs = counted(outcome.others, "more run is", "more runs are")
-        click.echo(
-            f"\n{runs} recorded in {outcome.path} beside this plan.\n"
-            "None is lost; what the sweep file and --set ask for appears again."
-        )
+        click.echo(f"\n{others_words(outcome.others)}")
     click.echo(f"\nresults: {outcome.path}")
     if outcome.figures:
         n_figures = len(outcome.figures)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.consoles import standard_error
-from mkldist.errors import FailedRunsWarning, SpecError
+from mkldist.errors import FailedRunsWarning, InputError, SpecError
 from mkldist.from_python.short_errors import with_short_errors
 
 if TYPE_CHECKING:
@@ -172,8 +172,19 @@ def sweep(
         tls,
         allow_unencrypted=allow_unencrypted,
     )
-    run = partial(_run, retry_failed=retry_failed, progress=progress, allow_code=allow_code)
-    outcome = run(given, options, given_folders("data_dirs", data_dirs))
+    of_file = None
+    if changes:
+        with suppress(InputError):  # of words that are wrong without the changes
+            of_file = GivenSweep.of(spec, data, None, output).spec
+    outcome = _run(
+        given,
+        options,
+        given_folders("data_dirs", data_dirs),
+        retry_failed=retry_failed,
+        progress=progress,
+        allow_code=allow_code,
+        of_file=of_file,
+    )
     tree = open_results(outcome.path)
     _warn_of_failures(outcome)
     return tree
@@ -187,6 +198,7 @@ def _run(
     retry_failed: bool,
     progress: bool,
     allow_code: bool,
+    of_file: SweepSpec | None,
 ) -> SweepOutcome:
     """Run the sweep, and say at its end where the results are."""
     from mkldist.run.sweep import run_sweep
@@ -203,6 +215,7 @@ def _run(
             resume_command=f"the same call of mkldist.sweep, or mkldist sweep {given.output}",
             kept=given.kept,
             allow_code=allow_code,
+            of_file=of_file,
         )
 
 

@@ -37,6 +37,7 @@ from mkldist.report.tables import (
 )
 from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
+from mkldist.results.newest import others_words
 from mkldist.spec.values import toml_text
 
 TEMPLATE = "page.html.jinja"
@@ -91,6 +92,8 @@ class Page:
         Three sentences.
     note : str
         What the page lacks, and how to have it.
+    left_out : str
+        How many recorded runs are left out.
     sections : list of Section
         What follows, in order, without empty sections.
     origin : str
@@ -101,6 +104,7 @@ class Page:
     description: str
     headline: list[str]
     note: str = ""
+    left_out: str = ""
     sections: list[Section] = field(default_factory=list)
     origin: str = ""
 
@@ -204,6 +208,7 @@ def made_page(facts: Facts) -> Page:
         description=str(facts.tree.attrs.get("description", "")),
         headline=headline(facts),
         note="" if drawn else NO_FIGURES,
+        left_out=others_words(facts.status.others),
         sections=[section for section in sections if not section.is_empty],
     )
 

@@ -36,6 +36,23 @@ def later_words(count: int) -> str:
     return f"{runs} after the results were last written."
 
 
+def others_words(count: int) -> str:
+    """Return a sentence on recorded runs that have no place in the results; nothing without any.
+
+    Examples
+    --------
+    >>> others_words(0)
+    ''
+    """
+    if not count:
+        return ""
+    runs = counted(count, "more run is", "more runs are")
+    return (
+        f"{runs} recorded, and left out here: the last call of the sweep did not ask for them. "
+        "A call that does shows them again, and repeats none."
+    )
+
+
 def with_newest(nodes: Sequence[NodeArrays], held: Snapshot) -> list[NodeArrays]:
     """Return the runs of a tree, those that were recorded since included; change no file.
 

@@ -45,6 +45,11 @@ class Snapshot:
         return TreeIndex(self.tree)
 
     @property
+    def n_others(self) -> int:
+        """Number of recorded runs without a place in the tree, which earlier calls asked for."""
+        return len(self.recorded.keys() - self.index.places.keys()) if self.recorded else 0
+
+    @property
     def n_behind(self) -> int:
         """Number of recorded runs whose state the tree does not hold yet."""
         if not self.recorded:

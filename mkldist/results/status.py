@@ -138,7 +138,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         failed=tuple(sorted(failed, key=lambda run: (run.node, run.split, run.id))),
         claim=claim,
         at_work=() if ended else tuple(read_work_note(folder.path)),
-        others=len(recorded.keys() - places.keys()) if index else 0,
+        others=held.n_others if held else 0,
         most_runs=_most_runs(index),
         held=held,
         without_tree=None if held else len(records.ids()),

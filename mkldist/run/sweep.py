@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.scratch import remove_abandoned
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
-from mkldist.run.sweep_setup import sweep_rounds
+from mkldist.run.sweep_setup import sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
 from mkldist.search.draws import Values
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
     from mkldist.worker.warm_up import Specimen
+
+
+OF_CALL = ("name", "outputs", "memory", "wall_time")
+"""Keys of a sweep on which no result depends."""
 
 
 def dashboard_line(link: str, *, own: bool) -> str:
@@ -182,6 +187,7 @@ def run_sweep(
     resume_command: str = "",
     kept: KeptSweep = FROM_FILES,
     allow_code: bool = False,
+    of_file: SweepSpec | None = None,
 ) -> SweepOutcome:
     """Do the runs of a sweep that have no record yet.
 
@@ -199,6 +205,9 @@ def run_sweep(
         Choice of the workers; by default all processors of this machine.
     retry_failed, allow_code : bool
         True to do failed runs again, and to call kernel functions that are not mkldist's.
+    of_file : SweepSpec, optional
+        The sweep without the changes of this call.  Where the call asks for a part of its runs, the
+        results hold those of them that are recorded, too.
     console : callable, optional
         Returns the console for the progress, if there is any; without it no progress is shown.
     resume_command : str
@@ -225,6 +234,13 @@ def run_sweep(
         options.prepare()
     files = FilesBefore.of(spec, data_dirs, origin.parent, kept.data)
     rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
+    if of_file is not None and path.exists():
+        own = {name: getattr(spec, name) for name in OF_CALL}
+        whole = of_file.model_copy(update=own)
+        recorded = RecordStore(OutputFolder(path).records).ids()
+        read = partial(sweep_rounds, whole, origin, data_dirs, options, kept.data)
+        rounds = with_recorded(rounds, partial(read, allow_code=allow_code), recorded)
+        spec = rounds.spec
     data = files.read(spec, rounds.resolved)
     words = spec.model_dump_json(exclude_defaults=True)
     with claimed(path, spec.name, origin, words) as folder:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.data.given import GivenData
+from mkldist.errors import InputError
 from mkldist.memory import physical_memory
 from mkldist.planning.model import Plan
 from mkldist.resolve.code_check import check_code
@@ -92,6 +94,40 @@ def sweep_rounds(
     rounds = Rounds(spec, resolved, n_threads, memory_limit)
     available = physical_memory() if options.are_local else None
     check_memory(rounds.most, options.threads_per_worker, available)
+    return rounds
+
+
+def with_recorded(
+    rounds: Rounds, of_file: Callable[[], Rounds], recorded: Collection[str]
+) -> Rounds:
+    """Return the rounds of a call that asks for a part of its sweep file, with what is recorded.
+
+    ``--set`` may narrow a sweep, as to one value of a list: then the call does this part, and the
+    results hold the recorded runs of the file beside it.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        What the call asks for.
+    of_file : callable
+        Returns the rounds of the file as it is.
+    recorded : collection of str
+        Ids of the recorded runs.
+
+    Returns
+    -------
+    Rounds
+        The same `rounds` if the call asks for a run that the file does not, if records decide on
+        further runs, or if nothing else is recorded.
+    """
+    asked = {run.id for run in rounds.plan.runs}
+    if rounds.are_several or not {*recorded} - asked:
+        return rounds
+    with suppress(InputError):  # the file may be wrong where a change of this call makes it right
+        whole = of_file()
+        known = {run.id for run in whole.plan.runs}
+        if not whole.are_several and asked <= known:
+            return whole.only(asked | known.intersection(recorded))
     return rounds
 
 

@@ -9,11 +9,13 @@ interrupted goes on as if it had not been.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 
+from mkldist.identity import content_id
 from mkldist.methods.registry import METHODS
 from mkldist.planning.batches import without
 from mkldist.planning.costs import passes_by_bank, typical_passes
@@ -172,6 +174,17 @@ class Rounds:
                 if method.runs_on(bank):
                     for split in splits:
                         yield (dataset.name, bank.label, method.key, split), grids[method.key]
+
+    def only(self, run_ids: Collection[str]) -> Rounds:
+        """Return the rounds of a sweep of grids with some of its runs alone."""
+        found = copy(self)
+        dropped = {run.id for run in self.plan.runs} - {*run_ids}
+        plan = replace(self.plan, batches=without(self.plan.batches, dropped))
+        ids = sorted(run.id for run in plan.runs)
+        found.plan = replace(plan, id=content_id(name=self.spec.name, runs=ids))
+        found.__dict__.pop("_ahead", None)
+        found.__dict__.pop("most", None)
+        return found
 
     @property
     def are_several(self) -> bool:

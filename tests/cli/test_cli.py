@@ -89,10 +89,18 @@ def test_a_changed_value_runs_only_what_changed(finished):
     assert "tiny: 2 runs to do, 6 are recorded already" in done.stderr
     assert "not part of this plan" not in done.stdout
     fewer = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1]")
-    assert "4 more runs are recorded in results/tiny beside this plan" in fewer.stdout
-    said = "4 more runs are recorded beside the plan of the last call"
+    assert "all 6 runs of tiny are recorded" in fewer.stdout  # those of the file
+    said = "2 more runs are recorded, and left out here"
+    assert said in fewer.stdout
     assert said in run(finished, "status", "tiny").stdout
-    assert said in run(finished, "export", "tiny", "--to", "fewer.csv", "--overwrite").stderr
+    for words in (
+        ["export", "tiny", "--to", "fewer.csv", "--overwrite"],
+        ["compare", "tiny"],
+        ["report", "tiny"],
+        ["fit", "tiny", "-o", "fewer.model"],
+    ):
+        assert said in run_here(finished, *words).stderr
+    assert said in (finished / "report.html").read_text()
 
 
 def test_status_counts_runs(finished):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import tomllib
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from mkldist.fit.api import solve
 from mkldist.results.notes import WORK_NOTE
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
+from mkldist.spec.model import SweepSpec
 from tests.run import damage
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 from tests.variants import quick
@@ -115,6 +117,25 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
     assert {k: v for k, v in record_times(output).items() if k in before} == before
     with open_results(output) as tree:
         assert (tree["two_moons/uniform"].state == "complete").all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "n_left_out"),
+    [({"uniform": [10.0]}, 0), ({"uniform": [10.0, 100.0]}, 2)],
+    ids=["a part of the file", "more than the file"],
+)
+def test_a_call_that_asks_for_a_part_of_the_file_keeps_its_recorded_runs(
+    tmp_path, scheduler, asked, n_left_out
+):
+    output = tmp_path / "out" / "small"
+    text = sweep_text({"uniform": [1.0, 10.0, 1000.0]})
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
+    of_file = SweepSpec.model_validate(tomllib.loads(text))
+    outcome = run_here(sweep_text(asked), output, scheduler, of_file=of_file)
+    assert (len(outcome.plan.runs), outcome.waiting, outcome.others) == (4, 0, n_left_out)
+    with open_results(output) as tree:
+        states = tree["two_moons/uniform"].state
+        assert states.size - (states == "complete").sum() == (2 if not n_left_out else 0)
 
 
 def test_the_note_of_a_killed_process_goes_though_nothing_is_left_to_do(tmp_path):
