@@ -911,7 +911,8 @@ class KernelBank:
         """Description of the kernels, one row a kernel.
 
         The columns are function, width, degree, offset, other parameters that kernels have,
-        features and name; for Gram matrices the name alone.
+        features, as in the name, columns, the names of these features, and name; for Gram
+        matrices the name alone.
         """
         import pandas as pd
 
@@ -923,8 +924,9 @@ class KernelBank:
         if made.of_texts is not None:
             tables.append(_table(made.of_texts, made.text_names))
         if made.given:
-            given = [(PRECOMPUTED, (one.view,), one.name) for one in made.given]
-            tables.append(pd.DataFrame(given, columns=["function", "features", "name"]))
+            given = [(PRECOMPUTED, one.view, (), one.name) for one in made.given]
+            named = ["function", "features", "columns", "name"]
+            tables.append(pd.DataFrame(given, columns=named))
         return pd.concat(tables, ignore_index=True).iloc[self._index].reset_index(drop=True)
 
     @property
@@ -1077,7 +1079,12 @@ def _table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
         subsets[s] = tuple(names[column] for column in columns.tolist())
     missing = np.full(len(kernels), np.nan)
     usual = dict.fromkeys(("function", "width", "degree", "offset"), missing)
-    own = {"features": subsets[kernels.subset], "name": kernels.names(names)}
+    places = np.array(kernels.subset_names(names), dtype=object)
+    own = {
+        "features": places[kernels.subset],
+        "columns": subsets[kernels.subset],
+        "name": kernels.names(names),
+    }
     return pd.DataFrame({**(usual | kernels.columns()), **own})
 
 

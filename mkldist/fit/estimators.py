@@ -621,13 +621,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             shares = shares.set_index(X.index)
         if by == "kernel":
             return shares
-        features, texts = self._features, text_names(self.texts)
-        of_views = {tuple(features[c] for c in v.columns): name for name, v in self._views.items()}
-        for name, view in self._text_views.items():
-            of_views[tuple(texts[c] for c in view.columns)] = name
-        sets = {features: "all", **of_views}
-        used = zip(self._table["name"], self._table["features"], strict=True)
-        labels = {name: sets.get(columns, "+".join(columns)) for name, columns in used}
+        labels = dict(zip(self._table["name"], self._table["features"], strict=True))
         level = shares.columns.nlevels - 1
         renamed = shares.rename(columns=labels, level=level)
         return renamed.T.groupby(level=list(range(level + 1)), sort=False).sum().T
@@ -800,8 +794,8 @@ class MKLClassifier(KernelClassifier):
     classes_ : (k,) array
         The classes; of two, the second has positive decision values.
     kernel_weights_ : DataFrame
-        Function, width, degree, offset, features, name and weight of every kernel; with the column
-        ``class`` where classes have weights of their own.
+        Function, width, degree, offset, features, columns, name and weight of every kernel; with
+        the column ``class`` where classes have weights of their own.
     objective_ : float
         Value of the objective, the sum over classes.
     gap_ : float
@@ -985,7 +979,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     kernel_weights_ : DataFrame
-        Function, width, degree, offset, features, name and weight of every kernel.
+        Function, width, degree, offset, features, columns, name and weight of every kernel.
     objective_, gap_, n_iter_, stop_reason_, solutions_, preparation_
         As for :class:`mkldist.MKLClassifier`, the solution in scaled values.
     intercept_ : float

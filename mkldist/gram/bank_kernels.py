@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -66,12 +66,15 @@ class BankKernels:
         Kernel functions on columns of texts, between those on features and the matrices.
     text_names : tuple of str
         Names of the columns of texts.
+    text_views : mapping of str to tuple of int
+        Columns of each view of texts.
     """
 
     of_features: KernelList | None
     given: tuple[GivenKernel, ...] = ()
     of_texts: KernelList | None = None
     text_names: tuple[str, ...] = ()
+    text_views: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, choice: KernelChoice, dataset: Dataset, seed: int) -> BankKernels:
@@ -110,7 +113,8 @@ class BankKernels:
             own, on_texts = first_drawn((own, on_texts), *drawn)
         if own is not None and dataset.sparse is not None:
             _check_sparse(own, dataset, choice.where)
-        return cls(own, tuple(matrices), on_texts, names)
+        views = {} if texts is None else texts.groups
+        return cls(own, tuple(matrices), on_texts, names, views)
 
     def __len__(self) -> int:
         return sum(self._sizes)
@@ -157,6 +161,7 @@ class BankKernels:
             tuple(self.given[kernel - n_own - n_texts] for kernel in given.tolist()),
             None if self.of_texts is None else self.of_texts.select(texts - n_own),
             self.text_names,
+            self.text_views,
         )
 
     def names(self, feature_names: Sequence[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,6 +150,7 @@ def kernel_coordinates(
     names: Sequence[str],
     kernels: BankKernels | None,
     feature_names: Sequence[str] = (),
+    views: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> dict[str, Array]:
     """Return the coordinates of a bank's kernels, by name; text as objects.
 
@@ -162,15 +164,17 @@ def kernel_coordinates(
         The kernels; None for a data set of Gram matrices.
     feature_names : sequence of str, optional
         Names of the features.
+    views : mapping of str to collection of int, optional
+        Features of each view that has a table.
 
     Returns
     -------
     dict of str to (M,) array
         ``kernel``, the names; ``function`` and each of its parameters, such as ``width``, NaN for
         kernels without it; ``features`` as in the names, and ``feature_group``: ``all``, the name
-        by which the sweep file calls the features, ``single`` or ``several``; ``family``,
-        ``normalisation`` and ``bank``, which all kernels of a bank share.  The function of a Gram
-        matrix is ``precomputed``, and its features are the view that it belongs to.
+        by which the sweep file calls the features, ``single`` or ``several``; ``view``, if there
+        are views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.
+        The function of a Gram matrix is ``precomputed``, and its features are its view.
     """
     from mkldist.spec.kernel_entries import PRECOMPUTED  # commands that read need none
 
@@ -179,16 +183,18 @@ def kernel_coordinates(
         found["function"] = np.full(len(names), PRECOMPUTED, dtype=object)
     else:
         parts = [
-            _of_functions(functions, columns)
-            for functions, columns in (
-                (kernels.of_features, feature_names),
-                (kernels.of_texts, kernels.text_names),
+            _of_functions(functions, columns, blocks)
+            for functions, columns, blocks in (
+                (kernels.of_features, feature_names, views),
+                (kernels.of_texts, kernels.text_names, kernels.text_views),
             )
             if functions is not None
         ]
         if kernels.given or not parts:
             parts.append(_of_views([one.view for one in kernels.given]))
         found |= _joined(parts)
+        if not any(found["view"].tolist()):
+            del found["view"]
     shared = {
         "family": bank.family or CUSTOM,
         "normalisation": "+".join(bank.normalisations),
@@ -203,7 +209,7 @@ def _of_views(views: Sequence[str]) -> dict[str, Array]:
 
     places = np.array(views, dtype=object)
     function = np.full(len(views), PRECOMPUTED, dtype=object)
-    return {"function": function, "features": places, "feature_group": places}
+    return {"function": function, "features": places, "feature_group": places, "view": places}
 
 
 def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
@@ -224,11 +230,18 @@ def _as_text(column: Array) -> Array:
     return np.array(["" if np.isnan(value) else str(value) for value in column], dtype=object)
 
 
-def _of_functions(kernels: KernelList, feature_names: Sequence[str]) -> dict[str, Array]:
+def _of_functions(
+    kernels: KernelList, feature_names: Sequence[str], views: Mapping[str, Collection[int]]
+) -> dict[str, Array]:
     """Return the coordinates that functions of features have."""
     found = {name: _plain(column) for name, column in kernels.columns().items()}
     found["features"] = _of_subsets(kernels, kernels.subset_names(feature_names))
     found["feature_group"] = _of_subsets(kernels, _groups(kernels))
+    found["view"] = np.full(len(kernels), "", dtype=object)
+    for name, columns in views.items():
+        own = np.isin(kernels.subset_indices, [*columns])
+        within = np.logical_and.reduceat(own, kernels.subset_indptr[:-1])
+        found["view"][within[kernels.subset]] = name
     return found
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 IDENTITY = ("dataset", "bank", "method", SPLIT)
+_OF_ALL_KERNELS = ("bank", "family", "normalisation")
+"""Coordinates along kernels that all kernels of a bank share."""
 _OF_BANKS = tuple(v.name for v in (BANK_BYTES, *BUILD_TIMES))
 _GIVEN = tuple(
     v.name for v in COORDINATES if v.dims in ((), (SPLIT,)) and v.name not in (SPLIT, *_OF_BANKS)
@@ -89,8 +91,9 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``dataset``, ``bank``, ``method``, ``split``, ``kernel`` (its name, or its position
-        in a bank without names), ``weight`` and ``run_id``, by which rows of runs are found; also
-        ``class_name`` if more than two classes have their own weights.
+        in a bank without names), ``weight`` and ``run_id``, by which rows of runs are found;
+        ``class_name`` if more than two classes have their own weights; and ``function``, its
+        parameters such as ``width``, ``features``, ``feature_group`` and ``view`` of the kernel.
     """
     import pandas as pd
 
@@ -110,6 +113,11 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
     weights = dataset[WEIGHTS.name].transpose(*dims, *[CLASS] * of_classes, KERNEL)
     runs = _plain(dataset[RUN_ID.name].transpose(*dims).to_numpy())
     names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
+    known = {
+        str(name): _plain(values.to_numpy())
+        for name, values in dataset.coords.items()
+        if values.dims == (KERNEL,) and name not in (KERNEL, *_OF_ALL_KERNELS)
+    }
     for number, split in enumerate(dataset[SPLIT].to_numpy()):
         values = np.nan_to_num(weights.isel({SPLIT: number}).to_numpy())
         *places, kernels = found = np.nonzero(values)
@@ -124,6 +132,7 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
                 "weight": values[found],
                 RUN_ID.name: runs[(number, *places)] if places else runs[number],
                 **classes,
+                **{name: values[kernels] for name, values in known.items()},
             }
         )
 

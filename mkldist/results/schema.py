@@ -352,6 +352,8 @@ COORDINATES = (
     Variable("features", "", "features of the kernel, as in its name", "string", (KERNEL,)),
     Variable("feature_group", "", "all, single, several, or what the sweep file calls them",
              "string", (KERNEL,)),
+    Variable("view", "", "view that has all features of the kernel; empty without one", "string",
+             (KERNEL,)),
     Variable("family", "", "family of the bank; custom for one of the user's own", "string",
              (KERNEL,)),
     Variable("normalisation", "", "normalisation of the bank", "string", (KERNEL,)),

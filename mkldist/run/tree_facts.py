@@ -38,6 +38,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
                 resolved.kernel_names(name, label),
                 resolved.kernels.get((name, label)),
                 data[name].feature_names,
+                {view: one.columns for view, one in data[name].views.items()},
             )
             for name, label in (resolved.banks if spec.outputs.weights else ())
         },

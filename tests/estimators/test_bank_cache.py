@@ -233,8 +233,8 @@ def test_a_column_by_number_is_not_one_by_name():
     kernels = [Gaussian(width=1.0, features="one")]
     by_number = lent(cache, kernels, names=names, groups={"one": [0]})
     by_name = lent(cache, kernels, names=names, groups={"one": ["0"]})
-    assert by_number.kernels.features.tolist() == [("1",)]
-    assert by_name.kernels.features.tolist() == [("0",)]
+    assert by_number.kernels["columns"].tolist() == [("1",)]
+    assert by_name.kernels["columns"].tolist() == [("0",)]
 
 
 def test_a_bank_that_cannot_be_made_leaves_no_entry():

@@ -91,7 +91,7 @@ def test_a_data_frame_is_known_by_its_columns(estimator, wine):
     X, y = wine
     model = fitted(clone(estimator), X, y)
     assert model.feature_names_in_.tolist() == X.columns.tolist()
-    assert set(model.kernel_weights_["features"].iloc[-1]) <= set(X.columns)
+    assert set(model.kernel_weights_["columns"].iloc[-1]) <= set(X.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(X.rename(columns={"ash": "soot"}))
     with pytest.raises(NotFittedError):

@@ -156,8 +156,9 @@ def test_groups_and_columns_are_named_in_kernels():
         groups={"colour": ["color_intensity", "hue"]},
     ).fit(X, y)
     features = model.kernel_weights_["features"]
-    assert ("color_intensity", "hue") in set(features)
-    assert ("ash",) in set(features)
+    assert {"colour", "ash"} < set(features)
+    shares = model.predict_by_kernel(X, by="features")
+    assert set(shares.columns.get_level_values("kernel")) <= set(features)
 
 
 @pytest.mark.parametrize("names", [(0, 1), (1, 2), ("a", "b")], ids=str)

@@ -19,7 +19,7 @@ def test_it_is_modest(d, expected):
 def test_kernels_on_all_features_are_neither_constant_nor_diagonal(d):
     X = np.random.default_rng(0).normal(size=(80, d))
     table = KernelBank(X, default_kernels(d)).kernels
-    widths = table["width"][table["features"].map(len) == d].dropna()
+    widths = table["width"][table["features"] == "all"].dropna()
     squares = ((X[:, None] - X) ** 2).sum(axis=2)[np.triu_indices(80, 1)]
     typical = np.exp(-np.median(squares) / (2 * widths.to_numpy() ** 2))
     assert typical.min() > 1e-8

@@ -73,7 +73,8 @@ def test_the_table_names_columns_of_texts():
     assert made.kernels["name"].tolist() == [
         "gaussian(1)[all]", "spectrum(1)[chain]", "spectrum(2)[chain]"
     ]  # fmt: skip
-    assert made.kernels["features"].tolist() == [("x",), ("chain",), ("chain",)]
+    assert made.kernels["features"].tolist() == ["all", "chain", "chain"]
+    assert made.kernels["columns"].tolist() == [("x",), ("chain",), ("chain",)]
     assert made.groups is not None
     assert made.groups.tolist() == [0, 1, 1]
     part = made[[2, 0]]

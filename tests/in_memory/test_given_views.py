@@ -84,7 +84,8 @@ def test_the_table_names_views_and_matrices():
         "gaussian(1)[clinical]", "gaussian(2)[clinical]", "gaussian(1)[genes]",
         "gaussian(2)[genes]", "precomputed[strings]",
     ]  # fmt: skip
-    assert bank.kernels["features"][0] == ("clinical.age", "clinical.bmi")
+    assert bank.kernels["features"].tolist()[1:] == ["clinical", "genes", "genes", "strings"]
+    assert bank.kernels["columns"][0] == ("clinical.age", "clinical.bmi")
     assert bank.kernels["function"][4] == "precomputed"
     part = bank[[4, 2]]
     assert part.kernels["name"].tolist() == ["precomputed[strings]", "gaussian(1)[genes]"]

@@ -195,7 +195,8 @@ def test_columns_are_features_by_name():
     frame = pd.DataFrame(X, columns=["age", "bmi", "bp"])
     entry = {"function": "gaussian", "widths": 1.0, "features": ["bmi", "body"]}
     bank = KernelBank(frame[TRAIN], [entry], groups={"body": ["age", "bp"]})
-    assert bank.kernels.features.tolist() == [("bmi",), ("age", "bp")]
+    assert bank.kernels["features"].tolist() == ["bmi", "body"]
+    assert bank.kernels["columns"].tolist() == [("bmi",), ("age", "bp")]
     solution = mkldist.solve("uniform", bank, Y[TRAIN])
     found = solution.decision_function(bank.on(frame[TEST][["bp", "bmi", "age"]]))
     np.testing.assert_array_equal(found, solution.decision_function(bank.on(frame[TEST])))

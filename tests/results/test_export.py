@@ -124,8 +124,9 @@ def test_weights_stand_beside_the_runs_a_row_per_kernel(folder, tmp_path, format
     _, target = export(folder, format, tmp_path / f"all.{format}")
     assert target.name == f"all.weights.{format}"
     rows = pd.read_csv(target) if format == "csv" else pd.read_parquet(target)
-    columns = ["dataset", "bank", "method", "split", "kernel", "weight", "run_id"]
+    columns = ["dataset", "bank", "method", "split", "kernel", "weight", "run_id", "width"]
     assert list(rows.columns) == columns
+    assert rows["kernel"].tolist() == [f"gaussian({width - 1:g})[all]" for width in rows["width"]]
     found = {run_id: own.weight.tolist() for run_id, own in rows.groupby("run_id")}
     complete = {i: r for i, r in RECORDS.items() if r.error == "" and len(r.kernels)}
     assert found.keys() == complete.keys()

@@ -48,6 +48,19 @@ def test_every_kernel_has_its_function_parameters_and_features():
     assert groups[linear] == "several"
 
 
+def test_the_view_of_a_kernel_has_all_of_its_features():
+    kernels = BankKernels(kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0))
+    views = {"clinic": (0, 3), "body": (1, 2)}
+    found = kernel_coordinates(BANK, kernels.names(NAMES), kernels, NAMES, views)
+    shown = dict(zip(found["features"].tolist(), found["view"].tolist(), strict=True))
+    [random] = [name for name in shown if "+" in name]
+    assert shown == {
+        "all": "", "body": "body", "age": "clinic", "pulse": "clinic", "height": "body",
+        "weight": "body", random: "",
+    }  # fmt: skip
+    assert "view" not in kernel_coordinates(BANK, kernels.names(NAMES), kernels, NAMES)
+
+
 def test_what_a_bank_shares_stands_at_every_kernel():
     kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
     found = kernel_coordinates(BANK, kernels.names(NAMES), BankKernels(kernels), NAMES)
