@@ -195,7 +195,7 @@ def _plural(words: str) -> str:
 
 def _kernel_functions() -> Iterable[Sequence[str]]:
     for name, function in FUNCTIONS.items():
-        keys = ", ".join(f"`{parameter.key}`" for parameter in function.parameters)
+        keys = ", ".join(f"`{key}`" for key in function.keys)
         points = f"{function.takes.value}. {function.note}".rstrip()
         yield f"`{name}`", f"`{function.formula}`", keys, sentence(points)
 

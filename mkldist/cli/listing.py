@@ -51,9 +51,7 @@ def kernels(names: tuple[str, ...], as_json: bool) -> None:
     if names and not as_json:
         _describe(names, "kernel", "family")
         return
-    parameters = {
-        name: [one.key for one in function.parameters] for name, function in FUNCTIONS.items()
-    }
+    parameters = {name: function.keys for name, function in FUNCTIONS.items()}
     functions = known_of("kernel")
     if as_json:
         rows = [

@@ -215,7 +215,7 @@ def method_lines(name: str) -> Iterator[str]:
 
 def _function_lines(name: str) -> Iterator[str]:
     """Yield formula, points, parameters and an example of a kernel function."""
-    from mkldist.kernel_functions.definition import Takes
+    from mkldist.kernel_functions.definition import RELATIVE, Takes
     from mkldist.kernel_functions.registry import FUNCTIONS
     from mkldist.spec.kernel_entries import KernelSpec
 
@@ -227,8 +227,9 @@ def _function_lines(name: str) -> Iterator[str]:
     yield from _paragraph("x, z", f"{function.takes.value}. {function.note}".rstrip())
     for parameter in function.parameters:
         yield from _paragraph(parameter.key, parameter.words.replace("`", ""))
-    features = KernelSpec.model_fields["features"].description or ""
-    yield from _paragraph("features", features.replace("`", ""))
+    for key in ([RELATIVE] if function.norm else []) + ["features"]:
+        text = KernelSpec.model_fields[key].description or ""
+        yield from _paragraph(key, text.replace("`", ""))
     examples = "".join(f"{one.key} = {one.example}\n" for one in function.parameters)
     yield (
         f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"\n'

@@ -337,6 +337,25 @@ def _sparse_scale(spec: PreprocessingSpec, x: Any, split: Split | None) -> Featu
     return _term_scale(rows.shape[0], n_t)
 
 
+def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
+    """Return the standard deviation of each feature over all rows, filled and scaled, (d,).
+
+    Scaling and imputation are fitted on all rows, whatever `spec` says.  A feature that is constant
+    has 0; features of a view count the rows that have it.
+    """
+    if dataset.sparse is not None:
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
+        variances = mean_variance_axis(dataset.sparse, axis=0)[1]
+        return np.asarray(np.sqrt(variances) / _sparse_scale(spec, dataset.sparse, None).spread)
+    if dataset.x is None:
+        raise ValueError(f"{dataset.name}: no features")
+    rows = _rows_of(spec, dataset, dataset.impute, None)
+    found = column_statistics(rows.blocks(None), rows.x.shape[1])
+    deviation = np.where(found.low == found.high, 0.0, found.deviation)
+    return np.asarray(deviation / _scale_of(spec, rows, None).spread)
+
+
 @dataclass(frozen=True, eq=False)
 class FittedPreprocessing:
     """Imputation and scaling with the statistics of fitted rows, apart from these rows.

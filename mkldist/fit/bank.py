@@ -600,7 +600,7 @@ class KernelBank:
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
         ``[[banks.kernels]]`` in a sweep file (such as ``function``, ``widths`` and ``features``),
-        objects such as ``mkldist.kernels.Gaussian(width=0.5)``, and functions of one's own, see
+        objects such as ``mkldist.kernels.Gaussian(widths=0.5)``, and functions of one's own, see
         ``mkldist.kernels.Custom``.  The columns of a DataFrame are features by name, those of an
         array are ``x0``, ``x1`` and so on.  ``mkldist.kernels.Precomputed(grams, name="strings")``
         puts Gram matrices beside them.

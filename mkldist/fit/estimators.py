@@ -270,11 +270,11 @@ def default_kernels(
     found: list[Kernel] = [Spectrum(length=LENGTHS, features="each")] if texts else []
     for name, count in (views or ({"all": n_features} if n_features else {})).items():
         widths = tuple(share * unit * math.sqrt(count) for share in RELATIVE_WIDTHS)
-        found.append(Gaussian(width=widths, features=name))
+        found.append(Gaussian(widths=widths, features=name))
         if linear:
             found.append(Linear(features=name))
     if linear and 0 < n_features <= MOST_SINGLE_FEATURES:
-        found.append(Gaussian(width=unit, features="each"))
+        found.append(Gaussian(widths=unit, features="each"))
     return found
 
 
@@ -742,7 +742,7 @@ class MKLClassifier(KernelClassifier):
     kernels : str or list
         ``"default"``: Gaussians of four widths and a linear kernel on all features, and, up to a
         hundred features, a Gaussian on each.  Or the name of a paper's family, such as
-        ``"xu2008"``; or a list of kernels, such as ``mkldist.kernels.Gaussian(width=[0.5, 1, 2],
+        ``"xu2008"``; or a list of kernels, such as ``mkldist.kernels.Gaussian(widths=[0.5, 1, 2],
         features="each")``, and of dictionaries with the keys of ``[[banks.kernels]]``.  Gram
         matrices of your own are read by a function of row numbers, see the second example.
     normalisation : str or list of str

@@ -124,7 +124,9 @@ class BankInputs:
             tuple(splits),
             None if split is None else split.known,
             preprocessed(preprocessing, dataset, split) if has_features else None,
-            None if dataset.grams is not None else BankKernels.of(spec, dataset, seed),
+            None
+            if dataset.grams is not None
+            else BankKernels.of(spec, dataset, seed, preprocessing),
             tuple(spec.normalisations),
             preprocessing,
             seed,

@@ -69,10 +69,7 @@ def list_kernels() -> pd.DataFrame:
     from mkldist.kernel_functions.registry import FUNCTIONS
 
     rows = [
-        *(
-            (name, "function", one.formula, ", ".join(given.key for given in one.parameters))
-            for name, one in FUNCTIONS.items()
-        ),
+        *((name, "function", one.formula, ", ".join(one.keys)) for name, one in FUNCTIONS.items()),
         *((one.name, "family", one.line, "") for one in known_of("family")),
     ]
     return pd.DataFrame(rows, columns=["kernel", "kind", "formula", "parameters"]).set_index(

@@ -10,13 +10,14 @@ import numpy as np
 from mkldist.arrays import Array, Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
+from mkldist.data.preprocessing import feature_deviations
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource, PlainSource
 from mkldist.identity import content_id
 from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
-from mkldist.kernel_functions.definition import Takes, kernel_words
+from mkldist.kernel_functions.definition import RELATIVE, Takes, kernel_words
 from mkldist.kernel_functions.lengths import inverse_lengths
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.evaluate import evaluate
@@ -24,8 +25,10 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.memory import readable_bytes
+from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kernel_entries import PRECOMPUTED, KernelChoice, KernelSpec
 
+AS_IS = PreprocessingSpec(scale="none")
 SHOWN = 8
 EVERY = ("all", "each", "views", "groups")
 Points = tuple[Floats | None, Array | None]
@@ -77,11 +80,19 @@ class BankKernels:
     text_views: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, choice: KernelChoice, dataset: Dataset, seed: int) -> BankKernels:
+    def of(
+        cls,
+        choice: KernelChoice,
+        dataset: Dataset,
+        seed: int,
+        preprocessing: PreprocessingSpec = AS_IS,
+    ) -> BankKernels:
         """Return the kernels of a bank on a data set of features, of views, or of both.
 
-        Random subsets and widths are drawn with the seed.  Kernels that do not fit the features,
-        the texts or the views raise a SpecError.
+        Random subsets and widths are drawn with the seed.  Relative widths are multiples of the
+        spread of all rows as `preprocessing` scales them, whichever rows a bank is made of: one
+        list of kernels serves all splits.  Kernels that do not fit the features, the texts or the
+        views raise a SpecError.
         """
         texts, names = dataset.texts, () if dataset.texts is None else dataset.texts.names
         if choice.family == PRECOMPUTED and dataset.given:
@@ -103,7 +114,10 @@ class BankKernels:
         own = on_texts = None
         if not entries or given | of_texts != entries.keys():
             of_features = dataset.n_features, dataset.feature_names, dataset.groups
-            own = kernel_list(choice, *of_features, seed, dataset.views, left_out=of_texts)
+            own = kernel_list(
+                choice, *of_features, seed, dataset.views, left_out=of_texts,
+                deviations=lambda: feature_deviations(preprocessing, dataset),
+            )  # fmt: skip
         if of_texts and texts is not None:
             others = entries.keys() - of_texts
             columns = len(names), names, texts.groups
@@ -315,7 +329,7 @@ def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
 
 def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKernel]:
     """Yield the matrices that an entry names."""
-    for key in ("widths", "degrees", "offset"):
+    for key in (*PARAMETERS, RELATIVE):
         if key in entry.model_fields_set and getattr(entry, key) is not None:
             raise SpecError(f"{place}.{key}", f"{key} of a {PRECOMPUTED} kernel", "none")
     known = list(dataset.given)

@@ -34,11 +34,15 @@ class Base:
         ``compute(left, right, parameter, out)`` writes it for every pair to `out`.
     is_distance : bool
         True if it is 0 for equal points.
+    norm : int
+        1 or 2 if it follows from this norm of the difference of two points, else 0.  Widths are
+        then in units of the features.
     """
 
     formula: str
     compute: Callable[[Floats, Floats, float, Floats], None]
     is_distance: bool = False
+    norm: int = 0
 
 
 def inner_products(left: Floats, right: Floats, parameter: float, out: Floats) -> None:
@@ -113,6 +117,6 @@ def _absolute_difference(x: Floats, z: Floats, term: Floats) -> None:
 
 
 INNER_PRODUCT = Base("x'z", inner_products)
-SQUARED_DISTANCE = Base("|x-z|^2", squared_distances, is_distance=True)
-CITY_BLOCK = Base("|x-z|_1", city_block_distances, is_distance=True)
+SQUARED_DISTANCE = Base("|x-z|^2", squared_distances, is_distance=True, norm=2)
+CITY_BLOCK = Base("|x-z|_1", city_block_distances, is_distance=True, norm=1)
 MINIMA = Base("sum_j min(x_j, z_j)", sums_of_minima)

@@ -40,13 +40,13 @@ class Parameter:
     Parameters
     ----------
     name : str
-        Name in Python, in results, and in the names of kernels.
+        Name in results, and in the names of kernels.
     meaning : str
         Words for the manual.
     kind : {"positive", "not negative", "count"}
         Values that it takes; a count is a whole number of at least 1.
     word : str
-        Key in a sweep file; by default the name.
+        Key in a sweep file and in Python; by default the name.
     default : float, optional
         Value where none is given; by default one must be.
     smallest, largest : float
@@ -69,7 +69,7 @@ class Parameter:
 
     @property
     def key(self) -> str:
-        """The key in a sweep file."""
+        """The key in a sweep file and in Python."""
         return self.word or self.name
 
     @property
@@ -93,6 +93,9 @@ WIDTH = Parameter(
     drawn=True,
     example="[0.5, 1, 2]",
 )
+
+RELATIVE = "relative_widths"
+"""The key of widths in units of the spread of the features, in place of that of widths."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,17 @@ class KernelFunction:
     def label(self) -> str:
         """The name in sweep files and results."""
         return self.name
+
+    @property
+    def norm(self) -> int:
+        """The norm of differences of points that its widths are compared with; 0 for none."""
+        return 0 if self.base is None or WIDTH not in self.parameters else self.base.norm
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its parameters in a sweep file and in Python."""
+        found = [parameter.key for parameter in self.parameters]
+        return [found[0], RELATIVE, *found[1:]] if self.norm else found
 
     def head(self, first: float, second: float) -> str:
         """Return name and parameters as text; the second where it is not its default.

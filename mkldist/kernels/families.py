@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ from pydantic import ValidationError
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel
-from mkldist.kernel_functions.definition import KernelFunction, Parameter, kernel_words
+from mkldist.kernel_functions.definition import (
+    RELATIVE,
+    WIDTH,
+    KernelFunction,
+    Parameter,
+    kernel_words,
+)
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets, SubsetWords
 from mkldist.kernels.kernel_list import KernelList
@@ -45,15 +52,26 @@ class Templates:
         First parameters on every subset, or one random parameter for each of S subsets.
     second : (P,) float64
         Second parameters.
+    spread : (S, 1) float64, optional
+        Spread of each of S subsets, of which the first parameters are multiples.
     """
 
     code: int
     first: Floats
     second: Floats
+    spread: Floats | None = None
 
     def on(self, n_subsets: int) -> Floats:
-        """Return the first parameters (S, P)."""
-        return np.broadcast_to(self.first, (n_subsets, self.first.shape[-1]))
+        """Return the first parameters (S, P); multiples of spreads with the 6 digits of names."""
+        if self.spread is None:
+            return np.broadcast_to(self.first, (n_subsets, self.first.shape[-1]))
+        products = self.first * self.spread
+        return np.array([float(f"{v:.6g}") for v in products.ravel()]).reshape(products.shape)
+
+    def relative(self, n_subsets: int) -> Floats:
+        """Return the multiples of spreads (S, P), NaN where the first parameters are none."""
+        found = np.full(self.first.shape[-1], np.nan) if self.spread is None else self.first
+        return np.broadcast_to(found, (n_subsets, self.first.shape[-1]))
 
 
 def check_entry(entry: KernelSpec, place: str) -> None:
@@ -67,16 +85,20 @@ def check_entry(entry: KernelSpec, place: str) -> None:
         Words for its place.
     """
     function = FUNCTIONS.get(entry.function) if isinstance(entry.function, str) else None
-    taken = () if function is None else function.parameters
-    keys = [parameter.key for parameter in taken] if function else ["parameters"]
+    keys = ["parameters"] if function is None else function.keys
     words = kernel_words(entry.label)
-    for key in (*PARAMETERS, "parameters"):
+    for key in (*PARAMETERS, RELATIVE, "parameters"):
         if getattr(entry, key) is not None and key not in keys:
-            wanted = f"{' and '.join(keys)} alone" if keys else "none"
+            wanted = f"{', '.join(keys)} alone" if keys else "none"
             raise SpecError(f"{place}.{key}", f"{key} of {words}", wanted)
-    for parameter in taken:
-        if parameter.default is None and getattr(entry, parameter.key) is None:
-            wanted = f"{parameter.key} = …"
+    for parameter in function.parameters if function else ():
+        given = getattr(entry, parameter.key) is not None
+        if parameter is WIDTH and entry.relative_widths is not None:
+            if given:
+                raise SpecError(place, f"{WIDTH.key} and {RELATIVE}", "one of them")
+        elif parameter.default is None and not given:
+            other = f" or {RELATIVE} = …" if parameter is WIDTH and RELATIVE in keys else ""
+            wanted = f"{parameter.key} = …{other}"
             raise SpecError(place, f"{words} without {parameter.key}", wanted)
 
 
@@ -86,6 +108,7 @@ def templates(
     place: str,
     seed: tuple[int, int],
     custom: list[CustomKernel],
+    deviations: Callable[[], Floats],
 ) -> Templates:
     """Return the kernels that an entry puts on each of the subsets.
 
@@ -101,6 +124,8 @@ def templates(
         Seed of the sweep and number of the entry, for random widths.
     custom : list of CustomKernel
         Functions of the user so far; those of the entry are added.
+    deviations : callable
+        Returns the standard deviations of the features, (d,), for relative widths.
 
     Raises
     ------
@@ -123,7 +148,15 @@ def templates(
     check_fits(n_pairs, PAIR_BYTES, place, "pairs of parameters", "Give fewer values")
     pairs = list(itertools.product(*grids))
     first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    return Templates(function.code, first, second)
+    if entry.relative_widths is None:
+        return Templates(function.code, first, second)
+    spread = subsets.spreads(deviations(), function.norm)
+    ends = np.array([first.min() * spread.min(), first.max() * spread.max()])
+    if not ((ends >= WIDTH.smallest) & (ends <= WIDTH.largest)).all():
+        found = f"widths from {ends[0]:g} to {ends[1]:g} by the spread of the features"
+        wanted = f"widths from {WIDTH.smallest:g} to {WIDTH.largest:g}"
+        raise SpecError(f"{place}.{RELATIVE}", found, wanted)
+    return Templates(function.code, first, second, spread[:, None])
 
 
 def _grids(function: KernelFunction, entry: KernelSpec, place: str) -> list[Floats]:
@@ -134,7 +167,10 @@ def _grids(function: KernelFunction, entry: KernelSpec, place: str) -> list[Floa
 
 def _values(parameter: Parameter, entry: KernelSpec, place: str) -> Floats:
     """Return the values of a parameter, (P,)."""
-    given = getattr(entry, parameter.key)
+    key = parameter.key
+    if parameter is WIDTH and entry.relative_widths is not None:
+        key = RELATIVE
+    given = getattr(entry, key)
     if given == "chi2":
         return np.ones(1)
     if given is None:
@@ -146,7 +182,7 @@ def _values(parameter: Parameter, entry: KernelSpec, place: str) -> Floats:
         if least > 0.0:
             limits = f", from {least:g} to {most:g}"
         wanted = f"numbers above 0{limits}"
-        raise SpecError(f"{place}.{parameter.key}", f"{values.tolist()}", wanted)
+        raise SpecError(f"{place}.{key}", f"{values.tolist()}", wanted)
     return values
 
 
@@ -292,6 +328,7 @@ def kernel_list(
     seed: int,
     views: Collection[str] = (),
     left_out: Collection[int] = (),
+    deviations: Callable[[], Floats] | None = None,
 ) -> KernelList:
     """Return all kernels that a bank lists over a data set's features, or its texts.
 
@@ -312,6 +349,9 @@ def kernel_list(
         The groups that are views.
     left_out : collection of int
         Numbers of the entries that are not meant, such as those of texts.
+    deviations : callable, optional
+        Returns the standard deviations of the features as kernels see them, (d,), which relative
+        widths are multiples of; by default 1.
 
     Raises
     ------
@@ -337,6 +377,7 @@ def kernel_list(
     words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
     custom: list[CustomKernel] = []
+    deviations = cache(deviations or (lambda: np.ones(n_features)))
     for i, entry in enumerate(entries):
         if entry.function == PRECOMPUTED or i in left_out:
             continue
@@ -345,7 +386,8 @@ def kernel_list(
         for feature_set in words.feature_sets(entry, place):
             subsets = words.resolve(feature_set, place)
             part = parts.setdefault((subsets.rank, subsets.key), _Part(subsets, []))
-            part.templates.append(templates(entry, subsets, place, (seed, i), custom))
+            drawn = seed, i
+            part.templates.append(templates(entry, subsets, place, drawn, custom, deviations))
     n_kernels = sum(
         len(p.subsets) * sum(len(t.second) for t in p.templates) for p in parts.values()
     )
@@ -363,7 +405,7 @@ class _Part:
 
 def _assembled(parts: Sequence[_Part], custom: Sequence[CustomKernel]) -> KernelList:
     """Return the kernels of all parts, subset by subset."""
-    functions, parameters, offsets, subsets = [], [], [], []
+    functions, parameters, offsets, subsets, relative = [], [], [], [], []
     indptr, indices = [np.zeros(1, dtype=np.int64)], []
     labels: dict[int, str] = {}
     n_subsets = 0
@@ -372,6 +414,7 @@ def _assembled(parts: Sequence[_Part], custom: Sequence[CustomKernel]) -> Kernel
         grid = np.hstack([t.on(count) for t in part.templates])
         counts = [len(t.second) for t in part.templates]
         parameters.append(grid.ravel())
+        relative.append(np.hstack([t.relative(count) for t in part.templates]).ravel())
         functions.append(np.tile(np.repeat([t.code for t in part.templates], counts), count))
         offsets.append(np.tile(np.concatenate([t.second for t in part.templates]), count))
         subsets.append(np.repeat(np.arange(n_subsets, n_subsets + count), grid.shape[1]))
@@ -389,4 +432,5 @@ def _assembled(parts: Sequence[_Part], custom: Sequence[CustomKernel]) -> Kernel
         subset_indices=np.concatenate(indices),
         subset_labels=labels,
         custom=tuple(custom),
+        relative=np.concatenate(relative),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.errors import SpecError, nearest
 from mkldist.spec.kernel_entries import Features, KernelSpec, RandomSubsets
 from mkldist.spec.sizes import check_fits
@@ -50,6 +51,12 @@ class FeatureSubsets:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def spreads(self, deviations: Floats, norm: int) -> Floats:
+        """Return the norm of the standard deviations of each subset's features, (S,); 1 for 0."""
+        sums = np.add.reduceat(deviations[self.indices] ** norm, self.indptr[:-1])
+        found: Floats = np.where(sums > 0.0, sums, 1.0) ** (1.0 / norm)
+        return found
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ class KernelList:
         kernels and are no part of the fingerprint.
     custom : tuple of CustomKernel
         Functions of the user with their parameters.
+    relative : (M,) float64, optional
+        Widths as multiples of the spread of their features where they were given so, NaN for other
+        kernels.  They are no part of the fingerprint.
     """
 
     function: npt.NDArray[np.uint8]
@@ -57,6 +60,7 @@ class KernelList:
     subset_indices: npt.NDArray[np.int32]
     subset_labels: Mapping[int, str] = field(default_factory=dict)
     custom: tuple[CustomKernel, ...] = ()
+    relative: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         for name, dtype in (
@@ -166,6 +170,7 @@ class KernelList:
 
         ``function`` holds names.  A parameter is an array of float64, NaN where a kernel has none;
         if functions of the user take other values for it, an array of objects, None there.
+        ``relative_width`` is there if some widths were given in that way.
         """
         functions = np.empty(len(self), dtype=object)
         columns: dict[str, Array] = {"function": functions}
@@ -178,6 +183,8 @@ class KernelList:
             for place, (name, value) in enumerate(self.settings_of(first).items()):
                 found = value if own[0] == CUSTOM_CODE else values[place]
                 columns[name] = _with_values(columns.get(name), where, found)
+        if self.relative is not None and not np.isnan(self.relative).all():
+            columns["relative_width"] = self.relative
         return columns
 
     def runs(self) -> Iterator[slice]:
@@ -205,6 +212,7 @@ class KernelList:
                 if old in self.subset_labels
             },
             custom=self.custom,
+            relative=None if self.relative is None else self.relative[indices],
         )
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:

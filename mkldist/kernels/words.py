@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from mkldist.kernel_functions.registry import FUNCTIONS
-
 Numbers = float | Sequence[float] | Mapping[str, Any]
 """A number, numbers, or a series ``{"start": ..., "stop": ..., "num": ..., "scale": "log"}``."""
 
@@ -27,9 +25,8 @@ class Kernel:
 
     def entry(self) -> dict[str, Any]:
         """Return the entry of ``[[banks.kernels]]`` that says the same."""
-        words = {one.name: one.key for one in FUNCTIONS[self.function].parameters}
-        fields = {words.get(name, name): value for name, value in vars(self).items()}
-        return {"function": self.function, **fields}
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return {"function": self.function, **given}
 
 
 @dataclass(frozen=True)
@@ -38,21 +35,27 @@ class Gaussian(Kernel):
 
     Parameters
     ----------
-    width : float, sequence of float or mapping
+    widths : float, sequence of float or mapping, optional
         Widths, in units of the features; several stand for as many kernels.
+    relative_widths : float, sequence of float or mapping, optional
+        In place of `widths`, multiples of the spread of each feature subset: the root of the sum of
+        the variances of its features.
     features : str, mapping or sequence
         Feature subsets: ``"all"`` together, ``"each"`` alone, the name of a feature or of a group,
         random ones ``{"count": 20}``, or several of these.
 
     Examples
     --------
-    >>> Gaussian(width=[0.5, 1.0], features="each").entry()
+    >>> Gaussian([0.5, 1.0], features="each").entry()
     {'function': 'gaussian', 'widths': [0.5, 1.0], 'features': 'each'}
+    >>> Gaussian(relative_widths=1.0).entry()
+    {'function': 'gaussian', 'relative_widths': 1.0, 'features': 'all'}
     """
 
     function = "gaussian"
 
-    width: Numbers
+    widths: Numbers | None = None
+    relative_widths: Numbers | None = field(default=None, kw_only=True)
     features: FeatureWords = "all"
 
 
@@ -62,13 +65,16 @@ class Laplacian(Kernel):
 
     Parameters
     ----------
-    width, features
+    widths, features
         As for :class:`Gaussian`.
+    relative_widths
+        The same, of the sum of the standard deviations.
     """
 
     function = "laplacian-rbf"
 
-    width: Numbers
+    widths: Numbers | None = None
+    relative_widths: Numbers | None = field(default=None, kw_only=True)
     features: FeatureWords = "all"
 
 
@@ -78,7 +84,7 @@ class Polynomial(Kernel):
 
     Parameters
     ----------
-    degree : int or sequence of int
+    degrees : int or sequence of int
         Degrees.
     offset : float
         Constant term.
@@ -88,7 +94,7 @@ class Polynomial(Kernel):
 
     function = "polynomial"
 
-    degree: int | Sequence[int]
+    degrees: int | Sequence[int]
     offset: float = 1.0
     features: FeatureWords = "all"
 
@@ -114,8 +120,8 @@ class Matern(Kernel):
 
     Parameters
     ----------
-    width : float, sequence of float or mapping
-        Widths, in units of the features.
+    widths, relative_widths
+        As for :class:`Gaussian`.
     nu : float or sequence of float
         Smoothness, at most 20: 0.5 is ``exp(-||x - z|| / width)``; 0.5, 1.5 and 2.5 are fastest.
     features
@@ -124,7 +130,8 @@ class Matern(Kernel):
 
     function = "matern"
 
-    width: Numbers
+    widths: Numbers | None = None
+    relative_widths: Numbers | None = field(default=None, kw_only=True)
     nu: Numbers = 1.5
     features: FeatureWords = "all"
 
@@ -135,7 +142,7 @@ class Periodic(Kernel):
 
     Parameters
     ----------
-    width : float, sequence of float or mapping
+    widths : float, sequence of float or mapping
         Widths.
     period : float, sequence of float or mapping
         Periods, in units of the features.
@@ -145,7 +152,7 @@ class Periodic(Kernel):
 
     function = "periodic"
 
-    width: Numbers
+    widths: Numbers
     period: Numbers
     features: FeatureWords = "all"
 
@@ -156,13 +163,13 @@ class ChiSquared(Kernel):
 
     Parameters
     ----------
-    width, features
+    widths, features
         As for :class:`Gaussian`.
     """
 
     function = "chi-squared"
 
-    width: Numbers
+    widths: Numbers
     features: FeatureWords = "all"
 
 

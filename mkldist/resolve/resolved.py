@@ -149,7 +149,8 @@ def resolve(
                     banks[place] = _given_bank(bank, dataset.name, dataset.grams)
                     continue
                 if bank.label not in lists:
-                    lists[bank.label] = BankKernels.of(bank, dataset, spec.seed)
+                    scaling = spec.preprocessing_of(written)
+                    lists[bank.label] = BankKernels.of(bank, dataset, spec.seed, scaling)
                 kernels[place] = lists[bank.label]
                 check_presence(bank, dataset, kernels[place])
                 check_device(bank, kernels[place], dataset)

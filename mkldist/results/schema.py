@@ -347,6 +347,8 @@ COORDINATES = (
     Variable("function", "", "kernel function", "string", (KERNEL,)),
     Variable("width", "1", "width of the kernel function, in units of the features as scaled",
              dims=(KERNEL,)),
+    Variable("relative_width", "1", "width in units of the spread of its features, if given so",
+             dims=(KERNEL,)),
     Variable("degree", "1", "degree of a polynomial kernel", dims=(KERNEL,)),
     Variable("offset", "1", "offset of a polynomial kernel", dims=(KERNEL,)),
     Variable("features", "", "features of the kernel, as in its name", "string", (KERNEL,)),

@@ -221,6 +221,15 @@ class KernelSpec(_Parameters):
     feature subset.  The keys of the parameters are those of the registry of kernel functions.
     """
 
+    relative_widths: Numbers | None = Field(
+        None,
+        description='Of `"gaussian"`, `"matern"` and `"laplacian-rbf"`, in place of `widths`: '
+        "multiples of the spread of each feature subset, the root of the sum of the variances of "
+        "its features: √d for d features after z-scores, for which 1/√2 is scikit-learn's "
+        '`gamma = "scale"`. For `"laplacian-rbf"` it is the sum of the standard deviations. '
+        "Variances are those of all rows of the data set, test rows too, as preprocessing fitted "
+        "on all of them scales them; labels play no part. Names of kernels show the widths.",
+    )
     parameters: dict[str, Argument] | None = Field(
         None,
         description="Parameters of a function of your own, by name; a list stands for several "

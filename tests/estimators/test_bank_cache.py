@@ -28,7 +28,7 @@ Y = X[:, 0] > 0.0
 
 def lent(cache, kernels=None, points=X, names=None, **settings):
     usual = {"normalisation": "trace", "groups": {}, "views": {}, "backend": "auto", "seed": 0}
-    kernels = kernels or [Gaussian(width=1.0)]
+    kernels = kernels or [Gaussian(widths=1.0)]
     with cache.bank(Rows(points, names), kernels=kernels, **{**usual, **settings}) as bank:
         return bank
 
@@ -42,7 +42,7 @@ def test_equal_content_is_the_same_bank():
 @pytest.mark.parametrize(
     "other",
     [
-        {"kernels": [Gaussian(width=2.0)]},
+        {"kernels": [Gaussian(widths=2.0)]},
         {"kernels": [Linear()]},
         {"normalisation": "none"},
         {"normalisation": ["centre", "trace"]},
@@ -94,7 +94,7 @@ def test_the_banks_used_longest_ago_go_first():
 def test_a_bank_above_the_limit_is_lent_and_forgotten_and_leaves_others():
     cache = BankCache(30_000)
     small = lent(cache)
-    assert len(lent(cache, [Gaussian(width=[1.0, 2.0, 3.0])])) == 3
+    assert len(lent(cache, [Gaussian(widths=[1.0, 2.0, 3.0])])) == 3
     assert lent(cache) is small
     assert len(cache) == 1
 
@@ -113,7 +113,7 @@ def test_threads_take_turns_on_a_bank_that_is_made_once():
     settings = {"normalisation": "trace", "groups": {}, "views": {}, "backend": "auto"}
 
     def use(_: int) -> None:
-        with cache.bank(Rows(X), kernels=[Gaussian(width=1.0)], **settings) as bank:
+        with cache.bank(Rows(X), kernels=[Gaussian(widths=1.0)], **settings) as bank:
             with lock:
                 using[0] += 1
                 most[0] = max(most[0], using[0])
@@ -132,7 +132,7 @@ def test_the_default_bound_is_modest():
 
 
 def test_bytes_stay_below_the_bound_that_is_set():
-    model = MKLClassifier("uniform", kernels=[Gaussian(width=1.0)])
+    model = MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)])
     with mkldist.set_bank_cache(2**30):
         BANKS.clear()
         model.fit(X, Y)
@@ -149,7 +149,7 @@ def test_bytes_stay_below_the_bound_that_is_set():
 
 def test_a_cache_that_is_off_keeps_nothing():
     before = BANKS.limit
-    model = MKLClassifier("uniform", kernels=[Gaussian(width=1.0)])
+    model = MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)])
     expected = model.fit(X, Y).decision_function(X)
     assert len(BANKS) > 0
     with mkldist.set_bank_cache(0):
@@ -193,7 +193,7 @@ from sklearn.base import clone
 import mkldist
 from mkldist.fit.estimators import BANKS
 X = np.random.default_rng(0).normal(size=(50, 3))
-model = mkldist.OneClassMKL(kernels=[mkldist.kernels.Gaussian(width=1.0)]).fit(X)
+model = mkldist.OneClassMKL(kernels=[mkldist.kernels.Gaussian(widths=1.0)]).fit(X)
 counts = [len(BANKS)]
 copies = [clone(model), pickle.loads(pickle.dumps(model))]
 while copies:
@@ -216,7 +216,7 @@ def test_banks_go_with_the_last_estimator_copies_and_pickles_among_them():
 def test_searches_in_threads_and_processes_give_the_same(backend):
     from joblib import parallel_config
 
-    model = clone(MKLClassifier("uniform", kernels=[Gaussian(width=1.0)]))
+    model = clone(MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)]))
     grid = {"C": [0.1, 1.0, 10.0]}
     plain = GridSearchCV(model, grid, cv=3).fit(X, Y)
     with parallel_config(backend, n_jobs=2):
@@ -230,7 +230,7 @@ def test_searches_in_threads_and_processes_give_the_same(backend):
 
 def test_a_column_by_number_is_not_one_by_name():
     cache, names = BankCache(2**20), ("1", "0", "2")
-    kernels = [Gaussian(width=1.0, features="one")]
+    kernels = [Gaussian(widths=1.0, features="one")]
     by_number = lent(cache, kernels, names=names, groups={"one": [0]})
     by_name = lent(cache, kernels, names=names, groups={"one": ["0"]})
     assert by_number.kernels["columns"].tolist() == [("1",)]

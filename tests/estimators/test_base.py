@@ -147,7 +147,7 @@ def test_parameters_of_the_bank_are_searched_in_a_pipeline():
     pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), MKLClassifier())
     grid = {
         "mklclassifier__method": ["level", "uniform", "majority"],
-        "mklclassifier__kernels": ["default", [mkldist.kernels.Gaussian(width=2.0)]],
+        "mklclassifier__kernels": ["default", [mkldist.kernels.Gaussian(widths=2.0)]],
     }
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
     assert search.best_params_["mklclassifier__method"] != "majority"

@@ -48,7 +48,7 @@ def wdbc():
 def test_one_kernel_is_the_machine_of_scikit_learn(method, C, wdbc):
     X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
     train, test = slice(0, 180), slice(180, None)
-    model = MKLClassifier(method, C=C, kernels=[Gaussian(width=4.0)], tol=1e-7, **PLAIN)
+    model = MKLClassifier(method, C=C, kernels=[Gaussian(widths=4.0)], tol=1e-7, **PLAIN)
     model.fit(X[train], y[train])
     gamma = 1 / (2 * 4.0**2)
     svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(rbf_kernel(X[train], gamma=gamma), y[train])
@@ -64,7 +64,7 @@ def test_weights_of_rows_and_classes_are_those_of_scikit_learn(wdbc):
     weights[::7] = 0.0
     classes = {0: 3.0, 1: 0.5}
     model = MKLClassifier(
-        kernels=[Gaussian(width=4.0)], tol=1e-7, class_weight=classes, **PLAIN
+        kernels=[Gaussian(widths=4.0)], tol=1e-7, class_weight=classes, **PLAIN
     ).fit(X, y, sample_weight=weights)
     svc = SVC(gamma=1 / 32, tol=1e-8, class_weight=classes).fit(X, y, weights)
     expected = svc.decision_function(X)
@@ -152,7 +152,7 @@ def test_missing_values_are_imputed_by_the_training_rows(wdbc):
 def test_groups_and_columns_are_named_in_kernels():
     X, y = load_wine(as_frame=True, return_X_y=True)
     model = MKLClassifier(
-        kernels=[Gaussian(width=1.0, features=["ash", "colour"]), Linear(features="each")],
+        kernels=[Gaussian(widths=1.0, features=["ash", "colour"]), Linear(features="each")],
         groups={"colour": ["color_intensity", "hue"]},
     ).fit(X, y)
     features = model.kernel_weights_["features"]
@@ -166,7 +166,7 @@ def test_weights_of_classes_are_calibrated_whatever_the_classes_are_called(names
     X, y = wdbc
     y = np.array(names)[(y[:150] == y[0]).astype(int)]
     model = MKLClassifier(class_weight=dict(zip(names, (1.0, 5.0), strict=True)))
-    model.set_params(calibration="sigmoid", kernels=[Gaussian(width=1.0)]).fit(X[:150], y)
+    model.set_params(calibration="sigmoid", kernels=[Gaussian(widths=1.0)]).fit(X[:150], y)
     found = model.predict_proba(X[:150])
     # by hand: decision values of held-out folds, and Platt's curve through them
     second = (y == names[1]).astype(int)
@@ -180,7 +180,7 @@ def test_weights_of_classes_are_calibrated_whatever_the_classes_are_called(names
 def test_rows_of_weight_zero_are_not_calibrated_on(wdbc):
     X, y = wdbc
     weights = np.r_[np.ones(100), np.zeros(20)]
-    model = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(width=1.0)])
+    model = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(widths=1.0)])
     y = np.where(weights > 0, y[:120].astype(str), "none")
     found = clone(model).fit(X[:120], y, sample_weight=weights).predict_proba(X[:5])
     few = clone(model).fit(X[:100], y[:100], sample_weight=weights[:100]).predict_proba(X[:5])
@@ -196,7 +196,7 @@ def test_probabilities_are_calibrated(wdbc):
     assert log_loss(y[180:], found) < 0.3
     assert not hasattr(MKLClassifier(), "predict_proba")
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
-    named = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(width=1.0, features="f3")])
+    named = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(widths=1.0, features="f3")])
     assert named.fit(frame, y).predict_proba(frame).shape == (240, 2)
 
 
@@ -208,7 +208,7 @@ def test_probabilities_are_calibrated(wdbc):
         ({"C": -1.0}, r"C: found -1.0; expected a number above 0"),
         ({"method": "easymkl", "C": 2.0}, "C: found 2.0 for easymkl, which has no C"),
         ({"kernels": "xu2009"}, "kernels: found 'xu2009'.*'default'.*Did you mean 'xu2008'"),
-        ({"kernels": [Gaussian(width=-1.0)]}, "widths"),
+        ({"kernels": [Gaussian(widths=-1.0)]}, "widths"),
         ({"normalisation": "trase"}, "normalisation"),
         ({"impute": "medain"}, "impute: found 'medain'.*Did you mean 'median'"),
         ({"scale": 3}, "scale: found 3; expected one of zscore, minmax, none, or a transformer"),

@@ -41,7 +41,7 @@ X[LACKING, 2:] = np.nan
 X[6, 2] = np.nan  # a value that is missing beside others
 X[7, 1] = np.nan
 TRAIN, TEST = np.arange(0, 40), np.arange(40, N)
-KERNELS = [Gaussian(width=[1.0, 3.0], features="views"), Linear(features="genes")]
+KERNELS = [Gaussian(widths=[1.0, 3.0], features="views"), Linear(features="genes")]
 FRAME = pd.DataFrame(X, columns=["age", "crp", "a", "b", "c", "d"])
 SPARSE = csr_array(random_array((N, 30), density=0.15, rng=np.random.default_rng(0)))
 SPARSE.data[:] = np.round(SPARSE.data, 3)
@@ -207,7 +207,7 @@ def test_the_default_widths_follow_the_spread_of_sparse_rows():
 
 
 def test_sparse_kernels_are_those_of_scikit_learn():
-    kernels = [Gaussian(2.0), Polynomial(degree=2), Linear()]
+    kernels = [Gaussian(2.0), Polynomial(degrees=2), Linear()]
     model = MKLClassifier("uniform", kernels=kernels, scale=None, normalisation="none", tol=1e-8)
     model.fit(SPARSE[TRAIN], TEXT[TRAIN])
 

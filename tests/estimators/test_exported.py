@@ -17,7 +17,7 @@ from mkldist.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.normal(size=(60, 3)), RNG.normal(size=(25, 3))
-KERNELS = [Gaussian(width=[1.0, 2.0], features=["all", "each"])]
+KERNELS = [Gaussian(widths=[1.0, 2.0], features=["all", "each"])]
 TWO = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
 THREE = np.where(X[:, 2] > 0.5, 7, np.where(X[:, 0] > 0, 3, 5))
 FEW = np.where(np.arange(60) < 20, X[:, 0] > 0, -1).astype(int)
@@ -62,7 +62,7 @@ def test_a_model_predicts_as_its_estimator(estimator, y, scale, rows, tmp_path):
 
 def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_path: Path):
     symmetric = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    estimator = mkldist.MKLClassifier("uniform", kernels=[Gaussian(width=1.0)], scale=None)
+    estimator = mkldist.MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)], scale=None)
     estimator.fit(symmetric, [0, 0, 1, 1])
     far = np.array([[1e6]])  # where all kernels vanish
     assert estimator.decision_function(far) == estimator.intercept_ == 0.0

@@ -14,7 +14,7 @@ from mkldist.target import Target
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
 FEW = np.where(np.arange(12) < 8, Y, -1)
-KERNELS = [mkldist.kernels.Gaussian(width=1.0)]
+KERNELS = [mkldist.kernels.Gaussian(widths=1.0)]
 
 
 def used(model, y=Y):

@@ -27,7 +27,7 @@ Y = np.where(X[:, 0] * X[:, 1] > 0, "ill", "well")
 SPEC = {
     "name": "mine",
     "splits": {"repeats": 2},
-    "banks": [{"name": "b", "kernels": [mkldist.kernels.Gaussian(width=np.array([0.5, 2.0]))]}],
+    "banks": [{"name": "b", "kernels": [mkldist.kernels.Gaussian(widths=np.array([0.5, 2.0]))]}],
     "methods": [{"name": "level", "C": np.array([1.0, 10.0])}, {"name": "majority"}],
 }
 PROGRAM = """

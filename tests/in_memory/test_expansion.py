@@ -16,7 +16,7 @@ from mkldist.kernels import Gaussian, Polynomial
 RNG = np.random.default_rng(0)
 X, NEW = RNG.normal(size=(50, 3)), RNG.normal(size=(17, 3))
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
-KERNELS = [Gaussian(width=[0.5, 1.0, 2.0], features=["all", "each"]), Polynomial(degree=[1, 2])]
+KERNELS = [Gaussian(widths=[0.5, 1.0, 2.0], features=["all", "each"]), Polynomial(degrees=[1, 2])]
 
 
 @pytest.mark.parametrize("normalisation", ["trace", "variance", ["centre", "trace"], "cosine"])

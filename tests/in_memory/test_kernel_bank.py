@@ -181,7 +181,7 @@ def test_a_bank_is_no_sequence_that_looks_empty():
 def test_a_bank_keeps_its_points_when_the_array_is_changed(form, backend):
     points = np.random.default_rng(0).normal(size=(12, 3))
     given, new = form(points.copy()), points[:4] + 0.1
-    bank = mkldist.KernelBank(given, [Gaussian(width=[1.0, 2.0])], backend=backend)
+    bank = mkldist.KernelBank(given, [Gaussian(widths=[1.0, 2.0])], backend=backend)
     found = mkldist.solve("uniform", bank, np.sign(points[:, 0]), C=1.0)
     before = found.decision_function(bank.on(form(new)))
     if form is pd.DataFrame:

@@ -29,13 +29,13 @@ def hellinger(left: np.ndarray, right: np.ndarray, power: float = 0.5) -> np.nda
 
 
 ALL = [
-    kernels.Gaussian(width=[0.5, 2.0]),
-    kernels.Polynomial(degree=2),
+    kernels.Gaussian(widths=[0.5, 2.0]),
+    kernels.Polynomial(degrees=2),
     kernels.Linear(),
-    kernels.Laplacian(width=1.0),
-    kernels.Matern(width=1.0, nu=[0.5, 1.5, 2.5, 4.0], features=["all", "b"]),
-    kernels.Periodic(width=1.0, period=[0.7, 1.5], features="each"),
-    kernels.ChiSquared(width=1.0),
+    kernels.Laplacian(widths=1.0),
+    kernels.Matern(widths=1.0, nu=[0.5, 1.5, 2.5, 4.0], features=["all", "b"]),
+    kernels.Periodic(widths=1.0, period=[0.7, 1.5], features="each"),
+    kernels.ChiSquared(widths=1.0),
     kernels.Intersection(features="each"),
     kernels.Jaccard(),
     kernels.Tanimoto(),
@@ -95,7 +95,7 @@ def test_a_part_of_the_points_as_new_points_has_the_same_decisions(normalisation
 
 def test_decisions_at_new_points_are_those_of_plain_kernels():
     new = np.abs(RNG.normal(size=(7, 3)))
-    chosen = [kernels.ChiSquared(width=2.0), kernels.Gaussian(width=1.0), hellinger]
+    chosen = [kernels.ChiSquared(widths=2.0), kernels.Gaussian(widths=1.0), hellinger]
     few = KernelBank(X, chosen, normalisation="none")
     solution = mkldist.solve("uniform", few, Y, C=1.0)
     plain = [chi2_kernel(new, X, gamma=0.5), rbf_kernel(new, X, gamma=0.5), hellinger(new, X)]
@@ -119,7 +119,7 @@ def test_the_certificate_holds_on_a_bank_of_all_functions():
 def test_points_that_a_function_does_not_take_are_told():
     with pytest.raises(DataError, match=r"^X: found -1 in row 3 \(from 0\), column 'b', for a"):
         KernelBank(pd.DataFrame({"a": [0, 1, 2, 3], "b": [0, 0, 0, -1]}), [kernels.Jaccard()])
-    few = KernelBank(X, [kernels.ChiSquared(width=1.0)])
+    few = KernelBank(X, [kernels.ChiSquared(widths=1.0)])
     with pytest.raises(
         DataError, match=r"^X_new: found -0.5 in row 0 \(from 0\), column 'x1', for"
     ):
@@ -156,7 +156,7 @@ def test_estimators_take_functions_and_keep_banks_apart_by_their_content():
     labels = np.where(Y > 0, "high", "low")
     for by in (1.0, 3.0):
         fitted = mkldist.MKLClassifier(
-            kernels=[scaled(by), kernels.Matern(width=1.0)], normalisation="none"
+            kernels=[scaled(by), kernels.Matern(widths=1.0)], normalisation="none"
         ).fit(X, labels)
         assert list(fitted.kernel_weights_["function"]) == ["<lambda>", "matern"]
         assert fitted.score(X, labels) > 0.8

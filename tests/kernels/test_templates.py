@@ -53,7 +53,7 @@ def test_parameters_without_a_default_are_needed_and_others_take_it():
         ),
         (
             {"function": "matern", "widths": 1, "offset": 1},
-            "offset .* expected widths and nu alone",
+            "offset .* expected widths, relative_widths, nu alone",
         ),
         (
             {"function": "matern", "widths": 1, "nu": 30},

@@ -16,16 +16,16 @@ X = np.random.default_rng(0).normal(size=(12, 3))
     ("kernel", "entry"),
     [
         (
-            kernels.Gaussian(width=[0.5, 2.0], features=["all", "each"]),
+            kernels.Gaussian(widths=[0.5, 2.0], features=["all", "each"]),
             {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each"]},
         ),
         (
-            kernels.Gaussian(width={"start": 1, "stop": 4, "num": 3, "scale": "log"}),
+            kernels.Gaussian(widths={"start": 1, "stop": 4, "num": 3, "scale": "log"}),
             {"function": "gaussian", "widths": [1.0, 2.0, 4.0]},
         ),
-        (kernels.Laplacian(width=np.array([3.0])), {"function": "laplacian-rbf", "widths": [3.0]}),
+        (kernels.Laplacian(widths=np.array([3.0])), {"function": "laplacian-rbf", "widths": [3.0]}),
         (
-            kernels.Polynomial(degree=(2, 3), offset=0.5),
+            kernels.Polynomial(degrees=(2, 3), offset=0.5),
             {"function": "polynomial", "degrees": [2, 3], "offset": 0.5},
         ),
         (
@@ -46,7 +46,7 @@ def test_objects_and_entries_stand_side_by_side():
 
 def test_mistakes_are_those_of_a_sweep_file():
     with pytest.raises(SpecError, match=r"kernels\[0\]\.widths"):
-        KernelBank(X, [kernels.Gaussian(width=-1.0)])
+        KernelBank(X, [kernels.Gaussian(widths=-1.0)])
 
 
 def test_the_names_are_found_from_the_package():

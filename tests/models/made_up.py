@@ -43,7 +43,7 @@ def expansions(n_functions: int = 1) -> tuple[Expansion, ...]:
     found = []
     for _ in range(n_functions):
         points = draw.normal(size=(40, len(FEATURES)))
-        kernels = [Gaussian(width=[0.7, 2.0], features=["all", "each"]), Polynomial(degree=2)]
+        kernels = [Gaussian(widths=[0.7, 2.0], features=["all", "each"]), Polynomial(degrees=2)]
         bank = mkldist.KernelBank(points, kernels)
         y = np.sign(points[:, 0] * points[:, 1])
         found.append(bank.expansion(mkldist.solve("level", bank, y, C=100.0)))

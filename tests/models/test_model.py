@@ -106,7 +106,7 @@ def test_rows_that_do_not_fit_are_refused(change, filled, said):
 def test_an_array_has_its_columns_in_order():
     x = np.random.default_rng(0).normal(size=(30, 3))
     y = x[:, 0] > 0
-    estimator = mkldist.MKLClassifier(kernels=[mkldist.kernels.Gaussian(width=1.0)]).fit(x, y)
+    estimator = mkldist.MKLClassifier(kernels=[mkldist.kernels.Gaussian(widths=1.0)]).fit(x, y)
     model = estimator.to_model()
     frame = pd.DataFrame(x, columns=["x0", "x1", "x2"]).iloc[:, ::-1]
     np.testing.assert_array_equal(model.decision_function(x), model.decision_function(frame))

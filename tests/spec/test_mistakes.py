@@ -73,7 +73,7 @@ SPLITS = (
     "test_fraction, stratified, n_train, first"
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
-KERNEL = f"one of function, {', '.join(PARAMETERS)}, parameters, features"
+KERNEL = f"one of function, {', '.join(PARAMETERS)}, relative_widths, parameters, features"
 LEVEL = (
     "one of tol, max_iter, time_limit, trace, C, acceleration, stop, far, near, "
     "label, kernel_weights, banks, on"
