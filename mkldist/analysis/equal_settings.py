@@ -122,11 +122,11 @@ def _solve_the_same(first: xr.DataTree, second: xr.DataTree) -> bool:
     return bool(
         first.attrs["method"] == second.attrs["method"]
         and first.attrs.get("kernel_weights") == second.attrs.get("kernel_weights")
-        and _problem(first) == _problem(second)
+        and problem_settings(first) == problem_settings(second)
     )
 
 
-def _problem(node: xr.DataTree) -> dict[str, Any]:
+def problem_settings(node: xr.DataTree) -> dict[str, Any]:
     """Return the settings that define the problem, of those that are no dims of the node."""
     settings = json.loads(str(node.attrs.get("settings", "{}")))
     name = str(node.attrs["method"])

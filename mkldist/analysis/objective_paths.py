@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mkldist.analysis.comparison import loss_name
+from mkldist.analysis.equal_settings import problem_settings
 from mkldist.arrays import Floats
+from mkldist.methods.registry import METHODS
 from mkldist.results.rows import complete_values, hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
 
@@ -20,8 +23,9 @@ if TYPE_CHECKING:
 def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
     """Return the mean objective of each method at each value of a hyperparameter.
 
-    Other hyperparameters have, at each value, their setting of least mean loss.  Objectives of
-    methods that minimise different functions cannot be compared.
+    Other hyperparameters have, at each value, their setting of least mean loss.  Only rows of one
+    data set, bank and `problem` minimise the same function, so that their objectives agree up to
+    their gaps.
 
     Parameters
     ----------
@@ -33,17 +37,36 @@ def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``dataset``, ``bank``, ``method``, the value, ``loss`` (mean test error, or root mean square
+        ``dataset``, ``bank``, ``problem`` (loss and regulariser in words, with the settings that
+        define them), ``method``, the value, ``loss`` (mean test error, or root mean square
         error), ``objective`` and ``objective_sd`` (mean and deviation over the splits; NaN for one
         split), ``lower_bound`` (mean) and ``n_splits``.  Values without a complete run have no row.
     """
     import pandas as pd
 
-    columns = ["dataset", "bank", "method", along, "loss", "objective", "objective_sd",
+    columns = ["dataset", "bank", "problem", "method", along, "loss", "objective", "objective_sd",
                "lower_bound", "n_splits"]  # fmt: skip
     nodes = [node for node in method_nodes(tree) if along in hyperparameters(node)]
-    rows = [(*place_of(node).values(), *row) for node in nodes for row in _rows(node, along)]
+    rows = [
+        (place["dataset"], place["bank"], problem, place["method"], *row)
+        for node in nodes
+        for place, problem in [(place_of(node), _problem(node, along))]
+        for row in _rows(node, along)
+    ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _problem(node: xr.DataTree, along: str) -> str:
+    """Return in words what a node's method minimises; its own name where its settings vary that."""
+    name = str(node.attrs["method"])
+    if name not in METHODS:
+        return name
+    method = METHODS[name]
+    varied = {*hyperparameters(node)} - {along} - method.params.steering()
+    if varied or method.problem.startswith("SVM on"):
+        return name  # baselines choose kernels, each in its own way
+    settings = json.dumps(problem_settings(node), sort_keys=True)
+    return f"{method.problem}, {method.loss}, {method.regularizer} {settings}"
 
 
 def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:

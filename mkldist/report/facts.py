@@ -178,6 +178,14 @@ class Facts:
         """Return place and node of the methods on a data set."""
         return [(place, node) for place, node in self.nodes if place["dataset"] == dataset]
 
+    def best_of(self, dataset: str, methods: Collection[str]) -> str:
+        """Return the one of some methods that has the least mean loss on a data set."""
+        losses = [one.losses for one in self.compared if one.dataset == dataset]
+        ordered = [
+            self.method_of(name) for one in losses for name in one.mean().sort_values().index
+        ]
+        return next((name for name in ordered if name in methods), next(iter(methods)))
+
     def largest_bank(self, dataset: str, banks: Collection[str]) -> str:
         """Return the one of some banks of a data set that has most kernels."""
         sizes = {p["bank"]: int(node.ds.get("n_kernels", 0)) for p, node in self.members(dataset)}

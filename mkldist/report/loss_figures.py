@@ -59,17 +59,24 @@ def path_charts(facts: Facts) -> list[Chart]:
 
 
 def objective_charts(facts: Facts) -> list[Chart]:
-    """Return the mean objective along the regularisation, a figure for each data set."""
-    charts = []
+    """Return the mean objective of methods that minimise the same function, on one bank each.
+
+    A data set without two such methods has no figure.
+    """
     axes_of = {dataset: facts.axis(dataset) for dataset in facts.datasets[:MOST]}
     paths = {axis: objective_path(facts.tree, axis) for axis in set(axes_of.values()) if axis}
+    charts = []
     for dataset, axis in axes_of.items():
         if axis is None:
             continue
         rows = paths[axis][paths[axis]["dataset"] == dataset]
         if rows.empty:
             continue
-        table = rows.loc[rows.groupby(["method", axis], sort=False)["loss"].idxmin()]
+        rows = rows[rows["bank"] == facts.largest_bank(dataset, rows["bank"].tolist())]
+        methods = rows.groupby("problem")["method"].nunique()
+        if methods.max() < 2:
+            continue
+        table = rows[rows["problem"] == methods.idxmax()]
 
         def draw(table: pd.DataFrame = table, axis: str = axis) -> Figure:
             figure, axes = new_figure()
@@ -84,13 +91,13 @@ def objective_charts(facts: Facts) -> list[Chart]:
             legend_below(figure)
             return figure
 
+        on = f" on the kernels of {table['bank'].iloc[0]}" * facts.several_banks
         charts.append(
             Chart(
                 f"objective-{slug(dataset)}",
                 f"{dataset}: objective along {axis}",
-                "Mean over the splits; the band is one standard deviation. Methods that minimise "
-                "the same function differ by their gaps at most; the values of different "
-                "functions cannot be compared.",
+                f"These methods minimise the same function{on}, and differ by their gaps at most. "
+                "Mean over the splits; the band is one standard deviation.",
                 table,
                 draw,
                 loss_units(facts.loss(dataset), "loss"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from mkldist.analysis.paired_losses import is_error
 from mkldist.report.charts import Chart, legend_below, new_figure
 from mkldist.report.facts import Facts, records
 from mkldist.report.loss_figures import MOST, label, loss_units, slug
-from mkldist.report.tables import Cell, Table, identity_of, interval, number
+from mkldist.report.tables import Cell, Row, Table, identity_columns, interval, number, numbers
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RUNGS
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+CAPTION = (
+    "The loss of a selected setting on the inner folds is the least of many, and so too low on "
+    "average; its loss on the test part, which took no part in the selection, is not (Varma & "
+    "Simon 2006; Cawley & Talbot 2010). Their difference is the optimism, with an interval "
+    "corrected for overlapping training parts; rows whose interval leaves out 0 are marked. "
+    "Machines on inner folds have fewer training points, which raises the loss there. The second "
+    "rule takes the sparsest setting within one standard error of the least loss. The least test "
+    "loss is that of the best setting on the test part, which nobody can select."
+)
 RULES = {"best": "least loss", "sparsest": "sparsest within 1 s.e."}
 LOSSES: dict[str, tuple[str, str, Literal["none", "full"]]] = {
     "validation": ("selected setting, inner folds", "o", "none"),
@@ -40,35 +50,40 @@ def optimism_of(facts: Facts) -> pd.DataFrame:
 
 def optimism_table(optimism: pd.DataFrame) -> Table:
     """Return a row for each method and rule: losses on inner folds and test parts."""
-    identity = identity_of(optimism["bank"]) if len(optimism) else []
-    cells, marks = [], []
-    for row in records(optimism):
-        percent = is_error(row["loss"])
-        factor = 100.0 if percent else 1.0
-        form = "{:.2f}" if percent else "{:.4g}"
-        unit = " %" * percent
-        cells.append(
-            [
-                *(Cell(str(row[name])) for name in identity),
-                Cell(RULES[row["rule"]]),
-                number(row["n_settings"], "{:.0f}"),
-                number(factor * row["validation"], form + unit),
-                number(factor * row["test"], form + unit),
-                _optimism(row, factor, form),
-                number(factor * row["least_test"], form + unit),
-                number(row["active_kernels"], "{:.1f}"),
-            ]
-        )
-        marks.append(bool(row["low"] > 0.0 or row["high"] < 0.0))
-    headings = (*identity, "rule", "settings", "inner folds", "test part", "optimism (95 %)",
-                "least test loss", "kernels")  # fmt: skip
-    numeric = (*(False,) * (len(identity) + 1), *(True,) * 6)
-    return Table("optimism", headings, numeric, cells, marks)
+
+    def loss(name: str) -> Callable[[Row], Cell]:
+        return lambda row: number(_factor(row) * row[name], _form(row) + _unit(row))
+
+    columns = {
+        **(identity_columns(optimism) if len(optimism) else {}),
+        "rule": lambda row: Cell(RULES[row["rule"]]),
+        "settings": numbers("n_settings", "{:.0f}"),
+        "inner folds": loss("validation"),
+        "test part": loss("test"),
+        "optimism (95 %)": _optimism,
+        "least test loss": loss("least_test"),
+        "kernels": numbers("active_kernels", "{:.1f}"),
+    }
+    return Table(
+        "optimism", optimism, columns, lambda row: row["low"] > 0.0 or row["high"] < 0.0, CAPTION
+    )
 
 
-def _optimism(row: dict[str, Any], factor: float, form: str) -> Cell:
-    optimism, low, high = (factor * row[name] for name in ("optimism", "low", "high"))
-    return interval(optimism, low, high, form)
+def _optimism(row: Row) -> Cell:
+    mean, low, high = (_factor(row) * row[name] for name in ("optimism", "low", "high"))
+    return interval(mean, low, high, _form(row))
+
+
+def _factor(row: Row) -> float:
+    return 100.0 if is_error(row["loss"]) else 1.0
+
+
+def _form(row: Row) -> str:
+    return "{:.2f}" if is_error(row["loss"]) else "{:.4g}"
+
+
+def _unit(row: Row) -> str:
+    return " %" * is_error(row["loss"])
 
 
 def optimism_charts(optimism: pd.DataFrame, facts: Facts) -> list[Chart]:

@@ -64,6 +64,8 @@ class Section:
         What to beware of.
     code : str
         Text set as it is, such as a file.
+    folded : bool
+        True if the page shows its heading alone, until a reader opens it.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Section:
     charts: Sequence[Chart] = ()
     cautions: Sequence[Caution] = ()
     code: str = ""
+    folded: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -176,20 +179,35 @@ def write_report(
 
 
 def made_page(facts: Facts) -> Page:
-    """Return the report of a sweep, without figures where matplotlib is not installed."""
+    """Return the report of a sweep, without figures where matplotlib is not installed.
+
+    What a reader asks first comes first: the answer and its limits, then results and comparisons.
+    Certificates and provenance, which prove it, are folded.
+    """
     drawn = find_spec("matplotlib") is not None
+    found = optimism_of(facts)
     sections = [
-        _certificates(facts),
-        _results(facts),
+        Section("warnings", "What to beware of", cautions=cautions(facts)),
+        _failures(facts),
+        Section("results", "Results", tables=[results_table(facts)]),
         _comparison(facts),
-        _settings(facts),
-        _optimism(facts),
+        Section(
+            "optimism",
+            "Optimism of the selection",
+            tables=[optimism_table(found)],
+            charts=optimism_charts(found, facts),
+        ),
         Section(
             "paths",
             "Along the hyperparameters",
             charts=[*path_charts(facts), *objective_charts(facts)],
         ),
-        _weights(facts),
+        Section(
+            "weights",
+            "Kernel weights",
+            tables=[stability_table(facts.stability)],
+            charts=weight_charts(facts),
+        ),
         Section(
             "kernel-numbers",
             "Accuracy against number of kernels",
@@ -198,8 +216,7 @@ def made_page(facts: Facts) -> Page:
         Section("learning", "Learning curves", charts=learning_charts(facts)),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
         _time(facts),
-        _failures(facts),
-        *_provenance(facts),
+        *_proofs(facts),
     ]
     if not drawn:
         sections = [replace(section, charts=()) for section in sections]
@@ -213,93 +230,15 @@ def made_page(facts: Facts) -> Page:
     )
 
 
-def _certificates(facts: Facts) -> Section:
-    return Section(
-        "certificates",
-        "Certificates",
-        "Each run returns its objective and a lower bound of the optimum; their relative distance "
-        "is the duality gap. Where the problem is not convex, a stationarity takes its place. "
-        "Rows with runs that failed or stopped before their tolerance are "
-        "marked.",
-        [certificates_table(facts)],
-    )
-
-
-def _results(facts: Facts) -> Section:
-    chosen = "validation error" if facts.validated else "loss on the test parts"
-    return Section(
-        "results",
-        "Results",
-        f"Means over the splits ± one standard deviation. The marked rows have the least mean loss "
-        f"of their data set, of those that lack no split; settings are chosen by {chosen} "
-        f"elsewhere on this page. Kernels are those of more than 0.001 of the largest weight.",
-        [results_table(facts)],
-    )
-
-
 def _comparison(facts: Facts) -> Section:
     tables = [pairs_table(facts.pairs)]
     over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
-    text = (
-        "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
-        "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
-        "pairs of a data set; the probabilities are of the Bayesian correlated t-test with a "
-        "region of practical equivalence of 0.01 of an error, or 1 % of another loss (Benavoli et "
-        "al. 2017). A pair of equal differences on all splits has no test. Marked pairs differ at "
-        "the level 0.05."
-    )
-    if len(facts.series) < len(facts.compared):
-        text += f" {SIZES_SHARE}"
     charts = []
     if over is not None:
-        text += (
-            f" Over {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
-            "test with Holm's correction. Fewer than six data sets cannot make it significant."
-        )
-        if over.left_out:
-            text += f" Left out, for want of a split or a data set: {', '.join(over.left_out)}."
         tables.append(over_table(over))
         charts = [chart for chart in [rank_chart(over, facts)] if chart]
+    text = SIZES_SHARE if len(facts.series) < len(facts.compared) else ""
     return Section("comparison", "Comparison of methods", text, tables, charts)
-
-
-def _settings(facts: Facts) -> Section:
-    table = chosen_table(facts)
-    return Section(
-        "settings",
-        "Chosen settings and warnings",
-        "",
-        [table] if table else [],
-        cautions=cautions(facts),
-    )
-
-
-def _optimism(facts: Facts) -> Section:
-    found = optimism_of(facts)
-    return Section(
-        "optimism",
-        "Optimism of the selection",
-        "The loss of a selected setting on the inner folds is the least of many, and so too low on "
-        "average; its loss on the test part, which took no part in the selection, is not (Varma & "
-        "Simon 2006; Cawley & Talbot 2010). Their difference is the optimism, with an interval "
-        "corrected for overlapping training parts; rows whose interval leaves out 0 are marked. "
-        "Machines on inner folds have fewer training points, which raises the loss there. The "
-        "second rule takes the sparsest setting within one standard error of the least loss. The "
-        "least test loss is that of the best setting on the test part, which nobody can select.",
-        [optimism_table(found)],
-        optimism_charts(found, facts),
-    )
-
-
-def _weights(facts: Facts) -> Section:
-    return Section(
-        "weights",
-        "Kernel weights",
-        "At each method's chosen setting. Stability is 1 if all splits select the same kernels and "
-        "0 if they agree as by chance (Nogueira et al. 2018).",
-        [stability_table(facts.stability)],
-        weight_charts(facts),
-    )
 
 
 def _time(facts: Facts) -> Section:
@@ -308,8 +247,7 @@ def _time(facts: Facts) -> Section:
         "time",
         "Time",
         "Fits of seconds = a size^k, with the other size held fixed. The shares are of the seconds "
-        "of a split: the build of its bank, once, and the passes and solvers of all settings. "
-        "Marked rows have runs that stopped before their tolerance.",
+        "of a split: the build of its bank, once, and the passes and solvers of all settings.",
         [exponents_table(growth) for growth in found],
         scaling_charts(facts),
         growth_cautions(found),
@@ -320,14 +258,17 @@ def _failures(facts: Facts) -> Section:
     return Section(
         "failures",
         "Failed runs",
-        "The command below repeats them; give it the same options as before, such as --set.",
-        [failures_table(facts)],
+        tables=[failures_table(facts)],
         code=facts.retry_command if facts.status.failed else "",
     )
 
 
-def _provenance(facts: Facts) -> list[Section]:
-    return [
+def _proofs(facts: Facts) -> list[Section]:
+    """Return what proves the results and allows to repeat them, folded."""
+    chosen = chosen_table(facts)
+    parts = [
+        Section("certificates", "Certificates", tables=[certificates_table(facts)]),
+        Section("settings", "Chosen settings", tables=[chosen] if chosen else []),
         Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2)),
         Section(
             "sweep-file",
@@ -335,3 +276,4 @@ def _provenance(facts: Facts) -> list[Section]:
             code=toml_text(facts.spec),
         ),
     ]
+    return [replace(part, folded=True) for part in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from mkldist.report.facts import Facts, records
 from mkldist.report.page_target import origin_of
 from mkldist.report.scaling_figures import charts_of
 from mkldist.report.scaling_times import PARTS, Growth, overview, seconds_text
-from mkldist.report.tables import Cell, Table
+from mkldist.report.tables import Cell, Row, Table, numbers, text
 from mkldist.report.words import Caution, shared_times
 
 ENOUGH_SIZES = 3
@@ -33,30 +33,29 @@ BENDS, BY = 0.01, 0.1  # p-value of a power law, and change of its exponent, tha
 def exponents_table(growth: Growth) -> Table:
     """Return the exponents of all methods, for the page."""
     rows, over = overview(growth), growth.over
-    places = [n for n in ("dataset", "bank", growth.other) if rows[n].nunique() > 1]
-    heads = [SIZES.get(name, name) for name in places]
-    headings = (*heads, "method", SIZES[over], "exponent", "95 % interval", "of CPU time",
-                "seconds at the largest", "build %", "passes %", "solver %")  # fmt: skip
-    numeric = [name in SIZES for name in places] + [False, False] + [True] * 7
-    cells = [
-        [
-            *(Cell(str(row[name]), row[name] if name in SIZES else None) for name in places),
-            Cell(str(row["method"])),
-            Cell(sizes_text(row), row["n_sizes"]),
-            _exponent(row["exponent"]),
-            Cell(interval_text(row), row["low"]),
-            _exponent(row["cpu_exponent"]),
-            Cell(seconds_text(row["at_largest"]), row["at_largest"]),
-            *(Cell(share_text(row, part), row[part]) for part in PARTS),
-        ]
-        for row in records(rows)
-    ]
-    marks = [row["early"] > 0 for row in records(rows)]
-    return Table(f"exponents-{over.replace('_', '-')}", headings, tuple(numeric), cells, marks)
+    places = [name for name in ("dataset", "bank") if rows[name].nunique() > 1]
+    columns = {name: text(name) for name in places}
+    if rows[growth.other].nunique() > 1:
+        columns[SIZES[growth.other]] = numbers(growth.other)
+    columns |= {
+        "method": text("method"),
+        SIZES[over]: lambda row: Cell(sizes_text(row), row["n_sizes"]),
+        "exponent": numbers("exponent", "{:.2f}"),
+        "95 % interval": lambda row: Cell(interval_text(row), row["low"]),
+        "of CPU time": numbers("cpu_exponent", "{:.2f}"),
+        "seconds at the largest": lambda row: Cell(
+            seconds_text(row["at_largest"]), row["at_largest"]
+        ),
+        **{f"{part} %": _share(part) for part in PARTS},
+    }
+    caption = "Rows with runs that stopped before their tolerance are marked."
+    return Table(
+        f"exponents-{over.replace('_', '-')}", rows, columns, lambda row: row["early"] > 0, caption
+    )
 
 
-def _exponent(value: float) -> Cell:
-    return Cell(NOTHING) if np.isnan(value) else Cell(f"{value:.2f}", value)
+def _share(part: str) -> Callable[[Row], Cell]:
+    return lambda row: Cell(share_text(row, part), row[part])
 
 
 def sizes_text(row: dict[str, Any]) -> str:

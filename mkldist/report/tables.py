@@ -1,9 +1,10 @@
-"""Tables of the report: rows of cells with a value to sort by and a text to read."""
+"""Tables of the report: data, and rows of cells with a text to read and a number to sort by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.durable import write_file
 from mkldist.report.facts import LOSS_WORDS, Facts, records
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import SPLIT
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
@@ -23,6 +24,7 @@ from mkldist.solvers.outcome import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
 MOST_ROWS = 500  # of a table, in the page
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,29 +35,50 @@ class Cell:
     key: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """Headings and rows.
+    """Rows to read, and the data that they show.
 
     Parameters
     ----------
     name : str
-        Name of the element, and of the file that a copy suggests.
-    headings : tuple of str
-        One for each column.
-    numeric : tuple of bool
-        True for columns of numbers, which align to the right.
-    rows : list of list of Cell
-        The rows; those with `marks` true stand out.
-    marks : list of bool
-        One for each row.
+        Name of the element, and of the file of the data.
+    data : DataFrame
+        A row for each row to read, whose numbers are numbers.
+    columns : mapping of str to callable
+        For each heading, the function that makes a cell of a row of `data`.
+    marked : callable
+        Function that tells of a row of `data` if it stands out.
+    caption : str
+        What a reader needs to know of the columns.
     """
 
     name: str
-    headings: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    rows: list[list[Cell]]
-    marks: list[bool]
+    data: pd.DataFrame
+    columns: Mapping[str, Callable[[Row], Cell]]
+    marked: Callable[[Row], bool] = lambda row: False
+    caption: str = ""
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """One for each column."""
+        return tuple(self.columns)
+
+    @cached_property
+    def rows(self) -> list[list[Cell]]:
+        """The rows to read."""
+        return [[cell(row) for cell in self.columns.values()] for row in records(self.data)]
+
+    @cached_property
+    def marks(self) -> list[bool]:
+        """True for each row that stands out."""
+        return [bool(self.marked(row)) for row in records(self.data)]
+
+    @cached_property
+    def numeric(self) -> tuple[bool, ...]:
+        """True for columns of numbers, which align to the right."""
+        columns = zip(*self.rows, strict=True)
+        return tuple(any(cell.key is not None for cell in column) for column in columns)
 
     @property
     def shown(self) -> list[int]:
@@ -64,21 +87,29 @@ class Table:
         return sorted(places[:MOST_ROWS])
 
     def write(self, folder: Path) -> None:
-        """Write all rows to ``NAME.csv`` in a folder, which is there."""
-        import pandas as pd
-
-        texts = [[cell.text for cell in row] for row in self.rows]
-        table = pd.DataFrame(texts, columns=list(self.headings))
-        write_file(self.file(folder), [table.to_csv(index=False).encode()])
+        """Write the data, without empty columns, to ``NAME.csv`` in a folder, which is there."""
+        known = self.data.dropna(axis="columns", how="all")
+        write_file(self.file(folder), [known.to_csv(index=False).encode()])
 
     def file(self, folder: Path) -> Path:
         """Return the file in a folder that :meth:`write` writes."""
         return folder / f"{self.name}.csv"
 
 
-def identity_of(banks: Iterable[str]) -> list[str]:
-    """Return the names that tell a method's row from the others; the bank if there are several."""
-    return ["dataset", *(["bank"] if len(set(banks)) > 1 else []), "method"]
+def identity_columns(data: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
+    """Return the columns that tell a method's row from the others, of those that differ."""
+    names = [name for name in ("dataset", "bank") if data[name].nunique() > 1]
+    return {name: text(name) for name in (*names, "method")}
+
+
+def text(name: str) -> Callable[[Row], Cell]:
+    """Return a function that makes the cell of a text."""
+    return lambda row: Cell(str(row[name]))
+
+
+def numbers(name: str, form: str = "{:,}") -> Callable[[Row], Cell]:
+    """Return a function that makes the cell of a number in a format."""
+    return lambda row: number(row[name], form)
 
 
 def number(value: float, form: str) -> Cell:
@@ -102,200 +133,208 @@ def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell
 
 
 def results_table(facts: Facts) -> Table:
-    """Return a row for each data set, bank, method and setting."""
+    """Return a row for each data set, bank, method and setting, its score first."""
     rows = facts.summary
     axes = list(dict.fromkeys(n for _, node in facts.nodes for n in hyperparameters(node)))
     losses = [
         name for name in LOSS_WORDS if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
     ]
-    identity = identity_of(rows["bank"])
-    headings = [
-        *identity,
-        *axes,
-        *(LOSS_WORDS[n] for n in losses),
-        "kernels",
-        "seconds",
-        "runs",
-    ]
-    left = _proximities(rows, "gap_max", "stationarity_max")
-    headings[-1:-1] = left.values()
-    numeric = [False] * len(identity) + [True] * (len(headings) - len(identity))
-    cells, marks = [], []
-    for row in records(rows):
-        cells.append(
-            [
-                *(Cell(str(row[name])) for name in identity),
-                *(_setting(row.get(name)) for name in axes),
-                *(
-                    _mean_sd(row[f"{n}_mean"], row[f"{n}_sd"], percent=n.endswith("error"))
-                    for n in losses
-                ),
-                _mean_sd(row["active_mean"], row["active_sd"], digits=1),
-                number(row["seconds_mean"], "{:.3g}"),
-                *(number(row[name], "{:.1e}") for name in left),
-                _runs(row),
-            ]
-        )
-        marks.append(bool(row["best"]))
-    return Table("results", tuple(headings), tuple(numeric), cells, marks)
+    columns = identity_columns(rows)
+    columns |= {LOSS_WORDS[name]: _score(name) for name in losses}
+    columns |= {name: _setting(name) for name in axes}
+    columns["kernels"] = lambda row: _mean_sd(row["active_mean"], row["active_sd"], digits=1)
+    columns["seconds"] = numbers("seconds_mean", "{:.3g}")
+    columns |= _proximities(rows, "gap_max", "stationarity_max")
+    columns["runs"] = _runs
+    chosen = "inner folds" if facts.validated else "test parts"
+    caption = (
+        "Means over the splits ± one standard deviation. Of each data set, the rows of the best "
+        f"mean on the {chosen} are marked, of those that lack no split. Kernels are those of "
+        "more than 0.001 of the largest weight."
+    )
+    return Table("results", rows, columns, lambda row: row["best"], caption)
+
+
+def _score(name: str) -> Callable[[Row], Cell]:
+    percent = name.endswith("error")
+    return lambda row: _mean_sd(row[f"{name}_mean"], row[f"{name}_sd"], percent=percent)
 
 
 def certificates_table(facts: Facts) -> Table:
     """Return how many runs of each method reached their tolerance."""
-    rows = facts.runs
-    cells, left = [], _proximities(rows, "gap", STATIONARITY)
+    rows, found = facts.runs, []
+    left = [name for name in ("gap", "exact_gap", STATIONARITY) if name in rows]
     for (dataset, method), some in rows.groupby(["dataset", "method"], sort=False):
         complete = some[some["state"] == RunState.COMPLETE.value]
         met = int((complete["stop_reason"] == StopReason.CONVERGED.value).sum())
-        failed = int((some["state"] == RunState.FAILED.value).sum())
-        cells.append(
-            [
-                Cell(str(dataset)),
-                Cell(str(method)),
-                Cell(f"{len(complete)} of {len(some)}", len(complete)),
-                Cell(str(met), met),
-                Cell(str(len(complete) - met), len(complete) - met),
-                Cell(str(failed), failed),
-                *(
-                    number(complete[name].max() if name in complete else np.nan, "{:.1e}")
-                    for name in left
-                ),
-            ]
+        found.append(
+            {
+                "dataset": dataset,
+                "bank": "",
+                "method": method,
+                "runs": len(some),
+                "complete": len(complete),
+                "met": met,
+                "early": len(complete) - met,
+                "failed": int((some["state"] == RunState.FAILED.value).sum()),
+                **{name: complete[name].max() for name in left},
+            }
         )
-    headings = (
-        "dataset",
-        "method",
-        "complete",
-        "reached tol",
-        "stopped before",
-        "failed",
-        *left.values(),
+    data = pd.DataFrame(found, columns=None if found else ["dataset", "bank", "method"])
+    columns = {
+        **identity_columns(data),
+        "complete": lambda row: Cell(f"{row['complete']} of {row['runs']}", row["complete"]),
+        "reached tol": numbers("met"),
+        "stopped before": numbers("early"),
+        "failed": numbers("failed"),
+        **_proximities(data, "gap", STATIONARITY),
+    }
+    caption = (
+        "Each run returns its objective and a lower bound of the optimum; their relative distance "
+        "is the duality gap. Where the problem is not convex, a stationarity takes its place. Rows "
+        "with runs that failed or stopped before their tolerance are marked."
     )
-    marks = [row[4].key > 0 or row[5].key > 0 for row in cells]  # type: ignore[operator]
-    numeric = (False, False, *(True,) * (len(headings) - 2))
-    return Table("certificates", headings, numeric, cells, marks)
+    return Table(
+        "certificates",
+        data.drop(columns="bank"),
+        columns,
+        lambda row: row["early"] > 0 or row["failed"] > 0,
+        caption,
+    )
 
 
-def _proximities(rows: pd.DataFrame, gap: str, stationarity: str) -> dict[str, str]:
-    """Return the columns that say what is left to gain, with headings: the gap, and others."""
+def _proximities(
+    rows: pd.DataFrame, gap: str, stationarity: str
+) -> dict[str, Callable[[Row], Cell]]:
+    """Return the columns that say what is left to gain: the gap, and others that are known."""
     further = {f"exact_{gap}": "largest exact gap", stationarity: "largest stationarity"}
     known = {name for name in further if name in rows and rows[name].notna().any()}
-    return {gap: "largest gap"} | {name: words for name, words in further.items() if name in known}
+    named = {gap: "largest gap"} | {name: words for name, words in further.items() if name in known}
+    return {words: numbers(name, "{:.1e}") for name, words in named.items()}
 
 
 def pairs_table(pairs: pd.DataFrame) -> Table:
     """Return the comparison of every two methods on each data set."""
-    cells = [
-        [
-            Cell(str(row["dataset"])),
-            Cell(f"{row['first']} {MINUS} {row['second']}"),
-            number(row["difference"], "{:+.4f}"),
-            Cell(str(row["n_splits"]), row["n_splits"]),
-            p_value(row["p_value"]),
-            p_value(row["p_holm"]),
-            number(row["first_better"], "{:.2f}"),
-            number(row["equivalent"], "{:.2f}"),
-            number(row["second_better"], "{:.2f}"),
-        ]
-        for row in records(pairs)
-    ]
-    headings = ("dataset", "pair", "mean difference", "splits", "p", "p (Holm)",
-                "P(first better)", "P(equivalent)", "P(second better)")  # fmt: skip
-    marks = [row["p_holm"] < SIGNIFICANCE for row in records(pairs)]
-    return Table("pairs", headings, (False, False, *(True,) * 7), cells, marks)
+    columns = {
+        **({"dataset": text("dataset")} if pairs["dataset"].nunique() > 1 else {}),
+        "pair": _pair,
+        "mean difference": numbers("difference", "{:+.4f}"),
+        "splits": numbers("n_splits"),
+        "p": lambda row: p_value(row["p_value"]),
+        "p (Holm)": lambda row: p_value(row["p_holm"]),
+        "P(first better)": numbers("first_better", "{:.2f}"),
+        "P(equivalent)": numbers("equivalent", "{:.2f}"),
+        "P(second better)": numbers("second_better", "{:.2f}"),
+    }
+    caption = (
+        "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
+        "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
+        "pairs of a data set; the probabilities are of the Bayesian correlated t-test with a "
+        "region of practical equivalence of 0.01 of an error, or 1 % of another loss (Benavoli et "
+        "al. 2017). A pair of equal differences on all splits has no test. Marked pairs differ at "
+        f"the level {SIGNIFICANCE}."
+    )
+    return Table("pairs", pairs, columns, _differs, caption)
 
 
 def over_table(over: OverDataSets) -> Table:
     """Return the comparison of every two methods over the data sets."""
-    cells = [
-        [
-            Cell(f"{row['first']} {MINUS} {row['second']}"),
-            number(row["median_difference"], "{:+.4f}"),
-            p_value(row["p_value"]),
-            p_value(row["p_holm"]),
-        ]
-        for row in records(over.pairs)
-    ]
-    headings = ("pair", "median difference", "p", "p (Holm)")
-    marks = [row["p_holm"] < SIGNIFICANCE for row in records(over.pairs)]
-    return Table("over-data-sets", headings, (False, True, True, True), cells, marks)
+    columns = {
+        "pair": _pair,
+        "median difference": numbers("median_difference", "{:+.4f}"),
+        "p": lambda row: p_value(row["p_value"]),
+        "p (Holm)": lambda row: p_value(row["p_holm"]),
+    }
+    caption = (
+        f"Over {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank test "
+        "with Holm's correction. Fewer than six data sets cannot make it significant."
+    )
+    if over.left_out:
+        caption += f" Left out, for want of a split or a data set: {', '.join(over.left_out)}."
+    return Table("over-data-sets", over.pairs, columns, _differs, caption)
+
+
+def _pair(row: Row) -> Cell:
+    return Cell(f"{row['first']} {MINUS} {row['second']}")
+
+
+def _differs(row: Row) -> bool:
+    return bool(row["p_holm"] < SIGNIFICANCE)
 
 
 def stability_table(stability: pd.DataFrame) -> Table:
     """Return numbers and stability of the kernels that each method selects."""
-    identity = identity_of(stability["bank"])
-    cells = [
-        [
-            *(Cell(str(row[name])) for name in identity),
-            number(row["selected_mean"], "{:.1f}"),
-            Cell(f"{row['always']} of {row['n_kernels']}", row["always"]),
-            interval(row["stability"], row["stability_low"], min(row["stability_high"], 1.0)),
-        ]
-        for row in records(stability)
-    ]
-    headings = (*identity, "kernels selected", "in every split", "stability (95 %)")
-    numeric = (*(False,) * len(identity), True, True, True)
-    return Table("stability", headings, numeric, cells, [False] * len(cells))
+    columns = {
+        **identity_columns(stability),
+        "kernels selected": numbers("selected_mean", "{:.1f}"),
+        "in every split": lambda row: Cell(f"{row['always']} of {row['n_kernels']}", row["always"]),
+        "stability (95 %)": lambda row: interval(
+            row["stability"], row["stability_low"], min(row["stability_high"], 1.0)
+        ),
+    }
+    caption = (
+        "At each method's chosen setting. Stability is 1 if all splits select the same kernels and "
+        "0 if they agree as by chance (Nogueira et al. 2018)."
+    )
+    return Table("stability", stability, columns, caption=caption)
 
 
 def chosen_table(facts: Facts) -> Table | None:
     """Return the setting of each split that validation selected; None without a selection."""
     if not facts.validated:
         return None
-    cells, identity = [], identity_of(place["bank"] for place, _ in facts.nodes)
+    found: list[Row] = []
+    names_of = {tuple(place.values()): settings_of(node) for place, node in facts.nodes}
     for node in method_nodes(selected(facts.tree)):
         place = place_of(node)
-        names = [
-            name
-            for name in node.ds.coords
-            if node.ds[name].dims == (SPLIT,) and name in _axes(facts, place)
-        ]
+        own = {*names_of[tuple(place.values())]}
+        names = [n for n in node.ds.coords if node.ds[n].dims == (SPLIT,) and n in own]
         for split in node.ds[SPLIT].to_numpy().tolist():
             run = node.ds.sel({SPLIT: split})
-            said = ", ".join(f"{name} = {_text(run[name].item())}" for name in names)
-            cells.append(
-                [
-                    *(Cell(place[name]) for name in identity),
-                    Cell(str(split), split),
-                    Cell(said or NOTHING),
-                ]
-            )
-    headings = (*identity, "split", "selected setting")
-    numeric = (*(False,) * len(identity), True, False)
-    return Table("chosen", headings, numeric, cells, [False] * len(cells))
+            found.append({**place, "split": split, **{n: run[n].item() for n in names}})
+    data = pd.DataFrame(found)
+    axes = [str(name) for name in data if name not in ("dataset", "bank", "method", "split")]
+    columns = {
+        **identity_columns(data),
+        "split": numbers("split"),
+        **{name: _setting(name) for name in axes},
+    }
+    return Table("chosen", data, columns, caption="Settings selected on the inner folds.")
 
 
 def failures_table(facts: Facts) -> Table:
     """Return the failed runs with their reasons."""
-    cells = [
+    data = pd.DataFrame(
         [
-            Cell(run.node.strip("/")),
-            Cell(str(run.split), run.split),
-            Cell(", ".join(f"{name} = {_text(value)}" for name, value in run.params.items())),
-            Cell(run.error),
+            {
+                "run": run.node.strip("/"),
+                "split": run.split,
+                "setting": ", ".join(f"{name} = {_plain(v)}" for name, v in run.params.items()),
+                "reason": run.error,
+            }
+            for run in facts.status.failed
         ]
-        for run in facts.status.failed
-    ]
-    return Table(
-        "failed",
-        ("run", "split", "setting", "reason"),
-        (False, True, False, False),
-        cells,
-        [False] * len(cells),
     )
+    columns = {name: text(name) for name in ("run", "split", "setting", "reason")}
+    columns["split"] = numbers("split")
+    caption = "The command below repeats them; give it the same options as before, such as --set."
+    return Table("failed", data, columns, caption=caption)
 
 
-def _axes(facts: Facts, place: dict[str, str]) -> list[str]:
-    return next(hyperparameters(node) for known, node in facts.nodes if known == place)
+def _setting(name: str) -> Callable[[Row], Cell]:
+    """Return a function that makes the cell of a hyperparameter, empty where it is missing."""
+
+    def cell(row: Row) -> Cell:
+        value = row.get(name)
+        if value is None or (isinstance(value, float) and np.isnan(value)):
+            return Cell("")
+        is_number = isinstance(value, int | float)
+        return Cell(_plain(value), float(value)) if is_number else Cell(str(value))
+
+    return cell
 
 
-def _setting(value: Any) -> Cell:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return Cell("")
-    return Cell(_text(value), float(value)) if isinstance(value, int | float) else Cell(str(value))
-
-
-def _text(value: Any) -> str:
+def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -308,7 +347,7 @@ def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) 
     return Cell(f"{factor * mean:.{digits}f}{spread}{unit}", float(mean))
 
 
-def _runs(row: dict[str, Any]) -> Cell:
+def _runs(row: Row) -> Cell:
     total = row["complete"] + row["failed"] + row["waiting"]
     flags = "".join(f", {row[name]} {name}" for name in ("failed", "waiting", "early") if row[name])
     return Cell(f"{row['complete']}/{total}{flags}", float(row["complete"]))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mkldist.analysis.explanation import groups_are_features
 from mkldist.analysis.kernel_selection import kernel_shares
+from mkldist.figures.palette import looks
 from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
 N_PARTS = 20
+MOST_LINES = 8
+GROUP_WIDTH = "group and width"
 LETTERS = (24, 32, 40)  # of a name in a figure
 EQUAL = 1e-9  # relative difference of shares that counts as none
 FREQUENCY = "frequency"
@@ -78,19 +81,37 @@ def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
 
 
 def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    table = _shares([(place, _in_parts(weights)) for place, weights in own], "width")
+    """Return the shares of each width; of several groups of features, those of the best method.
+
+    Widths on different groups, such as views, are of different units: each group has its line.
+    """
+    named = [(place, _with_widths_of_groups(weights)) for place, weights in own]
+    table = _shares(named, GROUP_WIDTH)
+    if table.empty:
+        return None
+    parts = table.pop(GROUP_WIDTH).str.rsplit("\n", n=1, expand=True)
+    table.insert(3, "feature_group", parts[0])
+    table.insert(4, "width", parts[1].astype(float))
+    table = table.sort_values(["method", "feature_group", "width"], kind="stable")
+    groups = table.groupby("feature_group")["share"].sum()
+    groups = groups.nlargest(MOST_LINES)[lambda sums: sums > 0.0]
     if table["width"].nunique() < 2:
         return None
-
+    shown, line, which = table, "method", "mean over the splits, at the method's chosen setting"
+    if len(groups) > 1:
+        best = facts.best_of(dataset, table["method"].unique())
+        shown = table[(table["method"] == best) & table["feature_group"].isin(groups.index)]
+        line, which = "feature_group", f"by group of features, mean over the splits of {best}"
+    styles = facts.looks if line == "method" else looks(groups.index)
     panels = _panels(own)
 
     def draw() -> Figure:
         figure, axes = new_figure(len(panels), height=1.4 + 1.1 * len(panels), shared=True)
         for ax, column in zip(axes.flat, panels, strict=True):
-            for method, some in table.groupby("method", sort=False):
-                look = facts.looks[str(method)]
+            for name, some in shown.groupby(line, sort=False):
+                look = styles[str(name)]
                 ax.plot(some["width"], some[column], color=look.colour, marker=look.marker,
-                        linestyle=look.line, label=str(method))  # fmt: skip
+                        linestyle=look.line, label=_short(str(name), LETTERS[0]))  # fmt: skip
             ax.set_ylabel(PANELS[column])
             if column == FREQUENCY:
                 ax.set_ylim(*WHOLE)
@@ -102,22 +123,32 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
     return Chart(
         f"widths-{slug(dataset)}",
         f"{dataset}: kernel weights by width",
-        "Share of the kernel weights on kernels of each width, mean over the splits, at the "
-        f"method's chosen setting{_selecting(panels, 'a kernel of the width')}.",
+        f"Share of the kernel weights on kernels of each width, {which}"
+        f"{_selecting(panels, 'a kernel of the width')}.",
         table,
         draw,
     )
 
 
-def _in_parts(weights: xr.DataArray) -> xr.DataArray:
-    """Return weights with, of random widths, the median of twenty parts of equal numbers."""
+def _with_widths_of_groups(weights: xr.DataArray) -> xr.DataArray:
+    """Return weights with group of features and width of each kernel in one text, if it has both.
+
+    Of many random widths the medians of twenty parts of equal numbers stand for all.
+    """
     if "width" not in weights.coords:
         return weights
     widths = pd.Series(weights["width"].to_numpy())
-    if widths.nunique() <= MOST_WIDTHS:
-        return weights
-    parts = pd.cut(widths.rank(method="dense"), N_PARTS, labels=False)
-    return weights.assign_coords(width=("kernel", widths.groupby(parts).transform("median")))
+    groups = pd.Series("all", widths.index)
+    if "feature_group" in weights.coords:
+        groups = pd.Series(weights["feature_group"].to_numpy())
+    if widths.nunique() > MOST_WIDTHS:
+        rank = widths.groupby(groups).rank(method="dense", pct=True)
+        parts = np.ceil(rank * N_PARTS)
+        widths = widths.groupby([groups, parts]).transform("median")
+    texts = groups.astype(str) + "\n" + widths.map(repr)
+    return weights.assign_coords(
+        {GROUP_WIDTH: ("kernel", texts.where(widths.notna(), "").to_numpy(object))}
+    )
 
 
 def _telling(table: pd.DataFrame) -> pd.DataFrame:

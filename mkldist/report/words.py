@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -142,10 +142,36 @@ def _certified(facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Caution:
-    """One thing to beware of."""
+    """One thing to beware of.
+
+    Parameters
+    ----------
+    title : str
+        What it is, in a few words.
+    advice : str
+        What it means, and what to do.
+    cases : tuple of str
+        Where it was found, if in several places.
+    """
 
     title: str
-    text: str
+    advice: str
+    cases: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The first few cases, how many there are, and the advice, in one line."""
+        if not self.cases:
+            return self.advice
+        left = len(self.cases) - MOST_NAMED
+        more = f"; {left} more of {len(self.cases)}" if left > 0 else ""
+        return f"{'; '.join(self.cases[:MOST_NAMED])}{more}. {self.advice}"
+
+
+def alike(title: str, cases: Iterable[str], advice: str) -> Iterator[Caution]:
+    """Yield one warning for all cases of a kind, if there are any."""
+    if found := tuple(cases):
+        yield Caution(title, advice, found)
 
 
 def cautions(facts: Facts) -> list[Caution]:
@@ -211,11 +237,8 @@ def _edges(facts: Facts) -> Iterator[Caution]:
                         f"{name} = {setting[name]:g}, the {ends[setting[name]]} of {len(values)}"
                     )
                     found.setdefault(f"{method}: {where}", []).append(compared.dataset)
-    for where, datasets in found.items():
-        yield Caution(
-            "Best value at the edge of its grid",
-            f"{where}, on {_named(datasets, 'data set')}. Extend the grid beyond it.",
-        )
+    cases = [f"{where}, on {_named(datasets, 'data set')}" for where, datasets in found.items()]
+    yield from alike("Best value at the edge of its grid", cases, "Extend the grid beyond it.")
 
 
 def _is_tied(node: xr.DataTree, loss: str, name: str) -> bool:
@@ -230,19 +253,18 @@ def _above_tolerance(facts: Facts) -> Iterator[Caution]:
     if rows.empty:
         return
     early = rows[rows["stop_reason"] != StopReason.CONVERGED.value]
+    cases = []
     for method, some in early.groupby("method", sort=False):
         reasons = ", ".join(
             f"{reason} ({count})" for reason, count in some["stop_reason"].value_counts().items()
         )
-        yield Caution(
-            "Gap above tol",
-            f"{method}: {counted(len(some), 'run')} stopped before the tolerance: {reasons}."
-            + "".join(
-                f" The {name.replace('_', ' ')} is {_gap(largest)} at most."
-                for name in ("gap", "exact_gap", STATIONARITY)
-                if (largest := _largest(some, name)) is not None
-            ),
-        )
+        left = [
+            f", {name.replace('_', ' ')} {_gap(largest)} at most"
+            for name in ("gap", "exact_gap", STATIONARITY)
+            if (largest := _largest(some, name)) is not None
+        ]
+        cases.append(f"{method}: {counted(len(some), 'run')}, {reasons}{''.join(left)}")
+    yield from alike("Stopped before the tolerance", cases, "Their results are not proven optimal.")
 
 
 def _largest(rows: pd.DataFrame, name: str) -> float | None:
@@ -257,17 +279,19 @@ def _unstable(facts: Facts) -> Iterator[Caution]:
     known = rows["stability_high"].notna()
     judged = rows["stability_high"].where(known, rows["stability"])
     low = rows[judged < UNSTABLE].assign(known=known)
+    cases = []
     for (method, bank), some in low.groupby(["method", "bank"], sort=False):
         on = f" on {bank}" if facts.several_banks else ""
         values = sorted({f"{value:.2f}" for value in some["stability"]}, key=float)
         span = values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
-        few = "" if some["known"].all() else "; few splits give it no interval"
-        yield Caution(
-            "Selection unstable",
-            f"{method}{on}: the kernels selected differ between splits on "
-            f"{_named(some['dataset'].tolist(), 'data set')} (stability {span}; 1 is equal, 0 is "
-            f"chance{few}). Read single weights with care, sums over widths or features rather.",
-        )
+        few = "" if some["known"].all() else ", few splits give it no interval"
+        cases.append(f"{method}{on}: {span} on {_named(some['dataset'].tolist(), 'data set')}{few}")
+    yield from alike(
+        "Selection unstable",
+        cases,
+        "The kernels selected differ between splits (stability 1 is equal, 0 is chance). Read "
+        "single weights with care, sums over widths or features rather.",
+    )
 
 
 def shared_times(facts: Facts) -> Iterator[Caution]:

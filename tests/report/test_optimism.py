@@ -12,7 +12,7 @@ from mkldist.report.page import made_page
 from tests.analysis import test_nested_validation
 from tests.report.studies import facts_of
 
-HEADINGS = ("dataset", "method", "rule", "settings", "inner folds", "test part",
+HEADINGS = ("method", "rule", "settings", "inner folds", "test part",
             "optimism (95 %)", "least test loss", "kernels")  # fmt: skip
 
 
@@ -29,15 +29,15 @@ def test_the_table_has_both_rules_with_their_interval():
     best, sparsest = [[cell.text for cell in row] for row in table.rows]
     (row, _) = selection_optimism(found.tree).to_dict("records")
     ends = f"{100 * row['low']:.2f}, {100 * row['high']:.2f}"
-    assert best == ["d", "level", "least loss", "4", "16.67 %", "19.00 %", f"2.33 [{ends}]",
+    assert best == ["level", "least loss", "4", "16.67 %", "19.00 %", f"2.33 [{ends}]",
                     "19.00 %", "6.3"]  # fmt: skip
-    assert sparsest[2] == "sparsest within 1 s.e."
+    assert sparsest[1] == "sparsest within 1 s.e."
     assert table.marks == [row["low"] > 0, False]
 
 
 def test_losses_of_real_values_keep_their_units():
     (row,) = optimism_table(optimism_of(facts("regression"))).rows
-    assert [cell.text for cell in row][4:6] == ["0.1667", "0.19"]
+    assert [cell.text for cell in row][3:5] == ["0.1667", "0.19"]
 
 
 def test_the_figure_draws_the_losses_of_the_table():
@@ -63,7 +63,7 @@ def test_sweeps_that_select_in_no_split_have_no_such_section(kind):
     assert optimism_charts(optimism, found) == []
 
 
-def test_the_section_follows_the_chosen_settings(finished, monkeypatch):
+def test_the_section_stands_before_the_paths(finished, monkeypatch):
     found = optimism_of(facts())
     monkeypatch.setattr("mkldist.report.page.optimism_of", lambda _: found)
     sections = {section.name: section for section in made_page(finished).sections}

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tomllib
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -20,8 +21,12 @@ from mkldist.report.curves import convergence_charts, learning_charts, scaling_c
 from mkldist.report.loss_figures import loss_units, objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.weight_figures import weight_charts
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import open_results, prepare
 from tests.analysis.studies import study
+from tests.report.made_up import N_SPLITS, parts
 from tests.report.studies import facts_of
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.variants import quick
 
 COLUMN = 3.5  # inches, of a paper in two columns
@@ -56,9 +61,11 @@ def html(page) -> str:
 def test_sections_come_in_the_order_of_their_weight(page):
     names = [section.name for section in page.sections]
     assert names == [
-        "certificates", "results", "comparison", "settings", "paths", "weights", "kernel-numbers",
-        "failures", "provenance", "sweep-file",
+        "warnings", "failures", "results", "comparison", "paths", "weights", "kernel-numbers",
+        "certificates", "provenance", "sweep-file",
     ]  # fmt: skip
+    folded = [section.name for section in page.sections if section.folded]
+    assert folded == ["certificates", "provenance", "sweep-file"]
     assert len(page.headline) == 3
 
 
@@ -214,8 +221,14 @@ def test_groups_that_are_the_features_have_no_figure_of_their_own():
     names = []
     for groups in (weights["features"].to_numpy(), ["one", "one", "two", "two"]):
         grouped = weights.assign_coords(feature_group=("kernel", groups))
-        facts.__dict__.update(weights=[({"dataset": "ring", "bank": "b", "method": "m"}, grouped)])
-        names.append([chart.name for chart in weight_charts(facts)])
+        place = {"dataset": "ring", "bank": "b", "method": "m"}
+        facts.__dict__.update(weights=[(place, grouped)], compared=[])
+        charts = weight_charts(facts)
+        names.append([chart.name for chart in charts])
+        (widths,) = (chart for chart in charts if chart.name == "widths-ring")
+        lines = widths.draw().axes[0].lines
+        assert [line.get_label() for line in lines] == [*dict.fromkeys(groups)]
+        assert [len(line.get_xdata()) for line in lines] == [2, 2]  # one line a group, no other
     assert "feature-groups-ring" not in names[0]
     assert "feature-groups-ring" in names[1]
 
@@ -261,13 +274,24 @@ def test_a_sweep_without_traces_or_sizes_has_no_such_figures(finished):
     assert learning_charts(finished) == []
 
 
-def test_objectives_along_C_are_the_means_of_the_runs(finished):
-    (chart,) = objective_charts(finished)
-    runs = finished.runs[finished.runs["method"] == "level"]
-    drawn = chart.data[chart.data["method"] == "level"].set_index("C")
-    for C, some in runs.groupby("C"):
-        assert drawn.loc[C, "objective"] == pytest.approx(np.mean(some["objective"]))
-        assert drawn.loc[C, "lower_bound"] <= drawn.loc[C, "objective"]
+def test_objectives_along_C_are_of_one_bank_and_of_methods_of_one_problem(tmp_path):
+    C = {"C": [1.0, 10.0]}
+    grids = {"level": C, "simplemkl": C, "uniform": C, "lp_mkl": {**C, "norm": [2.0, 4.0]}}
+    plan = made_up_plan(grids, banks=("few", "many"), n_splits=N_SPLITS)
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    made = replace(made_up_facts(plan, grids), splits={"heart": parts()})
+    prepare(tmp_path / "results.zarr", plan, made, store)
+    facts = facts_of(open_results(tmp_path))
+    (chart,) = objective_charts(facts)
+    assert set(chart.data["method"]) == {"level", "simplemkl"}
+    assert chart.data["bank"].nunique() == 1
+    runs = facts.runs[facts.runs["bank"] == chart.data["bank"].iloc[0]]
+    for row in chart.data.to_dict("records"):
+        some = runs[(runs["method"] == row["method"]) & (runs["C"] == row["C"])]
+        assert row["objective"] == pytest.approx(np.mean(some["objective"]))
+        assert row["lower_bound"] <= row["objective"]
     assert "objective" in chart.svg()
 
 
@@ -323,7 +347,7 @@ addEventListener("error", (event) => errors.push(event.message));
 addEventListener("load", () => {
   const table = document.getElementById("table-results");
   const tools = document.querySelector('[data-table="results"]');
-  const column = 4;
+  const column = 2;
   const button = table.tHead.rows[0].cells[column].querySelector("button");
   const keys = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[column].dataset.key));
   button.click();

@@ -23,14 +23,14 @@ def test_results_have_a_row_a_setting_and_mark_the_best(facts):
     table = results_table(facts)
     assert len(table.rows) == len(facts.summary)
     assert table.headings == (
-        "dataset", "method", "C", "variant", "test error", "kernels", "seconds",
+        "dataset", "method", "test error", "C", "variant", "kernels", "seconds",
         "largest gap", "runs",
     )  # fmt: skip
     assert sum(table.marks) == facts.summary["best"].sum() == 2
-    errors = [row[4].key for row in table.rows]
+    errors = [row[2].key for row in table.rows]
     assert errors == pytest.approx(facts.summary["test_error_mean"].tolist())
     first = facts.summary.iloc[0]
-    assert table.rows[0][4].text == (
+    assert table.rows[0][2].text == (
         f"{100 * first['test_error_mean']:.2f} ± {100 * first['test_error_sd']:.2f} %"
     )
 
@@ -68,11 +68,21 @@ def test_small_p_values_are_not_shown_as_zero(value, text):
 
 def test_stability_has_a_row_a_method(finished):
     table = stability_table(finished.stability)
-    assert [row[1].text for row in table.rows] == ["level", "simplemkl", "uniform"]
+    assert [row[0].text for row in table.rows] == ["level", "simplemkl", "uniform"]
     both = pd.concat([finished.stability, finished.stability.assign(bank="another")])
     table = stability_table(both)
-    assert table.headings[:3] == ("dataset", "bank", "method")
-    assert len({tuple(cell.text for cell in row[:3]) for row in table.rows}) == 6
+    assert table.headings[:2] == ("bank", "method")
+    assert len({tuple(cell.text for cell in row[:2]) for row in table.rows}) == 6
+
+
+def test_files_of_tables_hold_numbers(facts, tmp_path):
+    for table in (results_table(facts), pairs_table(facts.pairs), stability_table(facts.stability)):
+        table.write(tmp_path)
+        written = pd.read_csv(tmp_path / f"{table.name}.csv")
+        shown = table.data.dropna(axis="columns", how="all")
+        numbers = shown.select_dtypes("number").columns
+        assert [*written.select_dtypes("number")] == [*numbers]
+        pd.testing.assert_frame_equal(written[numbers], shown[numbers], check_dtype=False)
 
 
 def test_without_selection_there_are_no_chosen_settings(facts):
@@ -81,8 +91,10 @@ def test_without_selection_there_are_no_chosen_settings(facts):
 
 def test_of_a_long_table_the_page_shows_marked_rows_and_the_file_has_all(tmp_path, monkeypatch):
     monkeypatch.setattr("mkldist.report.tables.MOST_ROWS", 3)
-    rows = [[Cell(str(number), number)] for number in range(6)]
-    table = Table("long", ("number",), (True,), rows, [number == 4 for number in range(6)])
+    data = pd.DataFrame({"number": range(6)})
+    columns = {"number": lambda row: Cell(str(row["number"]), row["number"])}
+    table = Table("long", data, columns, lambda row: row["number"] == 4)
+    assert table.numeric == (True,)
     assert table.shown == [0, 1, 4]
     table.write(tmp_path)
     assert pd.read_csv(tmp_path / "long.csv")["number"].tolist() == [*range(6)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.report.facts import Facts
-from mkldist.report.words import cautions, headline
+from mkldist.report.words import Caution, cautions, headline
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results, prepare
@@ -85,19 +85,34 @@ def test_the_headline_of_a_running_sweep_counts_what_is_there(facts):
     assert certified.endswith("; 1 run failed.")
 
 
+def cases_of(facts: Facts, title: str) -> tuple[str, ...]:
+    """Return the cases of the one warning of a title; none without it."""
+    return next((caution.cases for caution in cautions(facts) if caution.title == title), ())
+
+
+def test_a_warning_of_many_cases_shows_a_few_and_counts_all():
+    one = Caution("Beware", "Do this.", tuple(f"case {n}" for n in range(200)))
+    assert "case 2" in one.text
+    assert "case 3" not in one.text
+    assert "197 more of 200" in one.text
+    assert one.text.endswith("Do this.")
+
+
 def test_cautions_name_what_to_beware_of(facts):
     found = cautions(facts)
-    said = {caution.title: caution.text for caution in found}
-    assert said["Unfinished"].startswith(f"2 of {facts.status.n_runs} runs are not recorded yet")
-    assert "1 run failed" in said["Failed runs"]
-    assert "max_iter (1)" in said["Gap above tol"]
-    assert "5.0e-01" in said["Gap above tol"]
+    said = {caution.title: caution for caution in found}
+    assert len(said) == len(found)
+    assert said["Unfinished"].text.startswith(f"2 of {facts.status.n_runs} runs")
+    assert "1 run failed" in said["Failed runs"].text
+    [early] = said["Stopped before the tolerance"].cases
+    assert "max_iter (1)" in early
+    assert "5.0e-01" in early
     assert "Settings chosen on the test parts" in said
     assert "Times shared, not isolated" in said
 
 
 def test_a_best_value_at_the_edge_is_told_and_one_inside_is_not(finished):
-    said = [c.text for c in cautions(finished) if c.title.startswith("Best value at the edge")]
+    said = cases_of(finished, "Best value at the edge of its grid")
     (compared,) = finished.compared
     best = compared.settings["level"]["C"]
     assert any(text.startswith("level: ") for text in said) == (best in (0.1, 100.0))
@@ -113,26 +128,26 @@ def test_no_edge_is_told_where_the_loss_is_flat(finished, flat):
     node[compared.loss] = 0.0 * node[compared.loss] + (0.0 if flat else 1.0 * (node["C"] != edge))
     facts = Facts(tree, finished.status)
     facts.__dict__.update(compared=[replace(compared, settings={"level": {"C": edge}})])
-    said = [c.text for c in cautions(facts) if c.title.startswith("Best value at the edge")]
+    said = cases_of(facts, "Best value at the edge of its grid")
     assert len(said) == (not flat)
 
 
 @pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])
 def test_unstable_selections_are_told(finished, method):
     row = finished.stability.set_index("method").loc[method]
-    texts = [c.text for c in cautions(finished) if c.title == "Selection unstable"]
-    told = [text for text in texts if text.startswith(f"{method}: ")]
+    cases = cases_of(finished, "Selection unstable")
+    told = [case for case in cases if case.startswith(f"{method}: ")]
     assert len(told) == (row["stability_high"] < 0.4)
-    assert all(f"splits on heart (stability {row['stability']:.2f}; " in text for text in told)
+    assert all(f"{row['stability']:.2f} on heart" in case for case in told)
 
 
 def test_unstable_selections_of_a_method_are_told_once_for_all_data_sets(facts):
-    texts = [c.text for c in cautions(facts) if c.title == "Selection unstable"]
+    cases = cases_of(facts, "Selection unstable")
     rows = facts.stability[facts.stability["method"] == "level"]
     assert (rows["stability_high"] < 0.4).all()
-    (told,) = (text for text in texts if text.startswith("level: "))
+    (told,) = (case for case in cases if case.startswith("level: "))
     low, high = rows["stability"].min(), rows["stability"].max()
-    assert f"on heart and wdbc (stability {low:.2f} to {high:.2f}; " in told
+    assert f"{low:.2f} to {high:.2f} on heart and wdbc" in told
 
 
 def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
@@ -154,7 +169,7 @@ def test_of_several_banks_the_edges_are_told_by_method_and_bank(finished):
         nodes=[(place, node), ({**place, "bank": "b2"}, node)],
         compared=[replace(compared, settings={"level (b2)": {"C": edge}})],
     )
-    said = [c.text for c in cautions(facts) if c.title.startswith("Best value at the edge")]
+    said = cases_of(facts, "Best value at the edge of its grid")
     assert len(said) == 1
     assert said[0].startswith(f"level (b2): C = {edge:g}, the greatest of ")
 
