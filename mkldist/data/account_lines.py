@@ -9,13 +9,16 @@ import numpy as np
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
+from mkldist.data.row_weights import ClassWeight, class_weights
 from mkldist.spec.datasets import PreprocessingSpec
 
 SHOWN = 10
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
 
 
-def account_lines(dataset: Dataset, preprocessing: PreprocessingSpec) -> list[str]:
+def account_lines(
+    dataset: Dataset, preprocessing: PreprocessingSpec, class_weight: ClassWeight | None = None
+) -> list[str]:
     """Return lines about a data set, for the user to check before a sweep.
 
     Parameters
@@ -24,6 +27,8 @@ def account_lines(dataset: Dataset, preprocessing: PreprocessingSpec) -> list[st
         The data set, with its account.
     preprocessing : PreprocessingSpec
         Its preprocessing, whose rows missing values are filled from.
+    class_weight : "balanced", mapping of str to float, or None
+        Weights of its classes.
     """
     account = dataset.account
     of_all = f" of {account.n_rows}" if account.n_rows > dataset.n_points else ""
@@ -31,11 +36,14 @@ def account_lines(dataset: Dataset, preprocessing: PreprocessingSpec) -> list[st
     if dataset.grams is not None:
         features = counted(len(dataset.grams), "Gram matrix", "Gram matrices")
     lines = [f"{dataset.name}: {dataset.n_points}{of_all} rows, {features}, {dataset.task}"]
-    lines += [f"  {key + ':':<11}{said}" for key, said in _details(dataset, preprocessing) if said]
+    details = _details(dataset, preprocessing, class_weight)
+    lines += [f"  {key + ':':<11}{said}" for key, said in details if said]
     return lines
 
 
-def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tuple[str, str]]:
+def _details(
+    dataset: Dataset, preprocessing: PreprocessingSpec, class_weight: ClassWeight | None
+) -> Iterator[tuple[str, str]]:
     """Yield a key and its words for each line after the first; the words may be empty."""
     account = dataset.account
     yield "label", account.label
@@ -43,6 +51,18 @@ def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tup
         yield "values", f"from {dataset.y.min():g} to {dataset.y.max():g}"
     else:
         yield "classes", _classes(dataset)
+    if class_weight is not None:
+        names, numbers = dataset.classes or (), dataset.class_numbers[dataset.weighing]
+        own = None if dataset.weights is None else dataset.weights[dataset.weighing]
+        weights = class_weights(class_weight, names, numbers, own).tolist()
+        each = [f"{name} {weight:.3g}" for name, weight in zip(names, weights, strict=True)]
+        of_each = " on all rows, computed anew on each training part"
+        said = first_of(each, SHOWN) + of_each * (class_weight == "balanced")
+        yield "weights", f"of classes: {said}"
+    if dataset.weights is not None:
+        low, high, n = dataset.weights.min(), dataset.weights.max(), (~dataset.weighing).sum()
+        without = f"; {counted(int(n), 'row')} of weight 0 in no training part" if n else ""
+        yield "weights", f"of rows: from {low:g} to {high:g}{without}"
     yield "left out", first_of(account.left_out, SHOWN)
     yield "constant", first_of([repr(name) for name in account.constant], SHOWN)
     yield "features", account.sparse

@@ -18,6 +18,7 @@ from mkldist.data.missing import check_values
 from mkldist.data.partitions import group_numbers, partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.row_blocks import moved_up, row_blocks
+from mkldist.data.row_weights import check_class_weight, row_weights
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.texts import TextColumns
@@ -313,6 +314,7 @@ def assemble(
         If labels, features or groups cannot be used as asked.
     """
     labelled = _checked_labels(spec, raw, where)
+    check_class_weight(spec.class_weight, labelled.classes, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
     if spec.n_points is not None:
@@ -320,10 +322,16 @@ def assemble(
         drawn = drawn_points(labelled.y, spec.n_points, seed, stratified=stratified, where=where)
         labelled = _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
     if raw.sparse is not None:
-        return _of_sparse(spec, raw, labelled, where)
-    if raw.x is None:
-        return _of_grams(spec, raw, labelled, where, splits)
-    return _of_features(spec, raw, raw.x, labelled, where, splits)
+        found = _of_sparse(spec, raw, labelled, where)
+    elif raw.x is None:
+        found = _of_grams(spec, raw, labelled, where, splits)
+    else:
+        found = _of_features(spec, raw, raw.x, labelled, where, splits)
+    if raw.weights is None:
+        return found
+    weights, places = raw.weights[labelled.rows], raw.row_places.chosen(labelled.rows)
+    place = f"{where}, weights {spec.weights!r}"
+    return replace(found, weights=row_weights(weights, place, places))
 
 
 def _of_features(

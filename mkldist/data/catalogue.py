@@ -366,13 +366,13 @@ def _of_source(
         return read_file(path, choice, place), place
     path = located(spec.grams or "", data_dirs, base)
     place = f"{where} ({path})"
-    choice.check_label_alone(place)
+    replace(choice, weights=None).check_label_alone(place)
     if isinstance(spec.label, int):
         raise DataError(
             place, f"label = {spec.label}", "the name of the array of labels", 'Set label = "y"'
         )
     labels = None if spec.labels is None else located(spec.labels, data_dirs, base)
-    return read_grams(path, labels, spec.label, place), place
+    return read_grams(path, labels, spec.label, place, spec.weights), place
 
 
 def located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:

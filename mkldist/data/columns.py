@@ -40,6 +40,8 @@ class ColumnChoice:
         The one of them that says which rows belong together.
     texts : tuple of str
         Columns of texts, for kernels of texts.
+    weights : str or None
+        Column of row weights.
     labelled : bool
         False for the table of a view, which has no label column.
     bare : bool
@@ -55,6 +57,7 @@ class ColumnChoice:
     of_splits: tuple[str, ...] = ()
     groups: str | None = None
     texts: tuple[str, ...] = ()
+    weights: str | None = None
     labelled: bool = True
     bare: bool = False
     sparse: bool = False
@@ -71,6 +74,7 @@ class ColumnChoice:
             splits.columns,
             splits.groups,
             spec.texts,
+            spec.weights,
             bare=bare,
             sparse=spec.sparse,
         )
@@ -83,7 +87,8 @@ class ColumnChoice:
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that are neither label nor features."""
-        return (*self.ignore, *(() if self.id is None else (self.id,)), *self.of_splits)
+        single = (name for name in (self.id, self.weights) if name is not None)
+        return (*self.ignore, *single, *self.of_splits)
 
     def without_splits(self) -> ColumnChoice:
         """Return the choice without the columns by which rows are divided."""
@@ -102,14 +107,14 @@ class ColumnChoice:
         where : str
             The place to name in a message.
         arrays : bool
-            True if the source holds named arrays, of which some may name rows or be texts.
+            True if the source holds named arrays: some may name or weigh rows, or be texts.
 
         Raises
         ------
         DataError
             Naming the key.
         """
-        for key in ("ignore", "categorical", *(() if arrays else ("id", "texts"))):
+        for key in ("ignore", "categorical", *(() if arrays else ("id", "texts", "weights"))):
             if getattr(self, key):
                 raise DataError(
                     where,
@@ -152,6 +157,8 @@ class ColumnRoles:
         The one of them that names the rows.
     texts : tuple of int
         Columns of texts.
+    weights : int or None
+        The column of row weights.
     row_names : str
         The column that names rows in predictions: that of `id`, else that of groups; empty without.
     """
@@ -166,6 +173,7 @@ class ColumnRoles:
     others: tuple[str, ...] = ()
     id: int | None = None
     texts: tuple[int, ...] = ()
+    weights: int | None = None
     row_names: str = ""
 
     @property
@@ -197,6 +205,7 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         )
     uses = {} if choice.id is None else {choice.id: "names the rows"}
     uses |= dict.fromkeys(choice.ignore, "ignored")
+    uses |= {} if choice.weights is None else {choice.weights: "weighs the rows"}
     uses |= dict.fromkeys(choice.of_splits, "divides the rows")
     return ColumnRoles(
         names=tuple(names),
@@ -209,6 +218,7 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         others=tuple(uses),
         id=None if choice.id is None else list(names).index(choice.id),
         texts=tuple(names.index(name) for name in choice.texts),
+        weights=None if choice.weights is None else list(names).index(choice.weights),
         row_names=choice.id or choice.groups or "",
     )
 
@@ -340,6 +350,7 @@ def _check_named(names: Sequence[str], choice: ColumnChoice, where: str) -> None
         *(("categorical", name) for name in choice.categorical),
         *(("texts", name) for name in choice.texts),
         *(("id", name) for name in (choice.id,) if name is not None),
+        *(("weights", name) for name in (choice.weights,) if name is not None),
     ]
     for name in choice.of_splits:
         if name not in names:

@@ -139,6 +139,8 @@ class Dataset:
     row_groups : (n,) intp, or None
         Number of each row's group; the splits of a grouped data set keep the rows of a group
         together.
+    weights : (n,) float64, or None
+        Row weights from 0, which multiply losses; rows of weight 0 are in no training part.
     row_order : (n,) intp, or None
         Rows in the order of time; None if they are so already.
     views : dict of str to View
@@ -172,6 +174,7 @@ class Dataset:
     origin: str = ""
     impute: Imputation | None = None
     row_groups: Ints | None = None
+    weights: Floats | None = None
     row_order: Ints | None = None
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GivenGrams] = field(default_factory=dict)
@@ -211,19 +214,24 @@ class Dataset:
             return int(self.sparse.shape[1])
         return 0 if self.x is None else self.x.shape[1]
 
+    @property
+    def weighing(self) -> Bools:
+        """Which rows have a weight above zero, (n,)."""
+        return np.ones(len(self.y), dtype=bool) if self.weights is None else self.weights > 0.0
+
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features, Gram matrices, texts, labels, task, imputation and groups."""
+        """Content hash of all that runs depend on: features, labels, task, weights, groups …."""
         task = () if self.classes is not None else (np.array([self.task]),)
         impute = () if self.impute is None else (np.array([self.impute]),)
         groups = () if self.row_groups is None else (self.row_groups,)
+        weights = () if self.weights is None else (np.array(["weights"]), self.weights)
         optional = () if self.absent is None else (self.absent,)
         sparse = () if self.sparse is None else sparse_parts(self.sparse)
         given = [array for one in self.given.values() for array in one.content]
         texts = fingerprint_parts(self.texts)
-        return array_id(
-            self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse, *texts
-        )
+        others = (*task, *impute, *groups, *weights, *optional, *given, *sparse, *texts)
+        return array_id(self.x, self.y, self.grams, *others)
 
     @cached_property
     def absent(self) -> Bools | None:

@@ -77,7 +77,7 @@ def frames_data(
     names = roles.names
     check_fits(8 * n_rows * len(roles.features), where, "Ignore some columns, or write fewer rows")
     x = np.empty((n_rows, len(roles.features)))
-    own = () if roles.id is None else (roles.id,)
+    own = tuple(position for position in (roles.id, roles.weights) if position is not None)
     wanted = roles.categorical + roles.of_splits + roles.texts + own
     texts: dict[str, list[str]] = {names[p]: [] for p in wanted}
     labels: list[npt.NDArray[Any]] = []

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".given.npz"
 GIVE_AGAIN = "Repeat the call in Python that gave the data, which writes the file anew"
-X, GRAMS, Y, NAMES = "x", "grams", "y", FEATURE_NAMES
+X, GRAMS, Y, NAMES, WEIGHTS = "x", "grams", "y", FEATURE_NAMES, "weights"
 COLUMNS, LABEL, BESIDE = "columns", "label", "beside"
 OF_SPLITS = ("groups", "order")
 """Names of arrays by which rows are divided, and of the keys of ``[splits]`` that take them."""
@@ -50,10 +50,10 @@ class GivenData:
 
     A table has ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
     column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns that
-    were given beside the table, to divide the rows).  Other data have ``x`` (n, d), the parts
-    ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams`` (M, n, n);
-    ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order`` and the indices ``train``,
-    ``test`` and ``unlabelled``.
+    were given beside the table, to divide or weigh the rows).  Other data have ``x`` (n, d), the
+    parts ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams``
+    (M, n, n); ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order``, ``weights`` and
+    the indices ``train``, ``test`` and ``unlabelled``.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
@@ -66,8 +66,17 @@ class GivenData:
     @property
     def of_splits(self) -> tuple[str, ...]:
         """Columns that were given to divide the rows."""
-        given = self.arrays.get(BESIDE, np.array([])) if COLUMNS in self.arrays else self.arrays
-        return tuple(name for name in OF_SPLITS if name in given)
+        return tuple(name for name in OF_SPLITS if name in self._beside)
+
+    @property
+    def weighs_rows(self) -> bool:
+        """True if row weights were given."""
+        return WEIGHTS in self._beside
+
+    @property
+    def _beside(self) -> Any:
+        """Names of what was given beside features and labels."""
+        return self.arrays.get(BESIDE, np.array([])) if COLUMNS in self.arrays else self.arrays
 
     def raw_data(self, choice: ColumnChoice, where: str) -> RawData:
         """Return features or Gram matrices, and labels, by the columns that the sweep names."""
@@ -123,14 +132,18 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
         label = "given beside the features" if beside else roles.label_said
         return replace(raw, origin=origin, account=replace(raw.account, label=label))
     _check_choice(choice, arrays, where)
-    of_splits = {name: arrays[name].astype(str) for name in choice.of_splits}
+    others: dict[str, Any] = {
+        "of_splits": {name: arrays[name].astype(str) for name in choice.of_splits},
+        "weights": None if choice.weights is None else arrays[choice.weights],
+        "origin": origin,
+    }
     y = arrays[Y]
     partitions = partitions_of({n: arrays[n] for n in INDEX_ARRAYS if n in arrays}, len(y), where)
     if GRAMS in arrays:
         from mkldist.data.gram_checks import usable_grams  # with scipy.linalg
 
         grams = usable_grams(arrays[GRAMS], y, where)
-        return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
+        return RawData(y, None, (), partitions, grams=grams, **others)
     place = f"{where}: X"
     if X in arrays:
         x: Any = as_features(arrays[X], place)
@@ -139,19 +152,21 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
     check_rows(x.shape[0], len(y), where)
     names = feature_names(arrays, x.shape[1], where)
     dense, sparse = (None, x) if choice.sparse else (x, None)
-    return RawData(y, dense, names, partitions, origin=origin, of_splits=of_splits, sparse=sparse)
+    return RawData(y, dense, names, partitions, sparse=sparse, **others)
 
 
 def _check_choice(choice: ColumnChoice, arrays: Arrays, where: str) -> None:
     """Refuse the choice of columns that arrays do not have."""
-    known = [name for name in OF_SPLITS if name in arrays]
-    for name in choice.of_splits:
+    named = [(name, "splits", OF_SPLITS[0]) for name in choice.of_splits]
+    named += [] if choice.weights is None else [(choice.weights, WEIGHTS, WEIGHTS)]
+    for name, key, example in named:
+        known = [one for one in (OF_SPLITS if key == "splits" else (WEIGHTS,)) if one in arrays]
         if name not in known:
             expected = f"one of {', '.join(known)}" if known else "a DataFrame with this column"
             hint = nearest(name, known)
-            hint = hint or 'Give it as data={"NAME": {"x": X, "y": y, "groups": …}}'
-            raise DataError(f"{where}: splits", f"no column {name!r}", expected, hint)
-    choice.without_splits().check_label_alone(where)
+            hint = hint or f'Give it as data={{"NAME": {{"x": X, "y": y, "{example}": …}}}}'
+            raise DataError(f"{where}: {key}", f"no column {name!r}", expected, hint)
+    replace(choice.without_splits(), weights=None).check_label_alone(where)
 
 
 def _frame(names: list[str], arrays: Arrays) -> pd.DataFrame:
@@ -169,7 +184,8 @@ def _frame(names: list[str], arrays: Arrays) -> pd.DataFrame:
 
 
 PARTS = ("train", "test", "unlabelled")
-KEYS = (X, GRAMS, Y, *OF_SPLITS, NAMES, *PARTS)
+BESIDES = (*OF_SPLITS, WEIGHTS)  # what may stand beside the features of a table
+KEYS = (X, GRAMS, Y, *BESIDES, NAMES, *PARTS)
 EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, and y"
 
 
@@ -177,17 +193,17 @@ def given_data(given: Any, where: str) -> GivenData:
     """Return a data set that a user gives.
 
     That is a DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
-    with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
-    indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
-    DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything else, and parts of different
-    lengths, are refused by a DataError that names the place `where`.
+    with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``weights``,
+    ``feature_names`` and the indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an
+    array, a sparse matrix or a DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything
+    else, and parts of different lengths, are refused by a DataError that names the place `where`.
     """
     if _is_frame(given):
         return GivenData(_table(given, where))
     parts = _parts(given, where)
     labels = _labels(parts.pop(Y), f"{where}: y")
     points = parts.pop(X, None)
-    for name in OF_SPLITS:
+    for name in BESIDES:
         if name in parts and len(parts[name]) != len(labels):
             expected = f"{len(labels)}, one a point"
             raise DataError(f"{where}: {name}", f"{len(parts[name])}", expected)
@@ -228,7 +244,7 @@ def _with_labels(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a table whose labels, and perhaps groups, were given beside it."""
     frame = points.set_axis(list(map(str, points.columns)), axis="columns").reset_index(drop=True)
-    beside = {LABEL: labels, **{name: parts[name] for name in OF_SPLITS if name in parts}}
+    beside = {LABEL: labels, **{name: parts[name] for name in BESIDES if name in parts}}
     for name in beside:
         if name in frame.columns:
             found = f"a column {name!r} in X, beside {'y' if name == LABEL else name}"

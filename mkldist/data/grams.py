@@ -11,11 +11,12 @@ from mkldist.arrays import Array
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
-from mkldist.data.npz_files import IDS, SET_LABEL, column
+from mkldist.data.npz_files import IDS, SET_LABEL, column, row_weights
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData
+from mkldist.data.zarr_files import opened_group
 from mkldist.data.zarr_stores import is_zarr, opened_zarr, whole_array
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
@@ -23,7 +24,9 @@ from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
 ON_DISK = "Save the matrices as a .npy file, which stays on disk"
 
 
-def read_grams(path: Path, labels_path: Path | None, label: str | None, where: str) -> RawData:
+def read_grams(
+    path: Path, labels_path: Path | None, label: str | None, where: str, weights: str | None = None
+) -> RawData:
     """Read M Gram matrices over n points, and check them.
 
     In matrices of double precision, negative eigenvalues within the tolerance of the check are set
@@ -42,6 +45,8 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         Name of the array of labels; None means ``y``.
     where : str
         The place to name in a message.
+    weights : str, optional
+        Name of the array of row weights, beside the matrices.
 
     Raises
     ------
@@ -75,10 +80,27 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         )
     y = column(y)
     grams = usable_grams(grams, y, where)
-    origin = f"grams {path.name}"
     return RawData(
-        y, None, partitions=partitions, grams=grams, origin=origin, row_places=row_places
+        y,
+        None,
+        partitions=partitions,
+        grams=grams,
+        weights=None if weights is None else _weights(path, weights, len(y), where),
+        origin=f"grams {path.name}",
+        row_places=row_places,
     )
+
+
+def _weights(path: Path, name: str, n_rows: int, where: str) -> Array | None:
+    """Return the row weights that stand beside the matrices."""
+    if is_zarr(path):
+        with opened_group(path, where) as group:
+            return row_weights(group, name, n_rows)
+    if path.suffix.lower() == ".npz":
+        with opened_npz(path, where) as archive:
+            return row_weights(archive, name, n_rows)
+    found = f"weights = {name!r} for {ending_words(path.suffix, 'file')}"
+    raise DataError(where, found, "an array beside 'grams' of a .npz file or a zarr group")
 
 
 def read_view(path: Path, id: str | None, where: str) -> tuple[Array, Array | None]:

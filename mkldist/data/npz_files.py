@@ -62,7 +62,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         The arrays.
     choice : ColumnChoice
         Names of the arrays of labels, by default ``y``; of names of the rows, by default ``ids`` if
-        there is one; and of texts, with which ``x`` may be absent.
+        there is one; of row weights; and of texts, with which ``x`` may be absent.
     where : str
         The place to name in a message.
 
@@ -106,8 +106,24 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         ids=ids,
         sparse=kept,
         texts=of_texts,
+        weights=row_weights(archive, choice.weights, n_rows),
         row_places=FROM_ONE,
     )
+
+
+def row_weights(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDArray[Any] | None:
+    """Return an array of row weights; None without a name.
+
+    Raises
+    ------
+    DataError
+        If it is absent, or has another length.
+    """
+    if name is None:
+        return None
+    weights = column(archive.required(name, "row weights"))
+    check_length(f"{archive.where}, array {name!r}", weights.shape, n_rows, "weight")
+    return weights
 
 
 def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
@@ -156,7 +172,7 @@ def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
 
 
 def check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
-    """Refuse an array that does not have a name or text for each row."""
+    """Refuse an array that does not have a name, text or weight for each row."""
     if shape != (n_rows,):
         raise DataError(
             place,

@@ -46,6 +46,8 @@ class RawData:
         Task of the labels unless the user sets another.
     of_splits : dict of str to (n,) array of str
         Columns by which rows are divided, by name.
+    weights : (n,) array of str or numbers, or None
+        Row weights as the source has them.
     account : Account
         What the reader did with the columns.
     columns : SourceColumns, optional
@@ -82,6 +84,7 @@ class RawData:
     origin: str = ""
     task: Task = "classification"
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    weights: npt.NDArray[Any] | None = None
     account: Account = field(default_factory=Account)
     columns: SourceColumns | None = None
     label_name: str = ""

@@ -52,6 +52,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "y": dataset.y,
         "grams": dataset.grams,
         "row_groups": dataset.row_groups,
+        "weights": dataset.weights,
         "ids": dataset.ids,
         **{part: _joined(rows) for part, rows in parts.items()},
         **_given_arrays(dataset),
@@ -197,6 +198,7 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
         origin=header["origin"],
         impute=header["impute"],
         row_groups=arrays.get("row_groups"),
+        weights=arrays.get("weights"),
         columns=header["columns"] and SourceColumns.from_dict(header["columns"]),
         texts=_texts_of(header["texts"], arrays),
         view_columns={

@@ -220,12 +220,22 @@ def make_splits(
                 "Lower or remove first",
             )
         splits = splits[: spec.first]
+    splits = tuple(_weighing(split, dataset) for split in splits)
     if isinstance(spec.n_train, int):
         stratified = spec.stratified is not False
         splits = cut_splits(dataset, splits, spec.n_train, seed, where, stratified=stratified)
     for number, split in enumerate(splits):
         _check(split, number, len(splits), dataset, where, _advice(spec))
     return splits
+
+
+def _weighing(split: Split, dataset: Dataset) -> Split:
+    """Return a split whose training and unlabelled parts have no row of weight zero."""
+    if dataset.weights is None:
+        return split
+    has = dataset.weighing
+    train, unlabelled = (part[has[part]] for part in (split.train, split.unlabelled))
+    return Split(train, split.test, unlabelled)
 
 
 def _advice(spec: SplitsSpec) -> str:

@@ -37,8 +37,8 @@ def of_table(
     x : (n, d) float64
         Columns of numbers.
     texts : mapping of str to sequence of str
-        Columns of categories, of texts, those that divide the rows and that which names them,
-        (n,), by name.
+        Columns of categories, of texts, and those that divide, name and weigh the rows, (n,), by
+        name.
     where : str
         The place to name in a message.
 
@@ -67,6 +67,7 @@ def of_table(
         features.names,
         groups=features.groups,
         of_splits=of_splits,
+        weights=None if roles.weights is None else np.array(texts[roles.names[roles.weights]]),
         account=account,
         label_name="" if roles.label is None else roles.names[roles.label],
         ids=None if roles.id is None else np.array(texts[roles.names[roles.id]]),

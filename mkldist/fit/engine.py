@@ -341,6 +341,7 @@ class _Batch:
             method,
             subproblem.labels(self.inputs),
             laplacian=None if run.graph is None else self.laplacian(run.graph, run.split),
+            weights=subproblem.weights(self.inputs),
             groups=self.groups,
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),

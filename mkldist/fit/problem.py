@@ -23,6 +23,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
+from mkldist.data.row_weights import class_weights
 from mkldist.devices import CPU
 from mkldist.errors import DataError
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
@@ -347,6 +348,24 @@ class Subproblem:
         rows = inputs.training_rows(training_view)
         labelled = np.isin(rows, inputs.labelled_rows(training_view))
         return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
+
+    def weights(self, inputs: BankInputs) -> Floats | None:
+        """Return the weights of its points, (n,): of rows times of classes; None for ones.
+
+        Those of classes are made of the labelled points alone, and the others have weight 1.
+        """
+        dataset, asked = inputs.dataset, self.run.class_weight
+        if dataset.weights is None and asked is None:
+            return None
+        rows = inputs.training_rows(self.training_view)
+        labelled = np.isin(rows, inputs.labelled_rows(self.training_view))
+        found = np.ones(len(rows))
+        if dataset.weights is not None:
+            found[labelled] = dataset.weights[rows[labelled]]
+        if asked is not None:
+            numbers, own = dataset.class_numbers[rows[labelled]], found[labelled]
+            found[labelled] *= class_weights(asked, dataset.classes or (), numbers, own)[numbers]
+        return found
 
 
 @dataclass(frozen=True, eq=False)

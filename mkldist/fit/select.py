@@ -492,7 +492,7 @@ def _entry(source: FittedFrom) -> MethodSpec:
 def _divided(source: FittedFrom, split: int | None) -> Split:
     """Return the rows to fit on as the training part of a split."""
     if split is None:
-        return Split(np.arange(source.dataset.n_points), np.zeros(0, dtype=np.intp))
+        return Split(np.flatnonzero(source.dataset.weighing), np.zeros(0, dtype=np.intp))
     if not 0 <= split < len(source.splits):
         last = len(source.splits) - 1
         raise InputError(f"--split {split}", "no such split", f"a number from 0 to {last}")
@@ -507,7 +507,7 @@ def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
     shared = entry.kernel_weights == "shared" and bool(source.dataset.multiclass)
     return RunPlan(
         "", record.dataset, "", record.bank, 0, record.method, record.key, params,
-        graph=graph, shared_weights=shared,
+        graph=graph, shared_weights=shared, class_weight=source.entry.class_weight,
     )  # fmt: skip
 
 

@@ -220,6 +220,8 @@ def _name_in(document: dict[str, Any], name: str, data: GivenData) -> None:
             f"Remove {there[0]}, or give the data another name",
         )
     entry["file"] = f"data/{file_name(name, data)}"
+    if data.weighs_rows:
+        entry.setdefault("weights", "weights")
     for column in data.of_splits:
         _divide_by(document, entry, column)
     if "train" in data.arrays and "splits" not in document and "splits" not in entry:

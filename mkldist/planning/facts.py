@@ -7,6 +7,7 @@ of a method come as they are, as a :class:`mkldist.solvers.parameters.MethodGrid
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mkldist.spec.graph import GraphTable
 
@@ -33,6 +34,8 @@ class DatasetFacts:
         Preprocessing of the values of regression; ``"none"`` if they stay as they are.
     graph : GraphTable or None
         Graph over the known rows of each split, for methods that need one.
+    class_weight : "balanced", dict of str to float, or None
+        Weights of the classes.
     n_problems : int
         Number of classes that are learnt against the rest; 1 for two classes and for regression.
     inner_folds : tuple of int
@@ -54,6 +57,7 @@ class DatasetFacts:
     precomputed: bool = False
     target: str = "none"
     graph: GraphTable | None = None
+    class_weight: Literal["balanced"] | dict[str, float] | None = None
     n_problems: int = 1
     inner_folds: tuple[int, ...] = ()
     train_sizes: tuple[int, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from mkldist.gram.factor_documents import FactorShape
 from mkldist.gram.layout import TileLayout
@@ -125,12 +125,13 @@ class RunPlan:
     ``params`` are plain settings, see :mod:`mkldist.solvers.settings`.  ``graph`` is the graph
     whose Laplacian the method takes; None for a method without one.  The run consists of
     ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
-    all; and as many on every inner fold of a ``selection``.  With a ``path`` they start from the
-    solutions of another run, see :attr:`chain`.  ``n_labelled`` points of its bank are labelled,
-    all where it is None.  ``at`` is its position along dims of the results that are no parameters
-    of the method, such as the ``trial`` of a search.  ``after`` is the id of a run of the same
-    problem at a looser tolerance, whose solution it may start from; ``is_followed`` is True for a
-    run that another may start from so.
+    all; and as many on every inner fold of a ``selection``.  Weights of classes, ``class_weight``,
+    multiply the losses of their rows beside the row weights of the data set.  With a ``path`` the
+    solvers start from the solutions of another run, see :attr:`chain`.  ``n_labelled`` points of
+    its bank are labelled, all where it is None.  ``at`` is its position along dims of the results
+    that are no parameters of the method, such as the ``trial`` of a search.  ``after`` is the id of
+    a run of the same problem at a looser tolerance, whose solution it may start from;
+    ``is_followed`` is True for a run that another may start from so.
     """
 
     id: str
@@ -144,6 +145,7 @@ class RunPlan:
     graph: GraphTable | None = None
     shared_weights: bool = False
     selection: SelectionSpec | None = None
+    class_weight: Literal["balanced"] | dict[str, float] | None = None
     n_jobs: int = 1
     path: Path | None = None
     n_labelled: int | None = None

@@ -22,12 +22,12 @@ from mkldist.target import Target
 
 
 def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
-    """Refuse a method that needs a graph that is not there, or cannot share kernel weights.
+    """Refuse a method that lacks a graph, or can neither weigh points nor share kernel weights.
 
     Raises
     ------
     mkldist.errors.SpecError
-        Naming the first data set without a graph, or the methods that can share weights.
+        Naming the first such data set, and the methods that can.
     """
     method = METHODS[entry.name]
     for dataset in spec.datasets:
@@ -39,6 +39,17 @@ def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
                 f"{entry.name}, which {refusal.reason}, but data set {dataset.name!r} has none",
                 "a table [graph], or graph = {...} under each data set",
                 "An empty [graph] joins each point to its 10 nearest neighbours",
+            )
+        weighted = [key for key in ("class_weight", "weights") if getattr(dataset, key) is not None]
+        problem = ProblemFacts(weighted=bool(weighted))
+        refusal = method.refuses(problem)
+        if refusal is not None:
+            raise SpecError(
+                f"{where}.name",
+                f"{entry.name}, which {refusal.reason}, but data set {dataset.name!r} has "
+                f"{weighted[0]}",
+                f"{refusal.others}: {one_of(methods_for(problem))}",
+                f"Or remove the method, or {weighted[0]}",
             )
     problem = ProblemFacts(shared_weights=entry.kernel_weights == "shared")
     refusal = method.refuses(problem)

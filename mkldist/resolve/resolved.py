@@ -94,6 +94,7 @@ class Resolved:
             for line in account_lines(
                 replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
                 spec.preprocessing_of(entry),
+                entry.class_weight,
             )
         ]
 
@@ -235,6 +236,7 @@ def _dataset_facts(
         precomputed=as_is,
         target=preprocessing.target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),
+        class_weight=entry.class_weight,
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),
         n_smaller=len(splits) - n_asked(len(splits), spec.search),

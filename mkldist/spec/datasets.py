@@ -15,6 +15,7 @@ from pydantic import (
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.kinds import (
     ClassName,
+    ClassWeights,
     Imputation,
     Model,
     Name,
@@ -128,6 +129,18 @@ class DatasetSpec(Model):
         description="Keep this many points, drawn with the sweep's seed, of each class in "
         "proportion.",
     )
+    class_weight: ClassWeights | None = Field(
+        None,
+        description="Weights of classes, by which `C` is multiplied: a table by class, 1 for those "
+        'that it leaves out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` '
+        "labelled rows of each training part.",
+    )
+    weights: str | None = Field(
+        None,
+        description="Column of a table, or array of a `.npz` file or a zarr group, of row weights "
+        "from 0, by which `C` is multiplied. Rows of weight 0 are in no training part. "
+        "Preprocessing, normalisation and scores count every other row once.",
+    )
     impute: Imputation | None = Field(
         None,
         description="Replace missing values of a feature by the median, the mean or the most "
@@ -189,6 +202,8 @@ class DatasetSpec(Model):
         if self.task == "regression" and (self.classes or self.positive is not None):
             found = "classes" if self.classes else "positive"
             raise ValueError(f'found {found} and task = "regression"; expected one of them')
+        if self.task == "regression" and self.class_weight is not None:
+            raise ValueError('found class_weight and task = "regression"; expected weights = ...')
         if self.per_class is not None and self.n_points is not None:
             raise ValueError("found per_class and n_points; expected one of them")
         names = [*(view.name for view in self.views), *self.groups]

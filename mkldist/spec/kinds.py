@@ -123,6 +123,13 @@ def size_name(name: str, size: int) -> str:
     return f"{name}-{size}"
 
 
+ClassWeights = Annotated[
+    Annotated[Literal["balanced"], Tag(TEXT)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    either('"balanced" or a table of weights by class'),
+]
+"""Weights of classes: as scikit-learn balances them, or each by its name."""
+
+
 Option = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[int | float, Tag(NUMBER)],
     either("a number or a text in quotes"),

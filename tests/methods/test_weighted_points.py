@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import GramError, SpecError
+from mkldist.methods.baselines.cross_validation import stratified_folds
 from mkldist.methods.registry import METHODS
 from tests.methods import instances
 from tests.methods.instances import solid_factors
@@ -16,6 +17,7 @@ from tests.methods.instances import solid_factors
 ABLE = [name for name, method in METHODS.items() if method.weighs_points]
 ON_SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 FIXED = ("uniform", "align", "alignf")  # kernel weights, whatever the weights of points
+CHOSEN = ("best_single", "svm")  # one kernel, by cross-validation
 TIGHT = {"C": 5.0, "tol": 1e-7}
 
 
@@ -39,7 +41,7 @@ def conic_optimum(grams, y, C, q_bound):
 
 
 def test_the_methods_that_take_weights():
-    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED}
+    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority"}
     assert set(ABLE) == listed, "name the method among those of its problem, above"
 
 
@@ -81,7 +83,49 @@ def test_fixed_weights_give_the_machine_of_scikit_learn(name, instance, weights)
     )
 
 
-@pytest.mark.parametrize("name", [*ON_SIMPLEX, "lp_mkl", "uniform"])
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_kernel_is_chosen_by_weighted_errors_of_weighted_machines(name, instance, weights):
+    y, options = instance.y, {"tol": 1e-7, "folds": 3}
+    options |= {"C": 5.0} if name == "best_single" else {"C_min": 5.0, "C_num": 1}
+    solution = mkldist.solve(name, instance.grams, y, weights=weights, **options)
+    folds, errors = stratified_folds(y, 3), []
+    for K in instance.grams:
+        wrong = 0.0
+        for held_out in folds:
+            rest = ~held_out
+            machine = SVC(C=5.0, kernel="precomputed", tol=1e-8)
+            machine.fit(K[np.ix_(rest, rest)], y[rest], weights[rest])
+            miss = machine.predict(K[np.ix_(held_out, rest)]) != y[held_out]
+            wrong += weights[held_out][miss].sum()
+        errors.append(wrong / weights.sum())
+    chosen = int(np.flatnonzero(solution.kernel_weights)[0])
+    assert solution.extra["cv_error"] == pytest.approx(min(errors))
+    assert errors[chosen] == pytest.approx(min(errors))
+    machine = SVC(C=5.0, kernel="precomputed", tol=1e-8).fit(instance.grams[chosen], y, weights)
+    np.testing.assert_allclose(
+        solution.decision_function(instance.grams),
+        machine.decision_function(instance.grams[chosen]),
+        atol=1e-4,
+    )
+
+
+def test_the_heavier_class_is_the_majority_and_of_equal_ones_that_of_more_points(instance):
+    y = np.array([1.0, -1.0, -1.0, -1.0])
+    grams = np.eye(4)[None]
+    for weights, bias, value in (
+        ([4.0, 1.0, 1.0, 1.0], 1.0, 6.0),
+        ([2.0, 1.0, 1.0, 1.0], -1.0, 4.0),
+        ([3.0, 1.0, 1.0, 1.0], -1.0, 6.0),
+    ):
+        found = mkldist.solve("majority", grams, y, weights=weights)
+        assert found.bias == bias
+        assert found.objective == found.dual_objective == value
+        assert found.dual_variables.sum() == pytest.approx(value)
+        assert (found.dual_variables <= weights).all()
+        assert found.dual_variables @ y == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("name", [*ON_SIMPLEX, "lp_mkl", "uniform", "majority"])
 def test_a_whole_weight_is_a_point_repeated(name, instance):
     counts = np.random.default_rng(5).integers(1, 4, len(instance.y))
     rows = np.repeat(np.arange(len(counts)), counts)

@@ -64,8 +64,8 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "texts, classes, positive, per_class, n_points, impute, drop_constant, sparse, groups, "
-    "group_file, views, options, preprocessing, splits, graph"
+    "texts, classes, positive, per_class, n_points, class_weight, weights, impute, drop_constant, "
+    "sparse, groups, group_file, views, options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "

@@ -59,6 +59,7 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 ||f||^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (BK)",
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
     hinge_machines=True,

@@ -1,7 +1,8 @@
 """Choice of one kernel, and of C, by cross-validation inside the training part.
 
 Stratified k-fold cross-validation scores every kernel at every C by two numbers: the held-out error
-rate and the held-out mean hinge loss of the support vector machine.  The least error wins.  Ties go
+rate and the held-out mean hinge loss of the support vector machine, in which points count by their
+weights.  The least error wins.  Ties go
 to the least hinge loss, rounded to four decimals because the machines are not solved more exactly,
 then to the smallest C, then to the first kernel.
 
@@ -36,6 +37,7 @@ Masks = list[Mask]
 
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
+ROUNDING = 1e-12  # of sums of weights
 HINGE_DECIMALS = 4  # further digits depend on how exactly the machines are solved
 
 
@@ -105,7 +107,7 @@ def train_chosen(
     weights = np.zeros(problem.n_kernels)
     weights[choice.kernel] = 1.0
     K = yield Combine(weights, thin=True)
-    svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
+    svm = solve_svm(K, problem.y, problem.bound(choice.C), tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
     extra = {
         "chosen_kernel": float(choice.kernel),
@@ -135,8 +137,9 @@ def _choose(
         for kernel, K in zip(some.tolist(), few, strict=True):
             if kernel != numbers[0] and problem.clock.past(params.time_limit):
                 return replace(best, complete=False)
-            fewest = round(best.error * len(y))
-            scores = cross_validate(K, y, Cs, folds, tol, counters, most_errors=fewest)
+            scores = cross_validate(
+                K, y, Cs, folds, tol, counters, weights=problem.weights, worst=best.error
+            )
             if scores is None:
                 continue
             for C, (error, exact) in zip(Cs, scores.tolist(), strict=True):
@@ -188,7 +191,8 @@ def cross_validate(
     tol: float,
     counters: Counters,
     *,
-    most_errors: float = np.inf,
+    weights: Floats | None = None,
+    worst: float = np.inf,
 ) -> Floats | None:
     """Return held-out error rates and mean hinge losses of one kernel along a path of C.
 
@@ -206,15 +210,18 @@ def cross_validate(
         Duality gap of each machine.
     counters : Counters
         Counts the machines.
-    most_errors : float
-        Held-out points that may be classified wrongly; beyond that the kernel is given up.
+    weights : (n,) float64, optional
+        Weights of the points' losses, in training and in scores.
+    worst : float
+        Error rate beyond which the kernel is given up.
 
     Returns
     -------
     (len(Cs), 2) float64 or None
-        None for a kernel that makes more errors than `most_errors` at every C.
+        None for a kernel whose error exceeds `worst` at every C.
     """
-    wrong = np.zeros(len(Cs), dtype=np.intp)
+    weight = np.ones(len(y)) if weights is None else weights
+    wrong, most = np.zeros(len(Cs)), worst * weight.sum() * (1.0 + ROUNDING)
     decisions = np.empty((len(Cs), len(y)))
     neighbour = np.zeros(len(y))
     for held_out in folds or [np.zeros(len(y), dtype=bool)]:
@@ -222,19 +229,21 @@ def cross_validate(
         scored = held_out if folds else kept
         part, values = _split(K, kept, scored)
         start = neighbour[kept]
-        for c, C in enumerate(Cs):
-            svm = solve_svm(part, y[kept], C, tol=tol, start=start)
+        own = 1.0 if weights is None else weights[kept]
+        bounds: list[Any] = [C * own for C in Cs]
+        for c, bound in enumerate(bounds):
+            svm = solve_svm(part, y[kept], bound, tol=tol, start=start)
             counters.count_svm(svm.iterations, svm.newton_steps)
             decisions[c, scored] = values(svm.coefficients) + svm.bias
             if c == 0:
                 neighbour[kept] = svm.alpha
             if c + 1 < len(Cs):  # dual variables at their bound mostly stay at it
-                start = np.where(svm.alpha >= C, Cs[c + 1], svm.alpha)
-        wrong += ((decisions[:, scored] >= 0) != (y[scored] > 0)).sum(axis=1)
-        if wrong.min() > most_errors:
+                start = np.where(svm.alpha >= bound, bounds[c + 1], svm.alpha)
+        wrong += ((decisions[:, scored] >= 0) != (y[scored] > 0)) @ weight[scored]
+        if wrong.min() > most:
             return None
-    errors = wrong / len(y)
-    hinges = np.maximum(0.0, 1.0 - y * decisions).mean(axis=1)
+    errors = wrong / weight.sum()
+    hinges = np.average(np.maximum(0.0, 1.0 - y * decisions), axis=1, weights=weight)
     return np.column_stack([errors, hinges])
 
 

@@ -1,9 +1,9 @@
 """Majority class: the support vector machine without a kernel.
 
-With all weights zero, ``min_b C sum_i max(0, 1 - y_i b)`` is ``2 C min(n_+, n_-)``, attained where
-b has the sign of the larger class; the dual, ``max 1'alpha`` s.t. ``0 <= alpha <= C`` and
-``y'alpha = 0``, has the same value at the solution's ``dual_variables`` alpha.  The baseline MC of
-Do, Kalousis, Woznica & Hilario 2009.
+With all weights zero, ``min_b C sum_i w_i max(0, 1 - y_i b)`` is ``2 C min(w_+, w_-)``, attained
+where b has the sign of the class whose points weigh more, w_+ or w_- together; the dual,
+``max 1'alpha`` s.t. ``0 <= alpha_i <= C w_i`` and ``y'alpha = 0``, has the same value at the
+solution's ``dual_variables`` alpha.  The baseline MC of Do, Kalousis, Woznica & Hilario 2009.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
+EQUAL = 1e-9  # relative difference of sums of weights that is rounding
+
 
 class MajorityParams(SolverParams):
     """Parameters of the majority class."""
@@ -28,7 +30,9 @@ class MajorityParams(SolverParams):
 
 
 def solve(problem: Problem, params: MajorityParams) -> Generator[Request, None, Solution]:
-    """Predict the larger class of the training part; ties go to +1.
+    """Predict the class of the training part that weighs more.
+
+    Where both weigh the same, as balanced classes do, it is that of more points, at last +1.
 
     Parameters
     ----------
@@ -43,15 +47,19 @@ def solve(problem: Problem, params: MajorityParams) -> Generator[Request, None, 
         Its gap is 0.  The solver makes no request of the bank.
     """
     y = problem.y
-    positives, negatives = int((y > 0).sum()), int((y < 0).sum())
+    weight = np.ones(len(y)) if problem.weights is None else problem.weights
+    positives, negatives = float(weight[y > 0].sum()), float(weight[y < 0].sum())
     smaller = min(positives, negatives)
-    alpha = params.C * np.where(y > 0, smaller / positives, smaller / negatives)
+    alpha = params.C * weight * np.where(y > 0, smaller / positives, smaller / negatives)
+    sign = positives - negatives
+    if abs(sign) <= EQUAL * smaller:
+        sign = (y > 0).sum() - (y < 0).sum()
     weights, value = np.zeros(problem.n_kernels), 2.0 * params.C * smaller
     yield from ()
     return Solution(
         kernel_weights=weights,
         coefficients=np.zeros(len(y)),
-        bias=1.0 if positives >= negatives else -1.0,
+        bias=1.0 if sign >= 0 else -1.0,
         dual_variables=alpha,
         objective=value,
         dual_objective=value,
@@ -71,5 +79,6 @@ METHOD = Method(
     regularizer="none",
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (MC)",
     hyperparameters=(),
+    weighs_points=True,
     typical_passes=lambda n_kernels: 0,
 )

@@ -81,6 +81,7 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="Suzuki & Tomioka 2011, Hao, Yuan, Yang & Chen 2012: the single-kernel SVM compared",
     hyperparameters=(),
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
 )
