@@ -40,7 +40,7 @@ def swept(methods: list[dict[str, Any]], y: np.ndarray, widths: Any = WIDTHS, **
         "datasets": [{"name": "mine", **keys}],
         "preprocessing": {"scale": "none"},
         "outputs": {"predictions": True},
-        "banks": [{"kernels": [Gaussian(width=list(widths))], "normalisation": "none"}],
+        "banks": [{"kernels": [Gaussian(widths=list(widths))], "normalisation": "none"}],
         "methods": [{"tol": 1e-8, **method} for method in methods],
     }
     return mkldist.sweep(spec, {"mine": given})["mine"]
