@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 MetricName = Literal[
     "error",
@@ -20,8 +20,7 @@ MetricName = Literal[
     "mae",
     "r2",
 ]
-Part = Literal["validation", "test", "unlabelled"]
-PARTS: tuple[Part, ...] = ("validation", "test", "unlabelled")
+PARTS = ("validation", "test", "unlabelled")
 """Parts of a split whose scores rank settings: the first that has them."""
 
 
@@ -70,12 +69,23 @@ class Metric:
             return "test_error" if self.name == "error" else self.name
         return f"{part}_{self.name}"
 
-    def loss(self, value: float) -> float:
+    def loss(self, value: Any) -> Any:
         """Return what is the less the better: the value, or 1 less a value that is better greater.
 
-        The same function turns a loss into the value.  It takes arrays too.
+        The same function turns a loss into the value.  It takes numbers and arrays.
         """
         return 1.0 - value if self.greater else value
+
+    @property
+    def loss_words(self) -> str:
+        """Name of the loss in text.
+
+        Examples
+        --------
+        >>> METRICS["error"].loss_words, METRICS["auc"].loss_words
+        ('error', '1 - AUC')
+        """
+        return f"1 - {self.words}" if self.greater else self.words
 
     @property
     def most(self) -> float:

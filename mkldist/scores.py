@@ -1,4 +1,4 @@
-"""Scores of decision values against labels: errors, ROC and precision-recall, RMSE, MAE, R².
+"""Scores of predictions against labels: errors, ROC and precision-recall, log loss, RMSE, R².
 
 scikit-learn has all of these, and the tests compare with it.  The formulas stand here for their
 cost: in a worker, ``import sklearn.metrics`` takes 0.9 s of processor time before the first score,
@@ -8,10 +8,11 @@ and then its three scores of two classes on 300 points take 4 ms, those below 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import scipy
 
 from mkldist.arrays import Bools, Floats, Ints
 
@@ -42,22 +43,15 @@ def two_class_scores(values: Floats, y: Floats) -> tuple[dict[str, float], dict[
     >>> two_class_scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))[0]["auc"]
     0.5
     """
-    positive = y > 0
-    numbers, predicted = positive.astype(np.intp), (values >= 0).astype(np.intp)
-    found, of_classes = _of_confusion(_confusion(numbers, predicted, 2))
+    numbers, predicted = (y > 0).astype(np.intp), (values >= 0).astype(np.intp)
+    found, of_classes = pooled_scores([(values[None], numbers, predicted)], 2)
     missed = of_classes["class_error"]
-    found |= {
-        "f1": float(_f1(of_classes["confusion"])[1]),
-        "auc": _auc(values, positive),
-        "average_precision": _average_precision(values, positive),
-        "sensitivity": float(1.0 - missed[1]),
-        "specificity": float(1.0 - missed[0]),
-    }
+    found |= {"sensitivity": float(1.0 - missed[1]), "specificity": float(1.0 - missed[0])}
     return found, of_classes
 
 
-def log_loss(log_odds: Floats, y: Floats) -> float:
-    """Return the mean negative logarithm of the probability that log odds give to labels.
+def log_odds_scores(log_odds: Floats, y: Floats) -> dict[str, float]:
+    """Return what :func:`probability_scores` does, from the log odds of two classes.
 
     Parameters
     ----------
@@ -66,7 +60,36 @@ def log_loss(log_odds: Floats, y: Floats) -> float:
     y : (n,) float64
         Labels in {-1, +1}.
     """
-    return float(np.logaddexp(0.0, -y * log_odds).mean())
+    missed = scipy.special.expit(-y * log_odds)  # of the class of each point
+    return {
+        "log_loss": float(np.logaddexp(0.0, -y * log_odds).mean()),
+        "brier": float((missed**2).mean()),
+    }
+
+
+def probability_scores(probabilities: Floats, class_numbers: Ints) -> dict[str, float]:
+    """Return the scores of probabilities of k classes.
+
+    Parameters
+    ----------
+    probabilities : (n, k) float64
+        Probabilities of the classes of each point, whose sum is 1.
+    class_numbers : (n,) intp
+        Class of each point, from 0 to k - 1.
+
+    Returns
+    -------
+    dict of str to float
+        ``log_loss``, the mean negative logarithm of the probability of the class of each point;
+        ``brier``, half the mean sum over the classes of the squared difference between probability
+        and truth, which of two classes is the mean square of the probability of the wrong class.
+    """
+    own = probabilities[np.arange(len(class_numbers)), class_numbers]
+    squares = (probabilities**2).sum(axis=1) - 2.0 * own + 1.0
+    return {
+        "log_loss": float(-np.log(np.maximum(own, np.finfo(np.float64).eps)).mean()),
+        "brier": float(0.5 * squares.mean()),
+    }
 
 
 def multiclass_scores(
@@ -96,15 +119,52 @@ def multiclass_scores(
         class without points; ``confusion`` (k, k), the numbers of points by class and prediction.
     """
     predicted = predicted_classes(values, order)
-    found, of_classes = _of_confusion(_confusion(class_numbers, predicted, len(values)))
-    members = [class_numbers == c for c in range(len(values))]
-    pairs = list(zip(values, members, strict=True))
-    found |= {
-        "f1": float(_f1(of_classes["confusion"]).mean()),
-        "auc": float(np.mean([_auc(f, own) for f, own in pairs])),
-        "average_precision": float(np.mean([_average_precision(f, own) for f, own in pairs])),
-    }
+    return pooled_scores([(values, class_numbers, predicted)], len(values))
+
+
+Fold: TypeAlias = tuple[Floats, Ints, Ints]
+"""Decision values (k, n), or (1, n) of two classes; class and prediction of each point, (n,)."""
+
+
+def pooled_scores(folds: Sequence[Fold], k: int) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the scores of classifiers of k classes, each on points of its own.
+
+    Scores of the predictions are those of all points together.  ``auc`` and ``average_precision``
+    are means over the classifiers whose points have both kinds: the decision values of different
+    classifiers do not compare.
+
+    Parameters
+    ----------
+    folds : sequence of (values, class_numbers, predicted)
+        Decision values, classes and predictions of each.
+    k : int
+        Number of classes.
+
+    Returns
+    -------
+    scores, of_classes : dict
+        As of :func:`multiclass_scores`; of two classes, ``auc``, ``average_precision`` and ``f1``
+        are those of the second.
+    """
+    confusion = sum(_confusion(numbers, predicted, k) for _, numbers, predicted in folds)
+    found, of_classes = _of_confusion(np.asarray(confusion))
+    f1 = _f1(of_classes["confusion"])
+    found["f1"] = float(f1[1] if k == 2 else f1.mean())
+    own = range(1, 2) if k == 2 else range(k)
+    for name, score in (("auc", _auc), ("average_precision", _average_precision)):
+        each = [
+            [score(values[c - own.start], numbers == c) for c in own]
+            for values, numbers, _ in folds
+        ]
+        found[name] = float(_known_mean(np.array(each)).mean())
     return found, of_classes
+
+
+def _known_mean(values: Floats) -> Floats:
+    """Return the mean of each column over the values that are not NaN."""
+    count = (~np.isnan(values)).sum(axis=0)
+    means: Floats = np.nansum(values, axis=0) / np.where(count > 0, count, np.nan)
+    return means
 
 
 def _confusion(class_numbers: Ints, predicted: Ints, k: int) -> Floats:
@@ -195,6 +255,51 @@ def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
     if squares > 0 and (y != y[0]).any():
         result["r2"] = float(1.0 - (errors**2).sum() / squares)
     return result
+
+
+def constant_score(name: str, train: Floats, test: Floats, k: int) -> float:
+    """Return the score of a constant prediction, the best that labels of training rows tell.
+
+    Parameters
+    ----------
+    name : str
+        Name of a metric in :data:`mkldist.metrics.METRICS`.
+    train, test : (n,) and (t,) array
+        Labels: classes from 0 to k - 1, or real values.
+    k : int
+        Number of classes; 0 for real values.
+
+    Returns
+    -------
+    float
+        That of the most frequent class, of the shares of the classes for probabilities, of equal
+        decision values for scores of their order, of the class +1 for F1 of two classes; of the
+        mean, or for ``mae`` the median, of real values.
+
+    Examples
+    --------
+    >>> constant_score("error", np.array([0, 0, 1]), np.array([0, 1, 1, 0]), 2)
+    0.5
+    """
+    if not k:
+        if name == "r2":
+            return 0.0
+        value = np.median(train) if name == "mae" else np.mean(train)
+        return regression_scores(np.full(len(test), value), test)[name]
+    shares = np.bincount(train.astype(np.intp), minlength=k) / len(train)
+    most = int(shares.argmax())
+    if name in ("log_loss", "brier"):
+        return probability_scores(np.tile(shares, (len(test), 1)), test.astype(np.intp))[name]
+    if name == "f1":
+        share = float((test == (1 if k == 2 else most)).mean())
+        return 2.0 * share / (1.0 + share) / (1 if k == 2 else k)
+    by_name = {
+        "error": float((test != most).mean()),
+        "balanced_error": 1.0 - 1.0 / k,
+        "auc": 0.5,
+        "average_precision": float((test == 1).mean()) if k == 2 else 1.0 / k,
+    }
+    return by_name[name]
 
 
 def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:

@@ -7,12 +7,16 @@ import math
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.dummy import DummyClassifier
 
 from mkldist.scores import (
-    log_loss,
+    constant_score,
+    log_odds_scores,
     multiclass_scores,
     part_scores,
+    pooled_scores,
     predicted_classes,
+    probability_scores,
     regression_scores,
     two_class_scores,
 )
@@ -76,8 +80,46 @@ def test_the_log_loss_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     log_odds, y = 5.0 * rng.normal(size=40), np.where(rng.random(40) < 0.5, 1.0, -1.0)
     expected = metrics.log_loss(y, 1.0 / (1.0 + np.exp(-log_odds)))
-    assert log_loss(log_odds, y) == pytest.approx(expected)
-    assert log_loss(np.array([1e4]), np.array([-1.0])) == 1e4
+    found = log_odds_scores(log_odds, y)
+    assert found["log_loss"] == pytest.approx(expected)
+    brier = metrics.brier_score_loss(y, 1.0 / (1.0 + np.exp(-log_odds)))
+    assert found["brier"] == pytest.approx(brier)
+    assert log_odds_scores(np.array([1e4]), np.array([-1.0])) == {"log_loss": 1e4, "brier": 1.0}
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_scores_of_probabilities_are_those_of_scikit_learn(k):
+    rng = np.random.default_rng(k)
+    probabilities, numbers = rng.dirichlet(np.ones(k), 50), rng.integers(0, k, 50)
+    numbers[:k] = np.arange(k)
+    found = probability_scores(probabilities, numbers)
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(numbers, probabilities))
+    brier = metrics.brier_score_loss(numbers, probabilities, scale_by_half=True)
+    assert found["brier"] == pytest.approx(brier)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_scores_of_folds_pool_predictions_and_average_ranks(k):
+    rng = np.random.default_rng(k)
+    folds = []
+    for n in (20, 30, 25):
+        values, numbers = rng.normal(size=(1 if k == 2 else k, n)), np.arange(n) % k
+        predicted = (values[0] >= 0).astype(int) if k == 2 else values.argmax(axis=0)
+        folds.append((values + 9.0 * len(folds), numbers, predicted))
+    alone = (folds[0][0][:, :4], np.zeros(4, int), np.zeros(4, int))  # has no pair of classes
+    found, of_classes = pooled_scores([*folds, alone], k)
+    numbers, predicted = (np.concatenate([fold[i] for fold in (*folds, alone)]) for i in (1, 2))
+    assert found["test_error"] == pytest.approx(1.0 - metrics.accuracy_score(numbers, predicted))
+    average = "binary" if k == 2 else "macro"
+    assert found["f1"] == pytest.approx(metrics.f1_score(numbers, predicted, average=average))
+    confusion = metrics.confusion_matrix(numbers, predicted)
+    np.testing.assert_array_equal(of_classes["confusion"], confusion)
+    classes = [1] if k == 2 else range(k)
+    aucs = [
+        np.mean([metrics.roc_auc_score(own == c, values[0 if k == 2 else c]) for c in classes])
+        for values, own, _ in folds
+    ]
+    assert found["auc"] == pytest.approx(np.mean(aucs))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,3 +186,40 @@ def test_scores_of_another_part_carry_its_name():
     assert part_scores(found, "test") == found
     other = {"unlabelled_error": 0.5, "unlabelled_class_error": 0.25}
     assert part_scores(found, "unlabelled") == other
+
+
+@pytest.mark.parametrize("strategy", ["most_frequent", "prior"])
+def test_a_constant_prediction_scores_what_the_dummy_of_scikit_learn_does(strategy):
+    rng = np.random.default_rng(3)
+    for k in (2, 3):
+        train, test = np.minimum(rng.integers(0, k + 2, 60), k - 1), np.arange(40) % k
+        dummy = DummyClassifier(strategy=strategy).fit(np.zeros((60, 1)), train)
+        guess = dummy.predict(np.zeros((40, 1)))
+        expected = {
+            "error": 1.0 - metrics.accuracy_score(test, guess),
+            "balanced_error": 1.0 - metrics.balanced_accuracy_score(test, guess),
+            "auc": 0.5,
+        }
+        if strategy == "prior":
+            shares = dummy.predict_proba(np.zeros((40, 1)))
+            expected = {
+                "log_loss": metrics.log_loss(test, shares, labels=range(k)),
+                "brier": metrics.brier_score_loss(
+                    test, shares, labels=range(k), scale_by_half=True
+                ),
+            }
+        elif k == 2:
+            always = np.ones(40)
+            expected["f1"] = metrics.f1_score(test, always)
+            expected["average_precision"] = metrics.average_precision_score(test, np.zeros(40))
+        else:
+            expected["f1"] = metrics.f1_score(test, guess, average="macro")
+        for name, value in expected.items():
+            assert constant_score(name, train, test, k) == pytest.approx(value), name
+
+
+def test_a_constant_value_is_the_mean_or_the_median():
+    train, test = np.array([0.0, 1.0, 5.0]), np.array([1.0, 3.0])
+    assert constant_score("rmse", train, test, 0) == pytest.approx(1.0)
+    assert constant_score("mae", train, test, 0) == pytest.approx(1.0)
+    assert constant_score("r2", train, test, 0) == 0.0

@@ -86,6 +86,70 @@ def known_interval(values: Floats, overlap: Overlap) -> Interval:
     return Interval(float(known[0]) if len(known) else math.nan, math.nan, math.nan)
 
 
+def loss_interval(losses: Floats, overlap: Overlap, n_rows: float, most: float) -> Interval:
+    """Return the mean of a loss over the splits with a 95 % interval that keeps to its bounds.
+
+    A loss between 0 and 1 has the interval of Clopper & Pearson for a share of ``n`` rows in the
+    manner of Korn & Graubard (1998): n is the number of rows at which a share p has the variance v
+    of the mean by Nadeau & Bengio, ``p (1 - p) / v``, times ``(t_n / t_J)²`` for the few splits
+    that tell v, and at most as many rows as were tested.  So equal losses on all splits, or none at
+    all, leave an interval too, and one split has that of its rows.  A loss without an upper bound
+    has Student's interval of its logarithm.
+
+    Parameters
+    ----------
+    losses : (J,) float64
+        Loss on each split; NaN for those without.
+    overlap : Overlap
+        Sizes of the parts.
+    n_rows : float
+        Number of rows that were tested, each counted once.
+    most : float
+        The greatest loss that there can be: 1 or infinity.
+
+    Returns
+    -------
+    Interval
+        The ends are NaN where nothing tells them: without rows, and for one split or a mean of 0
+        of a loss without an upper bound.
+
+    References
+    ----------
+    E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data", Survey Methodology 24, 1998.
+    """
+    known = np.asarray(losses, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return Interval(math.nan, math.nan, math.nan)
+    mean, scale, freedom = float(known.mean()), 0.0, len(known) - 1
+    if freedom:
+        mean, scale, _ = _student(known, overlap)
+    if most == 1.0:
+        return _share_interval(min(max(mean, 0.0), 1.0), scale, freedom, n_rows)
+    if not freedom or mean <= 0.0 or n_rows < 2:
+        return Interval(mean, math.nan, math.nan)
+    # The spread of few splits may be 0 by chance; that of n errors is not.
+    relative = max(scale / mean, math.sqrt(0.5 / n_rows))
+    factor = math.exp(relative * float(scipy.special.stdtrit(freedom, 0.975)))
+    return Interval(mean, mean / factor, mean * factor)
+
+
+def _share_interval(share: float, scale: float, freedom: int, n_rows: float) -> Interval:
+    """Return the interval of a mean share of this standard error; see :func:`loss_interval`."""
+    if n_rows < 1:
+        return Interval(share, math.nan, math.nan)
+    n = n_rows
+    if scale > 0.0:
+        of_rows = float(scipy.special.stdtrit(max(n_rows - 1.0, 1.0), 0.975))
+        of_splits = float(scipy.special.stdtrit(freedom, 0.975))
+        n = min(n, share * (1.0 - share) / scale**2 * (of_rows / of_splits) ** 2)
+    right, wrong = n * (1.0 - share), n * share
+    low = float(scipy.special.betaincinv(wrong, right + 1.0, 0.025)) if wrong > 0.0 else 0.0
+    high = float(scipy.special.betaincinv(wrong + 1.0, right, 0.975)) if right > 0.0 else 1.0
+    return Interval(share, low, high)
+
+
 class TTest(NamedTuple):
     """A paired t-test: the mean difference, its statistic and two-sided p-value."""
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.preprocessing import TargetScale
+from mkldist.fit.calibration import fit_calibration
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
@@ -22,16 +23,19 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.provenance import environment, provenance
 from mkldist.results.run_record import RunRecord
 from mkldist.scores import (
-    log_loss,
+    log_odds_scores,
     multiclass_scores,
     part_scores,
+    pooled_scores,
     predicted_classes,
+    probability_scores,
     regression_scores,
     two_class_scores,
 )
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 
+VALIDATION = "validation"
 COMBINATION_BYTES = 2**28  # of kernels between test points and training rows: one, and the cached
 
 
@@ -46,6 +50,19 @@ class _Predictions:
     values: Floats
     scores: dict[str, float]
     of_classes: dict[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """Decision values (k, h), or (1, h), at the held-out rows of an inner fold."""
+
+    view: TrainingView
+    rows: Ints
+    values: Floats
+
+
+ProbabilityScores: TypeAlias = Callable[[Floats, Ints], dict[str, float]]
+"""Scores of the probabilities at some rows, from the decision values there."""
 
 
 @dataclass(eq=False)
@@ -77,12 +94,14 @@ class Scorer:
         run, inputs = fitted.run, self.inputs
         on_all, on_folds = fitted.on_all_rows, fitted.on_folds
         training_view, solved = next(iter(on_all)).training_view, list(on_all.values())
+        held_out = self._held_out(on_folds)
         log_odds = METHODS[run.method].params(**run.params).gives_log_odds
-        predictions = self._predictions(training_view, solved, log_odds=log_odds)
+        scored = self._probability_scores(held_out, log_odds=log_odds)
+        predictions = self._predictions(training_view, solved, scored)
         found = predictions.scores | self._on_training_rows(training_view, solved)
         times = _seconds(one.times for one in solved)
         if on_folds:
-            found |= self._validation(on_folds)
+            found |= self._validation(held_out, log_odds=log_odds)
             spent = _seconds(one.times for one in on_folds.values())
             times["validation_seconds"] = spent["own_seconds"] + spent["pass_seconds"]
         times |= self._build_times
@@ -117,7 +136,10 @@ class Scorer:
         return {"build_seconds": found.seconds, "build_cpu_seconds": found.cpu_seconds}
 
     def _predictions(
-        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem], *, log_odds: bool
+        self,
+        training_view: TrainingView,
+        solved: Sequence[SolvedSubproblem],
+        scored: ProbabilityScores | None,
     ) -> _Predictions:
         """Evaluate and score the solutions on the test part and on the unlabelled part."""
         dataset, split = self.inputs.dataset, self.inputs.splits[training_view.split]
@@ -132,8 +154,8 @@ class Scorer:
             else:
                 values.append(self._bank_values(training_view, solved, rows))
             numbers, arrays = self._scores(values[-1], rows, training_view)
-            if log_odds and not dataset.multiclass:
-                numbers["log_loss"] = log_loss(values[-1][0], dataset.y[rows])
+            if scored is not None:
+                numbers |= scored(values[-1], rows)
             found |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
         rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)
@@ -180,20 +202,18 @@ class Scorer:
             if len(known) < len(own):
                 return {}
             values = self.inputs.target_scale(training_view).restored(np.concatenate(known))
-        return self._mean_loss("train", self._losses(values, rows, training_view))
-
-    def _losses(self, values: Floats, rows: Ints, training_view: TrainingView) -> Floats:
-        """Return the square error of each row, or 1 for each that is misclassified."""
         dataset = self.inputs.dataset
-        losses: Floats
         if dataset.task == "regression":
-            losses = (values[0] - dataset.y[rows]) ** 2
-        elif dataset.multiclass:
-            predicted = predicted_classes(values, self._class_order(training_view))
-            losses = (predicted != dataset.class_numbers[rows]).astype(np.float64)
-        else:
-            losses = ((values[0] >= 0) != (dataset.y[rows] > 0)).astype(np.float64)
-        return losses
+            return {"train_rmse": regression_scores(values[0], dataset.y[rows])["rmse"]}
+        wrong = self._predicted(values, training_view) != dataset.class_numbers[rows]
+        return {"train_error": float(wrong.mean())}
+
+    def _predicted(self, values: Floats, training_view: TrainingView) -> Ints:
+        """Return the class that decision values (k, n), or (1, n) of two classes, predict."""
+        if self.inputs.dataset.multiclass:
+            return predicted_classes(values, self._class_order(training_view))
+        predicted: Ints = (values[0] >= 0).astype(np.intp)
+        return predicted
 
     def _class_order(self, training_view: TrainingView) -> Ints:
         """Return the classes in the order in which ties go to them, the most frequent first."""
@@ -201,24 +221,70 @@ class Scorer:
         counts = np.bincount(numbers, minlength=len(self.inputs.dataset.multiclass))
         return np.argsort(-counts, kind="stable")
 
-    def _validation(self, solved: Mapping[Subproblem, SolvedSubproblem]) -> dict[str, float]:
-        """Return the error or RMSE on the held-out points of all inner folds together."""
+    def _held_out(self, solved: Mapping[Subproblem, SolvedSubproblem]) -> list[_HeldOut]:
+        """Return the decision values at the held-out rows of each inner fold."""
         folds: dict[TrainingView, list[SolvedSubproblem]] = {}
         for subproblem, one in solved.items():
             folds.setdefault(subproblem.training_view, []).append(one)
-        losses = []
-        for training_view, classes in folds.items():
-            rows = self.inputs.held_out_rows(training_view)
-            values = self._bank_values(training_view, classes, rows)
-            losses.append(self._losses(values, rows, training_view))
-        return self._mean_loss("validation", np.concatenate(losses))
+        found = []
+        for view, classes in folds.items():
+            rows = self.inputs.held_out_rows(view)
+            found.append(_HeldOut(view, rows, self._bank_values(view, classes, rows)))
+        return found
 
-    def _mean_loss(self, part: str, losses: Floats) -> dict[str, float]:
-        """Return the error or the RMSE of a part by its name, from the losses of its rows."""
-        mean = float(losses.mean())
-        if self.inputs.dataset.task == "regression":
-            return {f"{part}_rmse": math.sqrt(mean)}
-        return {f"{part}_error": mean}
+    def _validation(self, folds: Sequence[_HeldOut], *, log_odds: bool) -> dict[str, float]:
+        """Return the scores on the held-out rows of all inner folds.
+
+        The probabilities of each fold are fitted to the others.
+        """
+        dataset, rows = self.inputs.dataset, np.concatenate([fold.rows for fold in folds])
+        if dataset.task == "regression":
+            pooled = np.concatenate([fold.values[0] for fold in folds])
+            return part_scores(regression_scores(pooled, dataset.y[rows]), VALIDATION)
+        parts = [
+            (fold.values, dataset.class_numbers[fold.rows], self._predicted(fold.values, fold.view))
+            for fold in folds
+        ]
+        found, _ = pooled_scores(parts, max(2, len(dataset.multiclass)))
+        own = []
+        for number, fold in enumerate(folds):
+            others = [*folds[:number], *folds[number + 1 :]]
+            scored = self._probability_scores(others, log_odds=log_odds)
+            own.append(scored(fold.values, fold.rows) if scored else {})
+        sizes = [len(fold.rows) for fold in folds]
+        found |= {n: float(np.average([one[n] for one in own], weights=sizes)) for n in own[0]}
+        return part_scores(found, VALIDATION)
+
+    def _probability_scores(
+        self, folds: Sequence[_HeldOut], *, log_odds: bool
+    ) -> ProbabilityScores | None:
+        """Return the function that scores a run's probabilities; None if it has none.
+
+        They are those of its log odds with two classes, else of a sigmoid fitted to inner folds.
+        """
+        dataset = self.inputs.dataset
+        if log_odds and not dataset.multiclass:
+            return lambda values, rows: log_odds_scores(values[0], dataset.y[rows])
+        return self._calibrated(folds) if folds and dataset.task != "regression" else None
+
+    def _calibrated(self, folds: Sequence[_HeldOut]) -> ProbabilityScores:
+        """Return the function that scores the probabilities of a sigmoid fitted to some folds.
+
+        There is one sigmoid for each of several classes, and their probabilities are divided by
+        their sum.
+        """
+        numbers, k = self.inputs.dataset.class_numbers, len(self.inputs.dataset.multiclass)
+        values = np.concatenate([fold.values for fold in folds], axis=1)
+        known = numbers[np.concatenate([fold.rows for fold in folds])]
+        own = range(k) if k else range(1, 2)
+        sigmoids = [fit_calibration(f, known == c) for f, c in zip(values, own, strict=True)]
+
+        def scores(values: Floats, rows: Ints) -> dict[str, float]:
+            found = np.array([s.probabilities(f) for s, f in zip(sigmoids, values, strict=True)])
+            shares = found / found.sum(axis=0) if k else np.concatenate([1.0 - found, found])
+            return probability_scores(shares.T, numbers[rows])
+
+        return scores
 
     def _test_points(self, training_view: TrainingView, view: BankView) -> NewPoints:
         """Return the test points, with the combination of kernels of the last run on them."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mkldist.arrays import Array
-from mkldist.results.node_variables import task_of
+from mkldist.metrics import Metric
+from mkldist.results.node_variables import metric_in, metric_of, task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
-from mkldist.results.schema import RUN_ID, SPLIT, VALIDATION_SCORES
+from mkldist.results.schema import RUN_ID, SPLIT
 from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class NodeArrays:
         Names of the data set, the bank and the method.
     task : {"classification", "regression"}
         Task of the data set.
+    metric : Metric
+        By which the runs are ranked.
     dims : dict of str to array
         Values of the hyperparameters.
     planned : (n_splits, ...) bool
@@ -41,6 +44,7 @@ class NodeArrays:
 
     place: Mapping[str, str]
     task: Task
+    metric: Metric
     dims: Mapping[str, Array]
     planned: Array
     values: Mapping[str, Array]
@@ -64,6 +68,7 @@ def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
             NodeArrays(
                 place_of(node),
                 task_of(node),
+                metric_of(node),
                 {name: data[name].to_numpy() for name in dims},
                 _is_planned(data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy()),
                 {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
@@ -89,6 +94,7 @@ def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
             NodeArrays(
                 {"dataset": dataset, "bank": str(attributes.get("bank", "")), "method": method},
                 _task(attributes),
+                metric_in(attributes),
                 {name: index.read(path, name) for name in dims if name != SPLIT},
                 _is_planned(index.read(path, RUN_ID.name)),
                 {name: index.read(path, name) for name in own},
@@ -100,7 +106,7 @@ def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
 def is_validated(index: TreeIndex) -> bool:
     """Return True if the results on disk hold the scores that select settings."""
     return bool(index.nodes) and all(
-        index.holds(path, VALIDATION_SCORES[_task(_attributes(index, path))][0].name)
+        index.holds(path, metric_in(_attributes(index, path)).variable("validation"))
         for path in index.nodes
     )
 

@@ -133,7 +133,7 @@ def metric_of(node: xr.DataTree) -> Metric:
     return metric_in(node.attrs)
 
 
-def metric_in(attributes: Mapping[str, Any]) -> Metric:
+def metric_in(attributes: Mapping[Any, Any]) -> Metric:
     """Return the metric by which runs are ranked, from the attributes of their node."""
     name = attributes.get(METRIC)
     return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))

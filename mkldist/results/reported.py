@@ -15,17 +15,23 @@ from mkldist.results.schema import (
     BUILD_TIMES,
     CHOSEN_KERNEL,
     CLASS,
-    LOG_LOSS,
     NOT_SCALARS,
     ON_FACTORS,
+    PROBABILITY_SCORES,
     STATIONARITY_OF,
-    UNLABELLED_LOG_LOSS,
+    UNLABELLED_PROBABILITY_SCORES,
     Variable,
 )
 from mkldist.results.state import RunState
 
 OF_CLASS = f"class_{CHOSEN_KERNEL.name}"
-_OWN = (LOG_LOSS, UNLABELLED_LOG_LOSS, CHOSEN_KERNEL, STATIONARITY_OF, *ON_FACTORS)
+_OWN = (
+    *PROBABILITY_SCORES,
+    *UNLABELLED_PROBABILITY_SCORES,
+    CHOSEN_KERNEL,
+    STATIONARITY_OF,
+    *ON_FACTORS,
+)
 _KNOWN = {variable.name: variable for variable in _OWN}
 
 

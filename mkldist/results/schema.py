@@ -100,13 +100,21 @@ class Variable:
         return {"long_name": self.description, **units}
 
 
-def _of_unlabelled(variables: Iterable[Variable]) -> tuple[Variable, ...]:
-    """Return the same scores of unlabelled rows."""
-    named = part_scores({variable.name: variable for variable in variables}, "unlabelled")
+HELD_OUT = "rows of the inner folds held out"
+
+
+def _of_part(variables: Iterable[Variable], part: str, rows: str) -> tuple[Variable, ...]:
+    """Return the same scores of other rows than those of the test part."""
+    named = part_scores({variable.name: variable for variable in variables}, part)
     return tuple(
-        replace(v, name=name, description=v.description.replace("test rows", "unlabelled rows"))
+        replace(v, name=name, description=v.description.replace("test rows", rows))
         for name, v in named.items()
     )
+
+
+def _of_unlabelled(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Return the same scores of unlabelled rows."""
+    return _of_part(variables, "unlabelled", "unlabelled rows")
 
 
 STATE = Variable(
@@ -163,6 +171,26 @@ TWO_CLASS_SCORES = (
     Variable("sensitivity", "1", "fraction of the test rows of class +1 that are predicted as +1"),
     Variable("specificity", "1", "fraction of the test rows of class -1 that are predicted as -1"),
 )
+PROBABILITY_SCORES = (
+    Variable(
+        "log_loss",
+        "1",
+        "mean negative logarithm of the probability of the labels of the test rows, where runs "
+        "have probabilities: those of the logistic loss on two classes, else a sigmoid that is "
+        "fitted to the decision values of inner folds",
+    ),
+    Variable(
+        "brier",
+        "1",
+        "mean square of the probability of the wrong class of the test rows, from the same "
+        "probabilities; of several classes, half the sum of squared differences",
+    ),
+)
+"""Scores of runs that have probabilities; other nodes lack them."""
+CLASS_SCORES = (
+    Variable("sensitivity", "1", "fraction of the test rows of class +1 that are predicted as +1"),
+    Variable("specificity", "1", "fraction of the test rows of class -1 that are predicted as -1"),
+)
 LOG_LOSS = Variable(
     "log_loss",
     "1",
@@ -183,7 +211,7 @@ UNLABELLED_SCORES: Mapping[Task, tuple[Variable, ...]] = {
 """Scores of unlabelled rows, in sweeps that have such rows."""
 UNLABELLED_TWO_CLASS_SCORES = _of_unlabelled(TWO_CLASS_SCORES)
 UNLABELLED_CLASS_SCORES = _of_unlabelled(CLASS_SCORES)
-UNLABELLED_LOG_LOSS = _of_unlabelled([LOG_LOSS])[0]
+UNLABELLED_PROBABILITY_SCORES = _of_unlabelled(PROBABILITY_SCORES)
 TRAINING_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     "classification": (
         Variable(
@@ -203,18 +231,10 @@ TRAINING_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     ),
 }
 VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
-    "classification": (
-        Variable(
-            "validation_error", "1", "fraction of misclassified rows of the inner folds held out"
-        ),
+    "classification": _of_part(
+        (*SCORES["classification"], *PROBABILITY_SCORES), "validation", HELD_OUT
     ),
-    "regression": (
-        Variable(
-            "validation_rmse",
-            OF_LABELS,
-            "root mean square error of the rows of the inner folds held out",
-        ),
-    ),
+    "regression": _of_part(SCORES["regression"], "validation", HELD_OUT),
 }
 """Scores by which hyperparameters are selected, in sweeps with a selection."""
 _BY_TASK = (SCORES, UNLABELLED_SCORES, TRAINING_SCORES, VALIDATION_SCORES)
@@ -222,8 +242,8 @@ ALL_SCORES = (
     *(variable for scores in _BY_TASK for variables in scores.values() for variable in variables),
     *TWO_CLASS_SCORES,
     *UNLABELLED_TWO_CLASS_SCORES,
-    LOG_LOSS,
-    UNLABELLED_LOG_LOSS,
+    *PROBABILITY_SCORES,
+    *UNLABELLED_PROBABILITY_SCORES,
 )
 """Every score with one value per run."""
 VALIDATION_SECONDS = Variable(
@@ -339,6 +359,12 @@ COORDINATES = (
     Variable("n_train", "1", "number of labelled training rows", "int64", (SPLIT,)),
     Variable("n_test", "1", "number of test rows", "int64", (SPLIT,)),
     Variable("n_unlabelled", "1", "number of unlabelled rows", "int64", (SPLIT,)),
+    Variable("n_new", "1", "number of test rows that no split before has tested; of unlabelled "
+             "rows where there are no test rows", "int64", (SPLIT,)),
+    Variable("n_rarest", "1", "number of these test rows that are of the rarest class of the "
+             "split's; of all for regression", "int64", (SPLIT,)),
+    Variable("constant_score", "1", "the sweep's metric on these test rows of the best constant "
+             "prediction, such as that of the most frequent class", dims=(SPLIT,)),
     Variable("n_kernels", "1", "number of kernels of the bank", "int64"),
     Variable("n_features", "1", "number of features; 0 for precomputed matrices", "int64"),
     BANK_BYTES,

@@ -8,9 +8,9 @@ import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.errors import InputError
-from mkldist.results.node_variables import task_of
+from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters, method_nodes
-from mkldist.results.schema import RUNGS, SPLIT, VALIDATION_SCORES
+from mkldist.results.schema import RUNGS, SPLIT
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def selected(tree: xr.DataTree) -> xr.DataTree:
     """Return the results of every method at the setting selected for each split.
 
-    The setting with the least ``validation_error`` (``validation_rmse`` for regression) is
-    selected.  Selection never uses labels of test or unlabelled rows.  Of equal settings the first
+    The setting whose validation value of the sweep's metric is best is selected: the least
+    ``validation_error`` (``validation_rmse`` for regression) of a sweep that names no metric.
+    Selection never uses labels of test or unlabelled rows.  Of equal settings the first
     is taken, in the order of the values in the sweep file, with the last hyperparameter varying
     fastest.  Runs that failed or have no outcome yet are skipped; a split with no other run has the
     first setting, and its ``state`` tells why.  Of a search by halving it is the best on the last
@@ -72,7 +73,7 @@ def is_validated(tree: xr.DataTree) -> bool:
 
 
 def _score(node: xr.DataTree) -> str:
-    return VALIDATION_SCORES[task_of(node)][0].name
+    return metric_of(node).variable("validation")
 
 
 def selecting_losses(node: xr.DataTree) -> Array:
@@ -81,7 +82,8 @@ def selecting_losses(node: xr.DataTree) -> Array:
     Those of runs that cannot be selected are NaN.
     """
     dims = hyperparameters(node)
-    losses: Array = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    values = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    losses: Array = metric_of(node).loss(values)
     if RUNGS in node.attrs:
         losses = _on_last_rung(losses, 1 + dims.index(node.attrs[RUNGS]))
     return losses

@@ -145,8 +145,8 @@ def round_note(rounds: Rounds) -> str:
     for name, best_of_splits in found.items():
         losses = [loss for loss, _ in best_of_splits]
         mean = sum(losses) / len(losses)
-        regression = rounds.resolved.datasets[name[0]][0].task == "regression"
-        score = f"RMSE {mean:.4g}" if regression else f"error {100 * mean:.2f} %"
+        metric = rounds.metric_of(name[0])
+        score = f"{metric.words} {metric.text(metric.loss(mean))}"
         settings = _spans([values for _, values in best_of_splits])
         lines.append(f"  {'/'.join(name)}: validation {score}, {settings}")
     return "\n".join(lines)

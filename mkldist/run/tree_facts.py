@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from mkldist.arrays import Array, Ints
-from mkldist.data.dataset import Split
+from mkldist.data.dataset import Dataset, Split
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
+from mkldist.scores import constant_score
 from mkldist.search.rounds import Rounds
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.splits import SplitsSpec
@@ -48,6 +49,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
         splits={
             name: split_coordinates(spec.splits_of(entries[name]), own)
+            | scored_rows(data[name], own, spec.metric_of(data[name].task).name)
             for name, own in splits.items()
         },
         n_features={name: dataset.n_features for name, dataset in data.items()},
@@ -78,4 +80,39 @@ def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, 
         "n_train": np.array([len(split.train) for split in splits]),
         "n_test": np.array([len(split.test) for split in splits]),
         "n_unlabelled": np.array([len(split.unlabelled) for split in splits]),
+    }
+
+
+def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[str, Array]:
+    """Return how many rows tell the scores of every split, and what a constant prediction scores.
+
+    The rows are those of the test part, or the unlabelled ones where no split has a test part.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set.
+    splits : sequence of Split
+        Its splits.
+    metric : str
+        Name of the metric that ranks its results.
+    """
+    labels = dataset.y if dataset.classes is None else dataset.class_numbers
+    k = len(dataset.classes or ())
+    unlabelled = not any(len(split.test) for split in splits)
+    parts = [split.unlabelled if unlabelled else split.test for split in splits]
+    seen = np.zeros(dataset.n_points, dtype=np.bool_)
+    new, rarest, scores = [], [], []
+    for split, rows in zip(splits, parts, strict=True):
+        new.append(int((~seen[rows]).sum()))
+        seen[rows] = True
+        rarest.append(int(np.bincount(labels[rows], minlength=k).min()) if k else len(rows))
+        known = len(rows) > 0
+        scores.append(
+            constant_score(metric, labels[split.train], labels[rows], k) if known else np.nan
+        )
+    return {
+        "n_new": np.array(new),
+        "n_rarest": np.array(rarest),
+        "constant_score": np.array(scores),
     }

@@ -17,13 +17,14 @@ from itertools import product
 
 from mkldist.identity import content_id
 from mkldist.methods.registry import METHODS
+from mkldist.metrics import Metric
 from mkldist.planning.batches import without
 from mkldist.planning.costs import passes_by_bank, typical_passes
 from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore
-from mkldist.results.schema import SPLIT, VALIDATION_SCORES
+from mkldist.results.schema import SPLIT
 from mkldist.results.state import RunState
 from mkldist.search.adaptive import proposed
 from mkldist.search.draws import Values
@@ -97,7 +98,6 @@ Loss = Callable[[Place, int, int], float]
 """Loss of a trial of the study at a place, on a rung."""
 
 STAND_IN_C = 1.0  # of runs whose C is not known yet, to plan their work
-_LOSSES = tuple(scores[0].name for scores in VALIDATION_SCORES.values())
 
 
 class Rounds:
@@ -262,7 +262,8 @@ class Rounds:
         """Go to the next round; return False if there is none, or this one lacks records."""
         for run in self._runs.values():
             if run.id not in self._losses:
-                loss = _loss(store, run.id)
+                metric = self.metric_of(run.dataset)
+                loss = _loss(store, run.id, metric)
                 if loss is None:
                     return False
                 self._losses[run.id] = loss
@@ -299,6 +300,10 @@ class Rounds:
         given = self._given or {}
         runs = (run for of_place in self._sources.values() for run in of_place)
         return [run for run in runs if math.isnan(given.get(run.id, 0.0))]
+
+    def metric_of(self, dataset: str) -> Metric:
+        """Return the metric that compares the runs on a data set."""
+        return self.spec.metric_of(self.resolved.datasets[dataset][0].task)
 
     @property
     def compared(self) -> int:
@@ -395,10 +400,10 @@ class Rounds:
         return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
 
 
-def _loss(store: RecordStore, run_id: str) -> float | None:
-    """Return the validation error or RMSE of a run; infinity if it failed, None unless recorded."""
+def _loss(store: RecordStore, run_id: str, metric: Metric) -> float | None:
+    """Return the validation loss of a run; infinity if it has none, None unless recorded."""
     record = store.read(run_id)
     if record is None:
         return None
-    losses = (record.scores.get(name, math.nan) for name in _LOSSES)
-    return next((loss for loss in losses if math.isfinite(loss)), math.inf)
+    loss = float(metric.loss(record.scores.get(metric.variable("validation"), math.nan)))
+    return loss if math.isfinite(loss) else math.inf

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from mkldist.data.dataset import Split
+from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import repeated_folds
-from mkldist.run.tree_facts import split_coordinates
+from mkldist.run.tree_facts import scored_rows, split_coordinates
 from mkldist.spec.splits import SplitsSpec
 
 
@@ -32,3 +33,18 @@ def test_other_splits_are_repetitions_and_times_are_folds():
     assert found["n_unlabelled"].tolist() == [3, 3, 3]
     found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
+
+
+def test_rows_that_score_are_counted_once_and_a_constant_is_scored():
+    y = np.array([1.0, -1.0, -1.0, -1.0, 1.0, -1.0])
+    dataset = Dataset(
+        name="d", x=np.zeros((6, 1)), y=y, classes=("no", "yes"), feature_names=("a",)
+    )
+    splits = [
+        Split(np.array([0, 1, 2]), np.array([3, 4, 5])),
+        Split(np.array([1, 2, 4]), np.array([0, 3, 5])),
+    ]
+    found = scored_rows(dataset, splits, "error")
+    assert (found["n_new"].tolist(), found["n_rarest"].tolist()) == ([3, 1], [1, 1])
+    assert found["constant_score"].tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert scored_rows(dataset, splits, "balanced_error")["constant_score"].tolist() == [0.5, 0.5]

@@ -82,11 +82,11 @@ def test_log_loss_is_that_of_logistic_regression_and_of_no_other(tmp_path):
     for record in done.records.values():
         split = done.splits[record.split]
         values = record.decision_values[: len(split.test)]
-        names = {name for name in record.scores if "log_loss" in name}
+        names = {name for name in record.scores if "log_loss" in name or "brier" in name}
         if record.method == "uniform":
             assert not names
             continue
-        assert names == {"log_loss", "unlabelled_log_loss"}
+        assert names == {"log_loss", "unlabelled_log_loss", "brier", "unlabelled_brier"}
         probabilities = 1.0 / (1.0 + np.exp(-values))
         expected = metrics.log_loss(done.dataset.y[split.test], probabilities)
         assert record.scores["log_loss"] == pytest.approx(expected)
