@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -43,12 +45,8 @@ def command(
     text = first_sweep(data, target, facts)
     with writing(target):
         write_file(target, [text.encode()])
-    column = facts.look and facts.look.groups
-    if column:
-        click.echo(
-            f"{column.name!r} repeats: {len(column.counts)} values in {facts.n_rows} rows; see "
-            f"groups in {target}"
-        )
+    for note in facts.notes(target):
+        click.echo(note)
     click.echo(f"wrote {target}; its plan:\n")
     context.invoke(plan, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
     click.echo(f"\nmkldist sweep {quote(str(target))} runs it")
@@ -73,7 +71,11 @@ def _facts(data: Path, label: str | None) -> Facts:
         except DataError as error:  # in the words of this command, not in those of a sweep file
             hint = error.hint.replace("Set label = ", "Give --label ")
             raise DataError(error.where, error.found, error.expected, hint) from None
-        return Facts(found.n_points, found.n_features, found.classes is None, label)
+        counts = Counter(found.class_numbers.tolist()) if found.classes else {}
+        names = found.classes or ()
+        classes = {names[number]: count for number, count in counts.items()}
+        facts = Facts(found.n_points, found.n_features, found.classes is None, label)
+        return replace(facts, classes=classes)
     columns = read_columns(data)
     if label is not None:
         check_label(columns, label, "--label")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
@@ -23,6 +23,7 @@ NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
 PART_ROWS = 2000
+RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Facts:
         The label column; None where the source has but one.
     look : FirstLook or None
         Columns of a table.
+    classes : dict of str to int
+        Rows by class; empty for real values.
     """
 
     n_rows: int
@@ -46,12 +49,41 @@ class Facts:
     regression: bool
     label: str | None = None
     look: FirstLook | None = None
+    classes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, look: FirstLook) -> Facts:
         """Return the facts of a table."""
         label = look.columns[look.label]
-        return cls(look.n_rows, look.n_features, label.is_regression, look.label, look)
+        values = label.is_regression
+        classes = {} if values else dict(label.counts)
+        return cls(look.n_rows, look.n_features, values, look.label, look, classes)
+
+    @property
+    def rare(self) -> str | None:
+        """The rarest class if it is rare enough for a method to give it up; None otherwise."""
+        if len(self.classes) < 2:
+            return None
+        name = min(self.classes, key=lambda one: self.classes[one])
+        share = self.classes[name] / sum(self.classes.values())
+        return name if share < RARE / len(self.classes) else None
+
+    def notes(self, file: Path) -> Iterator[str]:
+        """Yield what the sweep file does of itself, in words for the terminal."""
+        column = self.look and self.look.groups
+        if column:
+            values = f"{len(column.counts)} values in {self.n_rows} rows"
+            yield f"{column.name!r} repeats: {values}; see groups in {file}"
+        if self.n_rows > MANY_ROWS:
+            kept = "" if self.regression else ", classes in proportion"
+            drawn = f"{PART_ROWS} of {self.n_rows} rows, drawn at random{kept}"
+            yield f"the sweep takes {drawn}; see n_points in {file}"
+        if self.rare is not None:
+            count, total = self.classes[self.rare], sum(self.classes.values())
+            yield (
+                f"class {self.rare!r} has {count} of {total} rows: each class weighs the same, and "
+                f"settings are chosen by the balanced error; see class_weight and metric in {file}"
+            )
 
 
 def sweep_name(path: Path) -> str:
@@ -108,10 +140,18 @@ def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
         yield _said('task = "regression"', "remove it if the labels are classes")
     if facts.look is not None:
         yield from _roles(facts.look)
-    if facts.n_rows > MANY_ROWS and not facts.regression:
-        yield _said(
-            f"per_class = {PART_ROWS // 2}", "a random part, to begin with; remove it later"
-        )
+    if facts.rare is not None:
+        yield _said('class_weight = "balanced"', f"so that {_rare(facts)} count like the others")
+    if facts.n_rows > MANY_ROWS:
+        kept = "" if facts.regression else ", classes in proportion"
+        part = f"of {facts.n_rows} rows, drawn at random{kept}; remove it later"
+        yield _said(f"n_points = {PART_ROWS}", part)
+
+
+def _rare(facts: Facts) -> str:
+    """Return the rows of the rarest class in words."""
+    rare = facts.rare or ""
+    return f"the {facts.classes[rare]} rows of {rare!r}, of {sum(facts.classes.values())},"
 
 
 def _check_utf8(place: str) -> None:
@@ -195,8 +235,13 @@ def _splits(facts: Facts) -> Iterator[str]:
     yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
     if facts.look is not None:
         yield from _dependence(facts.look)
-    yield "\n# Choose C on each training part alone, by inner folds; six times the work:"
-    yield "# [selection]\n# folds = 5"
+    inner = "to choose C on each training part alone, by inner folds; six times the work"
+    if facts.rare is None:
+        yield f"\n# {inner[0].upper()}{inner[1:]}:\n# [selection]\n# folds = 5"
+        return
+    yield "\n[selection]"
+    yield _said('metric = "balanced_error"', "mean of the error of each class")
+    yield _said("folds = 0", f"5 {inner}")
 
 
 def _dependence(look: FirstLook) -> Iterator[str]:

@@ -126,6 +126,19 @@ def test_a_column_that_repeats_is_told():
     assert "groups:    20, whose rows stay in one part" in done.output
 
 
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_a_rare_class_and_a_part_of_the_rows_are_told(ending):
+    x, y = np.random.default_rng(0).normal(size=(5100, 2)), np.arange(5100) % 10 == 0
+    if ending == "npz":
+        np.savez("t.npz", x=x, y=y.astype(int))
+    else:
+        pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "label": y.astype(int)}).to_csv("t.csv")
+    done = run_init(f"t.{ending}")
+    assert "class '1' has 510 of 5100 rows: each class weighs the same" in done.output
+    assert "takes 2000 of 5100 rows, drawn at random, classes in proportion" in done.output
+    assert "0 (1800 rows) is -1, 1 (200 rows) is +1" in done.output
+
+
 def test_a_name_that_no_sweep_file_can_hold_is_refused(here):
     name = os.fsdecode(b"bad_\xe9.csv")
     Path(name).write_bytes((here.parent / "data" / "my heart.csv").read_bytes())

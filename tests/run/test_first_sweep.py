@@ -139,9 +139,39 @@ def test_many_rows_begin_with_a_part(tmp_path):
         first_sweep(Path("d.svm"), Path("d.toml"), Facts(n, 4, regression=False))
         for n in (5000, 5001)
     )
-    assert "per_class" not in few
-    assert "per_class = 1000" in many
+    assert "n_points" not in few
+    assert "n_points = 2000" in many
+    assert "of 5001 rows" in many
     assert "label" not in many.partition("[[datasets]]")[2].partition("[pre")[0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "rare"),
+    [
+        ({"ill": 29, "well": 71}, "ill"),
+        ({"ill": 30, "well": 70}, None),
+        ({"a": 19, "b": 40, "c": 41}, "a"),
+        ({"a": 30, "b": 30, "c": 40}, None),
+        ({}, None),
+    ],
+)
+def test_a_rare_class_is_weighed_and_chosen_for(tmp_path, counts, rare):
+    facts = Facts(100, 4, regression=not counts, classes=counts)
+    assert facts.rare == rare
+    text, said = first_sweep(Path("d.svm"), Path("d.toml"), facts), "".join(facts.notes(Path("d")))
+    asked = 'class_weight = "balanced"' in text, 'metric = "balanced_error"' in text
+    assert asked == (rare is not None,) * 2
+    if rare:
+        assert f"the {counts[rare]} rows of '{rare}', of 100," in text
+        assert f"class '{rare}' has {counts[rare]} of 100 rows" in said
+
+
+def test_the_sweep_of_a_rare_class_has_its_plan(tmp_path):
+    labels = ["yes" if i % 5 == 0 else "no" for i in range(ROWS)]
+    _, plan = plan_of(table(tmp_path / "t.csv", 3, labels))
+    assert {run.class_weight for run in plan.runs} == {"balanced"}
+    assert {run.selection for run in plan.runs} == {None}
+    assert plan.spec.selection.metric == "balanced_error"
 
 
 def test_c_grows_with_the_rows():
