@@ -1,12 +1,27 @@
-"""Consoles that print names and messages as they are: a bracket or colon in them is no markup."""
+"""Consoles that print names and messages as they are, and commands that a shell takes as they are.
+
+A bracket or colon is no markup; blanks and quotes in a path stay part of it.
+"""
 
 from __future__ import annotations
 
 import io
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+
+def command_line(*words: object) -> str:
+    """Return a command of mkldist as a shell takes it.
+
+    Examples
+    --------
+    >>> command_line("clean", "results/my sweep")
+    "mkldist clean 'results/my sweep'"
+    """
+    return shlex.join(["mkldist", *map(str, words)])
 
 
 def standard_output() -> Console:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.left_out import tell_left_out
+from mkldist.consoles import command_line
 
 if TYPE_CHECKING:
     from mkldist.fit.model import Model
@@ -117,7 +119,7 @@ def _lines(model: Model, file: Path) -> list[str]:
     from mkldist.memory import readable_bytes
 
     facts, classes = model.facts, model.labels.classes
-    options = "".join(f"--view {name}=FILE " for name in model.needed_views)
+    options = "".join(f"--view {quote(name)}=FILE " for name in model.needed_views)
     options += "--allow-code " * model.runs_code
     rows = f"{facts['rows']} rows, {counted(len(model.feature_names), 'feature')}"
     if model.texts:
@@ -134,7 +136,7 @@ def _lines(model: Model, file: Path) -> list[str]:
         f"fitted:   {rows}; {kernels}",
         f"proven:   {bounds}, {left} ({facts['stop_reason']})",
         f"model:    {file}, {size}",
-        f"predict:  mkldist predict {file} DATA {options}-o predictions.csv",
+        f"predict:  {command_line('predict', file)} DATA {options}-o predictions.csv",
     ]
 
 

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
+
+from mkldist.consoles import command_line
 
 if TYPE_CHECKING:
     from mkldist.data.first_look import Column
@@ -49,7 +50,7 @@ def command(
         click.echo(note)
     click.echo(f"wrote {target}; its plan:\n")
     context.invoke(plan, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
-    click.echo(f"\nmkldist sweep {quote(str(target))} runs it")
+    click.echo(f"\n{command_line('sweep', target)} runs it")
 
 
 def _facts(data: Path, label: str | None) -> Facts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import cluster_options, data_dir_option
-from mkldist.consoles import standard_error
+from mkldist.consoles import command_line, standard_error
 from mkldist.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
@@ -59,7 +58,7 @@ def command(
     click.echo(f"{results}: the same data; {again.versions}", err=True)
     outcome = again.run(
         console=None if quiet else standard_error,
-        resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
+        resume_command=command_line(*sys.argv[1:]),
     )
     found = again.agreement()
     holds = found.holds and not (outcome.failed or outcome.waiting)
@@ -76,7 +75,9 @@ def command(
         )
     else:
         if outcome.failed:
-            click.echo(f"{counted(outcome.failed, 'run')} failed: mkldist status {outcome.path}")
+            click.echo(
+                f"{counted(outcome.failed, 'run')} failed: {command_line('status', outcome.path)}"
+            )
         for line in _lines(found, results, outcome.path):
             click.echo(line)
     if not holds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
-from mkldist.consoles import standard_error, standard_output
+from mkldist.consoles import command_line, standard_error, standard_output
 from mkldist.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
@@ -95,7 +94,7 @@ def _run(
 
 
 def _this_command() -> str:
-    return shlex.join(["mkldist", *sys.argv[1:]])
+    return command_line(*sys.argv[1:])
 
 
 @contextmanager
@@ -152,7 +151,7 @@ def _show(outcome: SweepOutcome) -> None:
             click.echo(f"note: {line}")
         click.echo(
             f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded. "
-            f"mkldist status {outcome.path} shows them."
+            f"{command_line('status', outcome.path)} shows them."
         )
     else:
         from mkldist.analysis.tables import recorded_table
@@ -166,23 +165,28 @@ def _show(outcome: SweepOutcome) -> None:
     if outcome.figures:
         n_figures = len(outcome.figures)
         click.echo(f"figures: {outcome.path / 'figures'}, {n_figures} as .png and .svg")
-    for line in _kept(outcome.path):
+    for line in _banks(outcome):
         click.echo(line)
     click.echo(f'open:    mkldist.open_results("{outcome.path}")')
 
 
-def _kept(path: Path) -> Iterator[str]:
-    """Yield a line on the banks that stay, if there are any."""
+def _banks(outcome: SweepOutcome) -> Iterator[str]:
+    """Yield a line on the banks: how much stays, or that this call has removed them."""
     from mkldist.memory import readable_bytes
     from mkldist.run.clean import stored_banks
 
-    banks = stored_banks(path)
+    banks, spec = stored_banks(outcome.path), outcome.plan.spec
     if banks:
         n_bytes = sum(bank.store.n_bytes + bank.copy_bytes for bank in banks)
-        yield (
-            f"banks:   {readable_bytes(n_bytes)} stay for further runs; "
-            f"mkldist clean {path} removes them"
-        )
+        why = " for further runs" * spec.outputs.keep_banks
+        clean = command_line("clean", outcome.path)
+        yield f"banks:   {readable_bytes(n_bytes)} stay{why}; {clean} removes them"
+    elif (
+        outcome.computed
+        and not spec.outputs.keep_banks
+        and any(bank.stored for bank in outcome.plan.banks)
+    ):
+        yield "banks:   removed; outputs.keep_banks = true keeps them for further runs"
 
 
 def _show_failures(outcome: SweepOutcome, console: Console) -> None:
@@ -194,7 +198,7 @@ def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     for failure in failures[:3]:
         console.print(f"  {failure.node}: {failure.error}", highlight=False)
     console.print(
-        f"mkldist status {outcome.path} lists them; --retry-failed repeats them",
+        f"{command_line('status', outcome.path)} lists them; --retry-failed repeats them",
         soft_wrap=True,
         highlight=False,
     )

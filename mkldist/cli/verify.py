@@ -12,6 +12,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import data_dir_option
+from mkldist.consoles import command_line
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def command(
         for line in (*_lines(found), *done, *_left(left if done else (), folder)):
             click.echo(line)
         if damaged and not repair:
-            click.echo(f"mkldist verify {folder} --repair makes anew what can be made anew")
+            again = command_line("verify", folder, "--repair")
+            click.echo(f"{again} makes anew what can be made anew")
     if any(one.damaged for one in left):
         sys.exit(EXIT_BAD_INPUT)
 

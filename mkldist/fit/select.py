@@ -24,6 +24,7 @@ from mkldist.analysis.kernel_selection import is_selected
 from mkldist.analysis.pairing import Chosen, Place, Results, paired
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
+from mkldist.consoles import command_line
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import fitted_preprocessing
@@ -650,7 +651,7 @@ def _nothing_to_explain(
     if any((node.ds[STATE.name] == RunState.COMPLETE.value).any() for node in asked):
         hint = "'mkldist list methods' says what each method finds"
         return InputError(where, f"no kernel weights of {names}", "a method that has them", hint)
-    hint = f"'mkldist status {path}' says which runs failed and which are still to do"
+    hint = f"'{command_line('status', path)}' says which runs failed and which are still to do"
     return InputError(where, f"no complete run of {names}", "at least one to explain", hint)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.consoles import standard_error
+from mkldist.consoles import command_line, standard_error
 from mkldist.errors import FailedRunsWarning, InputError, SpecError
 from mkldist.from_python.short_errors import with_short_errors
 
@@ -212,7 +212,8 @@ def _run(
             connect_options=options,
             retry_failed=retry_failed,
             console=standard_error if progress else None,
-            resume_command=f"the same call of mkldist.sweep, or mkldist sweep {given.output}",
+            resume_command="the same call of mkldist.sweep, or "
+            + command_line("sweep", given.output),
             kept=given.kept,
             allow_code=allow_code,
             of_file=of_file,
@@ -301,6 +302,7 @@ def rerun(
     again.check_data()
     again.run(
         console=standard_error if progress else None,
-        resume_command=f"the same call of mkldist.rerun, or mkldist rerun {folder} -o {new}",
+        resume_command="the same call of mkldist.rerun, or "
+        + command_line("rerun", folder, "-o", new),
     )
     return again.agreement()

@@ -18,8 +18,40 @@ from mkldist.errors import OutputError
 LOCK = ".in-use"
 
 
+class BankUse:
+    """The use of a folder of banks by this process.
+
+    Parameters
+    ----------
+    descriptor : int or None
+        The shared lock; None for a URL and a folder that cannot be written.
+    """
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        self._descriptor = descriptor
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Yield True, and keep others from using the folder meanwhile, if nobody else uses it.
+
+        Where nothing can be locked, nobody else is known, and the answer is True.
+        """
+        if self._descriptor is None:
+            yield True
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except OSError:
+            alone = False
+        try:
+            yield alone
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)  # a failed attempt has given it up, too
+
+
 @contextmanager
-def using_banks(root: str | None) -> Iterator[None]:
+def using_banks(root: str | None) -> Iterator[BankUse]:
     """Keep the banks below a folder from being removed while the context lasts.
 
     A URL has no locks, and a folder that cannot be written needs none.
@@ -30,11 +62,12 @@ def using_banks(root: str | None) -> Iterator[None]:
         Folder of banks, made if it is missing; None if nothing is stored.
     """
     with ExitStack() as held:
+        use = BankUse()
         if root is not None and "://" not in root:
             with suppress(OSError):
                 make_folder(Path(root))
-                held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH))
-        yield
+                use = BankUse(held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH)))
+        yield use
 
 
 @contextmanager
@@ -63,8 +96,8 @@ def removing_banks(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held_lock(path: Path, kind: int) -> Iterator[None]:
-    """Hold the lock of a file, made if it is missing, while the context lasts.
+def held_lock(path: Path, kind: int) -> Iterator[int]:
+    """Hold the lock of a file, made if it is missing, while the context lasts; yield the file.
 
     Parameters
     ----------
@@ -83,6 +116,6 @@ def held_lock(path: Path, kind: int) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(descriptor, kind)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

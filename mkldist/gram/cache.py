@@ -161,6 +161,10 @@ class NodeCache:
         identity = content_id(name=name, shape=str(store.shape), attrs=dict(store.attrs))
         return self.directory / f"{identity}{SUFFIX}"
 
+    def remove(self, store: GramStore) -> None:
+        """Remove the file of a bank, if there is one; processes that have mapped it keep it."""
+        self.path_of(store).unlink(missing_ok=True)
+
     def open(self, store: GramStore, resident_limit: int | None = None) -> MappedBank | None:
         """Map the file of a store's bank, made first if it is missing, and return the bank.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
 from mkldist.analysis.summary import summary
+from mkldist.consoles import command_line
 from mkldist.figures.palette import Look, looks
 from mkldist.report.scaling_times import Growth, growths_of
 from mkldist.results.caught_up import caught_up
@@ -168,7 +168,7 @@ class Facts:
         """The command that repeats failed runs, in the folder where the sweep was started."""
         manifest = restored_manifest(self.status.path)
         named = manifest.file or f"{self.status.name}.toml"
-        return shlex.join(["mkldist", "sweep", str(named), "--retry-failed"])
+        return command_line("sweep", named, "--retry-failed")
 
     def count(self, state: RunState) -> int:
         """Return the number of runs in a state, as in the results that the page shows."""

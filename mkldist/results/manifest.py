@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.checked_json import parsed, write_checked
+from mkldist.consoles import command_line
 from mkldist.errors import OutputError
 from mkldist.results.zarr_documents import read_root
 
@@ -61,7 +62,8 @@ def read_manifest(path: Path) -> Manifest:
             str(path / MANIFEST),
             f"a manifest that cannot be read ({type(error).__name__})",
             "the manifest of a sweep",
-            f"Repeat the sweep's command, or run 'mkldist verify {path} --repair': it is made anew",
+            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
+            "it is made anew",
         ) from error
 
 

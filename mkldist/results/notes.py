@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.checked_json import json_value, parsed, write_checked
+from mkldist.consoles import command_line
 from mkldist.durable import discard, write_file
 from mkldist.errors import StoreError
 
@@ -165,7 +166,8 @@ def checked_note(path: Path) -> Mapping[str, list[str]]:
             str(path / BANK_NOTE),
             "a damaged note of the Gram matrices that the sweep stored",
             "a whole note",
-            f"Repeat the sweep's command, or run 'mkldist verify {path} --repair': it is made anew",
+            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
+            "it is made anew",
         )
     return noted_banks(path)
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from mkldist.consoles import command_line
 from mkldist.durable import discard, remove_temporaries, write_file
 from mkldist.errors import UnreadableError
 from mkldist.results.record_format import decode, encode, name_of
@@ -190,8 +191,8 @@ def _blocked(path: Path, output: Path) -> UnreadableError:
         str(path),
         "a file, or a link to nothing, in the place of a folder",
         "a folder of records",
-        f"Put the folder back, or run 'mkldist verify {output} --repair': it moves away what is "
-        "there, and the sweep's command does the runs again",
+        f"Put the folder back, or run '{command_line('verify', output, '--repair')}': it moves "
+        "away what is there, and the sweep's command does the runs again",
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.arrays import Array
+from mkldist.consoles import command_line
 from mkldist.errors import StoreError
 from mkldist.natural_order import natural_path_key
 from mkldist.results.array_chunks import read_chunk, read_part, write_chunk, write_rows
@@ -180,7 +181,7 @@ def damaged(path: Path, error: BaseException) -> StoreError:
         str(path),
         f"results that cannot be read ({type(error).__name__}: {said[:200]})",
         "results as a sweep writes them",
-        f"Repeat the sweep's command, or run 'mkldist verify {tree.parent} --repair': "
+        f"Repeat the sweep's command, or run '{command_line('verify', tree.parent, '--repair')}': "
         "it is made anew from the records",
     )
 

@@ -11,6 +11,7 @@ from shlex import quote
 
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.bank_users import removing_banks
+from mkldist.gram.blob_places import open_blobs
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.gram.stored_banks import BankStore, open_store
@@ -65,7 +66,8 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     Parameters
     ----------
     path : Path
-        Output folder of a sweep, a folder of banks, or a folder that has one called ``banks``.
+        Output folder of a sweep, a folder of banks, or a folder of sweeps, whose banks lie in
+        folders called ``banks`` in it and in those of the sweeps.
 
     Raises
     ------
@@ -75,8 +77,8 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     if os.path.lexists(OutputFolder(path).manifest):
         places = {root: ids for root, ids in checked_note(path).items() if "://" not in root}
     else:
-        folder = path / BANKS if (path / BANKS).is_dir() else path
-        places = {str(folder): list_banks(folder) if folder.is_dir() else []}
+        found = [one for one in (path / BANKS, *sorted(path.glob(f"*/{BANKS}"))) if one.is_dir()]
+        places = {str(one): list_banks(one) for one in found or [path] if one.is_dir()}
     cache = NodeCache()
     return tuple(
         bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i, cache))
@@ -200,7 +202,20 @@ def _stored(root: Path, bank: str, cache: NodeCache) -> StoredBank | None:
 
 def _remove(bank: StoredBank) -> int:
     n_bytes = total_bytes([bank])
-    bank.store.delete()
-    if bank.copy is not None:
-        bank.copy.unlink(missing_ok=True)
+    remove_bank(bank.store)
     return n_bytes
+
+
+def remove_stored(root: Path, bank_id: str) -> None:
+    """Remove a bank below a folder, damaged or not, and its copy in the node cache."""
+    try:
+        remove_bank(open_store(root, bank_id))
+    except StoreError:
+        open_blobs(root, bank_id).clear()
+
+
+def remove_bank(store: BankStore) -> None:
+    """Remove a bank and its copy in the node cache of this machine."""
+    if isinstance(store, GramStore):
+        NodeCache().remove(store)
+    store.delete()

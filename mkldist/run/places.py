@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
+from mkldist.consoles import command_line
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import StoreError, nearest
@@ -30,8 +30,8 @@ def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
 def banks_root(spec: SweepSpec, output: Path) -> str:
     """Return the folder or URL of the sweep's banks; a relative path becomes absolute.
 
-    Sweeps whose outputs lie side by side share their banks.  A sweep that deletes its banks keeps
-    them in its own output.
+    A sweep has its banks in its own output.  Sweeps that keep their banks, and whose outputs lie
+    side by side, share them.
     """
     parent = output.parent if spec.outputs.keep_banks else output
     given = spec.outputs.banks or str(parent / BANKS)
@@ -74,7 +74,7 @@ def results_of(given: Path, *, several: bool = False) -> Path:
                 str(folder),
                 "no such folder",
                 "the output folder of a sweep",
-                f"Run the sweep first: mkldist sweep {quote(str(given))}",
+                f"Run the sweep first: {command_line('sweep', given)}",
             )
         return folder
     known = [path.parent.name for path in RESULTS.glob(f"*/{OutputFolder(RESULTS).manifest.name}")]

@@ -16,20 +16,30 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.consoles import command_line
 from mkldist.counted import counted
 from mkldist.durable import writing
-from mkldist.errors import OutOfTimeError
+from mkldist.errors import OutOfTimeError, OutputError
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
-from mkldist.gram.bank_users import using_banks
+from mkldist.gram.bank_users import BankUse, removing_banks, using_banks
+from mkldist.gram.blob_places import LAPLACIANS, open_blobs
+from mkldist.gram.store import list_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
-from mkldist.results.notes import drop_damaged_note, is_note_damaged, note_banks, remove_work_note
+from mkldist.results.notes import (
+    drop_damaged_note,
+    is_note_damaged,
+    note_banks,
+    noted_banks,
+    remove_work_note,
+)
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
 from mkldist.results.recorded import lacking_runs
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
+from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.data_read import FilesBefore, noted_changes
@@ -252,13 +262,15 @@ def run_sweep(
         after = before
         if len(before) < len(sweep.plan.runs):
             shown = make_progress(console() if console else None)
-            with using_banks(sweep.noted_root()), shown as progress:
+            with using_banks(sweep.noted_root()) as sweep.bank_use, shown as progress:
                 if not asked.are_default and options.expected_threads() < asked.expected_threads():
                     progress.note("isolated runs go one at a time, with one worker")
                 for line in changed:
                     progress.note(line)
-                sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
+                again = resume_command or command_line("sweep", origin)
+                sweep.work(before, options, progress, again)
             after = sweep.recorded()
+        sweep.remove_banks(after)
         plan, figures, others = sweep.plan, sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
@@ -279,6 +291,7 @@ class _Sweep:
         self.n_lacking = 0
         self.mended: list[str] = []
         self._built: set[str] = set()
+        self.bank_use = BankUse()
         self._consolidator: Consolidator | None = None
         self._in_tree: frozenset[str] = frozenset()
 
@@ -494,6 +507,7 @@ class _Sweep:
             own_banks=self.spec.outputs.banks is None,
             later_banks=self.rounds.later_banks,
             built=self._built,
+            use=self.bank_use,
             expected_threads=options.expected_threads(),
             wall_time=self._wall_time,
         )
@@ -503,6 +517,26 @@ class _Sweep:
         if self._consolidator is not None:
             self._consolidator.add(self.recorded().keys() - self._in_tree)
             self._consolidator.flush()
+
+    def remove_banks(self, recorded: Collection[str]) -> None:
+        """Remove what is left of banks, unless they are kept, in use, or needed by some run.
+
+        It is that of a call that was killed after it recorded their last run, and graph Laplacians.
+        """
+        outputs = self.spec.outputs
+        root = banks_root(self.spec, self.folder.path)
+        if outputs.keep_banks or len(recorded) < len(self.plan.runs) or "://" in root:
+            return
+        own = outputs.banks is None
+        noted = noted_banks(self.folder.path).get(root, ()) if own else ()
+        left = ({*noted} | self._built).intersection(list_banks(root))
+        laplacians = open_blobs(root, LAPLACIANS)
+        if left or (own and Path(laplacians.location).is_dir()):
+            with suppress(OutputError), removing_banks(Path(root)):
+                for bank_id in left:
+                    remove_stored(Path(root), bank_id)
+                if own:
+                    laplacians.clear()
 
     def draw(self) -> tuple[Path, ...]:
         """Draw the figures that the sweep asks for; return their paths."""

@@ -27,6 +27,7 @@ from mkldist.results.notes import AtWork, put_together, remove_work_note, write_
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey
+from mkldist.run.clean import remove_bank
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
@@ -303,7 +304,9 @@ class SweepLoop:
             keep = self._work.keep_banks or bank in self._work.later_banks
             deletable = self._work.own_banks or bank in self._built
             if deletable and not keep and self._banks[bank].is_shared:
-                self._banks[bank].store().delete()
+                with self._work.use.alone() as alone:
+                    if alone:
+                        remove_bank(self._banks[bank].store())
 
     def _settle_build(
         self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None

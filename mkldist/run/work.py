@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from mkldist.gram.bank_users import BankUse
 from mkldist.planning.model import BatchPlan
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.wall_time import WallTime
@@ -28,8 +29,10 @@ class Work:
     keep_banks : bool
         True to keep Gram matrices after their runs are recorded.
     own_banks : bool
-        True if no other sweep uses the folder of the banks.  Otherwise the loop deletes only banks
-        that it has built itself.
+        True if the folder of the banks is this sweep's.  Otherwise the loop deletes only banks that
+        it has built itself.
+    use : BankUse
+        The use of the folder of the banks: the loop deletes none while others use it.
     expected_threads : int
         Number of threads that all workers will have once they have joined; 0 if unknown.
     later_banks : container of str
@@ -45,6 +48,7 @@ class Work:
     settings: BatchSettings
     keep_banks: bool = True
     own_banks: bool = False
+    use: BankUse = field(default_factory=BankUse)
     expected_threads: int = 0
     later_banks: Container[str] = ()
     built: set[str] = field(default_factory=set)

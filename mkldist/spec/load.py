@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mkldist.consoles import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
@@ -199,7 +200,7 @@ def _for_data(path: Path) -> str:
     """Return a hint for a file that is called otherwise than sweep files are."""
     ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     if ending in DATA_ENDINGS:
-        return f"If it holds data, mkldist init {path.name} writes a sweep file for them"
+        return f"If it holds data, {command_line('init', path.name)} writes a sweep file for them"
     return _OTHER_FILES.get(ending, "")
 
 

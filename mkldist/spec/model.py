@@ -104,13 +104,13 @@ class OutputsSpec(Model):
     )
     banks: PathText | None = Field(
         None,
-        description="Folder or URL of stored Gram matrices. By default `banks` beside the folder "
-        "of the results, where sweeps share it; inside that folder if banks are not kept.",
+        description="Folder or URL of stored Gram matrices. By default `banks` in the folder of "
+        "the results; beside that folder, where sweeps share it, if banks are kept.",
     )
     keep_banks: bool = Field(
-        True,
-        description="Keep stored Gram matrices. Otherwise each bank is deleted when its runs are "
-        "recorded.",
+        False,
+        description="Keep stored Gram matrices for further runs. Otherwise each bank is deleted "
+        "when its runs are recorded.",
     )
     predictions: bool = Field(
         False, description="Keep decision values of test and unlabelled points."

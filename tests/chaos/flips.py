@@ -151,7 +151,7 @@ def _small(more: bool) -> dict[str, Any]:
     return {
         "name": SMALL,
         "splits": {"repeats": 2},
-        "outputs": {"predictions": True},
+        "outputs": {"predictions": True, "keep_banks": True},
         "banks": [
             {"name": "mapped", "backend": "mmap", "kernels": KERNELS},
             {"name": "thin", "backend": "factors", "kernels": KERNELS},

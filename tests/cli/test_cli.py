@@ -39,6 +39,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "tiny.toml").write_text(SWEEP)
     done = run(folder, "sweep", "tiny.toml", "--workers", "1")
     assert "test error" in done.stdout
+    assert "banks:   removed" in done.stdout
     assert "results/tiny" in done.stdout
     assert 'mkldist.open_results("results/tiny")' in done.stdout
     assert "6 of 6 runs" in done.stderr
@@ -57,7 +58,8 @@ def test_a_finished_sweep_computes_nothing_and_says_so(finished):
 @pytest.mark.slow
 def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finished):
     """The sweep is of another folder, so that the other tests keep their banks."""
-    (finished / "kept.toml").write_text(SWEEP.replace('"tiny"', '"kept"'))
+    kept = SWEEP.replace('"tiny"', '"kept"') + "[outputs]\nkeep_banks = true\n"
+    (finished / "kept.toml").write_text(kept)
     done = run(finished, "sweep", "kept", "--workers", "1", "--output", "kept/results")
     said = "banks:   180.01 kiB stay for further runs; mkldist clean kept/results"
     assert said in done.stdout
@@ -138,6 +140,8 @@ def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_kno
 
 @pytest.mark.slow
 def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
+    keep = ("--set", "outputs.keep_banks=true")
+    run(finished, "bank", "build", "tiny.toml", *keep, "--workers", "1")
     shown = run(finished, "bank", "show", "results/banks")
     assert "do2009" in shown.stdout
     assert "sound" in run(finished, "bank", "verify", "results/banks").stdout
@@ -155,7 +159,7 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
         if "damaged" in line
     ]
     assert line.endswith("1 damaged")
-    built = run(finished, "bank", "build", "tiny.toml", "--workers", "1")
+    built = run(finished, "bank", "build", "tiny.toml", *keep, "--workers", "1")
     assert "computed 1 block" in built.stdout
     run(finished, "bank", "verify", "results/banks")
 

@@ -39,6 +39,8 @@ C = [1, 10]
 [[methods]]
 name = "uniform"
 C = [1, 10]
+[outputs]
+keep_banks = true
 """
 STUDY = SWEEP.replace("tiny", "study").replace("repeats = 2", "repeats = 2\nn_train = [10, 20]")
 CLUSTER = """

@@ -114,7 +114,7 @@ def prepare(folder: Path) -> None:
             {"name": "level", "C": [1.0], "trace": True},
         ],
         "splits": {"repeats": 2},
-        "outputs": {"predictions": True},
+        "outputs": {"predictions": True, "keep_banks": True},
     }
     output = folder / "small"
     mkldist.sweep(sweep, output=output, workers=0, progress=False)

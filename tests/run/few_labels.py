@@ -40,6 +40,7 @@ widths = [0.3, 1.0, 3.0]
 [outputs]
 predictions = true
 coefficients = true
+keep_banks = true
 """
 METHODS = """
 [[methods]]

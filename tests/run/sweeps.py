@@ -49,6 +49,7 @@ widths = [0.1, 0.3, 1.0, 3.0]
 features = ["all", "each"]
 [outputs]
 predictions = true
+keep_banks = true
 {methods}
 """
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import StoreError
+from mkldist.gram.bank_users import using_banks
+from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore
 from mkldist.run import sweep_loop
 from mkldist.run.build_banks import build_banks
@@ -15,7 +17,7 @@ from tests.run.sweeps import sweep_text
 
 
 def not_kept(text: str) -> str:
-    return text.replace("predictions = true", "keep_banks = false")
+    return text.replace("keep_banks = true", "keep_banks = false")
 
 
 def test_banks_that_are_not_kept_lie_apart_from_those_of_other_sweeps(tmp_path, client):
@@ -32,8 +34,35 @@ def test_in_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
     root = tmp_path / "banks"
     shared = kept(root)
     text = not_kept(sweep_text({"uniform": [1.0]}, name="second", repeats=4))
-    sweep(text.replace("keep", f'banks = "{root}"\nkeep'), tmp_path / "second")
+    sweep(text.replace("keep_banks", f'banks = "{root}"\nkeep_banks'), tmp_path / "second")
     assert kept(root) == shared
+
+
+def test_own_banks_in_a_shared_folder_stay_while_another_sweep_uses_it(tmp_path, client):
+    root = tmp_path / "elsewhere"
+    text = not_kept(TEXT).replace("keep_banks", f'banks = "{root}"\nkeep_banks')
+    with using_banks(str(root)):
+        sweep(text, tmp_path / "small")
+        assert len(kept(root)) == 3
+    sweep(text.replace("10.0", "20.0"), tmp_path / "small")
+    assert len(kept(root)) == 3  # which another sweep may have built
+    sweep(text.replace('"small"', '"second"').replace("n = 80", "n = 60"), tmp_path / "second")
+    assert len(kept(root)) == 3
+
+
+def test_a_call_after_a_kill_removes_the_banks_that_no_run_needs_any_more(
+    tmp_path, client, monkeypatch
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    sweep(not_kept(TEXT), output)
+    built(not_kept(TEXT), output)  # as a kill before the removal would leave them
+    copy = NodeCache().path_of(GramStore.open(str(output / "banks"), kept(output / "banks")[0]))
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes(b"")
+    assert sweep(not_kept(TEXT), output).computed == 0
+    assert kept(output / "banks") == []
+    assert not copy.exists()
 
 
 TWO_LABELS = TEXT.replace(

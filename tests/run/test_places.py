@@ -93,12 +93,12 @@ def test_a_file_here_precedes_results_of_its_name(folder):
     assert sweep_file_of(Path("unknown")) == Path("unknown")
 
 
-def test_sweeps_side_by_side_share_banks_unless_they_delete_them(folder):
+def test_sweeps_side_by_side_share_banks_that_they_keep(folder):
     spec = load_sweep(Path("mine.toml"))
     assert output_path(spec) == Path("results/mine")
     assert output_path(spec, Path("x")) == Path("x")
-    assert banks_root(spec, Path("results/mine")) == str(folder / "results/banks")
-    own = load_sweep(Path("mine.toml"), ["outputs.keep_banks=false"])
-    assert banks_root(own, Path("results/mine")) == str(folder / "results/mine/banks")
+    assert banks_root(spec, Path("results/mine")) == str(folder / "results/mine/banks")
+    shared = load_sweep(Path("mine.toml"), ["outputs.keep_banks=true"])
+    assert banks_root(shared, Path("results/mine")) == str(folder / "results/banks")
     far = load_sweep(Path("mine.toml"), ["outputs.banks=s3://bucket/banks"])
     assert banks_root(far, Path("results/mine")) == "s3://bucket/banks"

@@ -169,11 +169,11 @@ def test_a_damaged_record_is_computed_again(tmp_path, scheduler):
     assert len(records(output)) == 6
 
 
-def test_banks_are_deleted_when_nobody_needs_them_if_asked(tmp_path, scheduler):
+def test_banks_are_deleted_when_nobody_needs_them_unless_they_are_kept(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
-    text = sweep_text({"uniform": [1.0]}).replace("predictions = true", "keep_banks = false")
+    text = sweep_text({"uniform": [1.0]}).replace("keep_banks = true", "")
     run_here(text, output, scheduler)
-    assert not list((tmp_path / "out" / "banks").rglob("zarr.json"))
+    assert not list((tmp_path / "out").rglob("banks/*/zarr.json"))
 
 
 def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
