@@ -65,6 +65,12 @@ class TreeFacts:
         numbers only.
     labels : mapping of str to (n,) array
         Labels of all rows, by data set; needed if predictions or coefficients are kept.
+    predictions : bool
+        True if decision values are kept.
+    data : mapping of str to mapping
+        What a reader needs to know of each data set, JSON-serialisable: ``rows``, ``features``,
+        ``missing`` cells, numbers of rows by class in ``classes``, of features by view in
+        ``views`` and of Gram matrices in ``matrices``, and the number of ``groups`` of rows.
     tasks : mapping of str to {"classification", "regression"}
         Task of each data set; classification by default.
     unlabelled : collection of str
@@ -86,6 +92,8 @@ class TreeFacts:
     dims: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]]
     kernels: Mapping[tuple[str, str], Mapping[str, Array]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
+    predictions: bool = False
+    data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
     unlabelled: Collection[str] = ()
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -221,7 +229,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
             shared[dataset] = _of_dataset(dataset, n_splits[dataset], facts, outputs)
         sizes = {dim: len(c.values) for dim, c in shared[dataset].items()}
         sizes[KERNEL] = kernels[dataset, bank]
-        node = _node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(outputs))
+        node = _node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(facts, outputs))
         own = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, bank)]
         nodes.append(
             replace(
@@ -248,7 +256,7 @@ def _of_dataset(
     if dataset in facts.classes:
         classes = np.array(facts.classes[dataset], dtype=object)
         found |= {CLASS: classes, PREDICTED: classes}
-    if outputs.predictions or outputs.coefficients:
+    if facts.predictions or outputs.coefficients:
         labels = np.asarray(facts.labels[dataset], dtype=np.float64)
         found |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
     return {name: Coordinate(_COORDINATES[name], values) for name, values in found.items()}
@@ -270,11 +278,11 @@ def _along_kernels(
     return found
 
 
-def _vectors(outputs: OutputsSpec) -> list[Variable]:
+def _vectors(facts: TreeFacts, outputs: OutputsSpec) -> list[Variable]:
     """Return the vectors per run that a sweep keeps."""
     asked = (
         (WEIGHTS, outputs.weights),
-        (DECISION_VALUES, outputs.predictions),
+        (DECISION_VALUES, facts.predictions),
         (COEFFICIENTS, outputs.coefficients),
     )
     return [variable for variable, wanted in asked if wanted]

@@ -25,6 +25,7 @@ from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
     CLASS,
+    DATA,
     GAP_DEFINITION,
     LATER_RUNS,
     LAYOUT_VERSION,
@@ -128,7 +129,7 @@ def prepare(
     making = temporary_path(path.parent)
     try:
         made_by = {} if provenance is None else provenance()
-        _make(making, layout, _attributes(plan, layout.id, made_by, facts.most_runs))
+        _make(making, layout, _attributes(plan, layout.id, made_by, facts))
         found = catch_up(TreeWriter(making), records)
         _swap(making, path)
     finally:
@@ -309,7 +310,7 @@ def _coordinate_document(coordinate: Coordinate) -> Document:
 
 
 def _attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any], most_runs: int
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any], facts: TreeFacts
 ) -> dict[str, str | int]:
     """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
@@ -324,7 +325,8 @@ def _attributes(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": plan.spec.model_dump_json(exclude_defaults=True),
         "provenance": json.dumps(dict(provenance), sort_keys=True),
-        **({MOST_RUNS: most_runs} if most_runs else {}),
+        DATA: json.dumps({name: dict(of) for name, of in facts.data.items()}),
+        **({MOST_RUNS: facts.most_runs} if facts.most_runs else {}),
     }
 
 

@@ -496,7 +496,7 @@ class _Sweep:
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
         banks = bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
-        settings = batch_settings(self.spec, self.folder)
+        settings = batch_settings(self.spec, self.folder, predictions=self.rounds.keeps_predictions)
         if others is not None:
             banks, settings = others.reached(banks), others.settings(settings)
         return Work(

@@ -131,7 +131,9 @@ def with_recorded(
     return rounds
 
 
-def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
+def batch_settings(
+    spec: SweepSpec, folder: OutputFolder, *, predictions: bool = False
+) -> BatchSettings:
     """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
     from mkldist.worker.tasks import BatchSettings
 
@@ -140,7 +142,7 @@ def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
         execution=spec.execution,
         seed=spec.seed,
         memory_limit=parse_memory(spec.memory),
-        predictions=spec.outputs.predictions,
+        predictions=predictions,
         coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
         topic=f"{TOPIC}-{uuid.uuid4().hex}",
     )

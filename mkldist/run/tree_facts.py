@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         name: own[: resolved.facts[name].n_splits] for name, (_, own) in resolved.datasets.items()
     }
     entries = {entry.name: entry for entry in spec.sized_datasets}
-    rows_kept = spec.outputs.predictions or spec.outputs.coefficients
+    rows_kept = rounds.keeps_predictions or spec.outputs.coefficients
     banks = {bank.label: bank for bank in spec.sized_banks}
     return TreeFacts(
         dims=_by_method(resolved, lambda grid: grid.dims),
@@ -44,6 +44,8 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
             for name, label in (resolved.banks if spec.outputs.weights else ())
         },
         labels={name: dataset.y for name, dataset in data.items()} if rows_kept else {},
+        predictions=rounds.keeps_predictions,
+        data={name: described(dataset) for name, dataset in data.items()},
         tasks={name: dataset.task for name, dataset in data.items()},
         unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
         classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
@@ -55,6 +57,23 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         n_features={name: dataset.n_features for name, dataset in data.items()},
         most_runs=rounds.most_runs,
     )
+
+
+def described(dataset: Dataset) -> dict[str, Any]:
+    """Return what a reader of results needs to know of a data set."""
+    found: dict[str, Any] = {"rows": dataset.n_points, "features": dataset.n_features}
+    if dataset.x is not None:
+        absent = 0 if dataset.absent is None else int(dataset.absent.sum())
+        found["missing"] = int(np.isnan(dataset.x).sum()) - absent
+    if dataset.classes is not None:
+        counts = np.bincount(dataset.class_numbers, minlength=len(dataset.classes)).tolist()
+        found["classes"] = dict(zip(dataset.classes, counts, strict=True))
+    if dataset.views or dataset.given:
+        found["views"] = {name: len(view.columns) for name, view in dataset.views.items()}
+        found["matrices"] = {name: len(one.grams) for name, one in dataset.given.items()}
+    if dataset.row_groups is not None:
+        found["groups"] = len(np.unique(dataset.row_groups))
+    return found
 
 
 def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[str, dict[str, T]]:

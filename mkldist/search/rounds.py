@@ -35,6 +35,8 @@ from mkldist.spec.model import SweepSpec
 from mkldist.spec.source import GIVEN, SOURCE_PREFIX
 from mkldist.spec.trial import TRIAL
 
+MOST_VALUES = 1_000_000
+"""Decision values of a sweep that are recorded without being asked for: 8 MB of them at most."""
 DIGITS = 6  # of a given C: tables can show it, and rounding elsewhere seldom changes it
 
 
@@ -184,6 +186,7 @@ class Rounds:
         found.plan = replace(plan, id=content_id(name=self.spec.name, runs=ids))
         found.__dict__.pop("_ahead", None)
         found.__dict__.pop("most", None)
+        found.__dict__["keeps_predictions"] = self.keeps_predictions
         return found
 
     @property
@@ -209,6 +212,16 @@ class Rounds:
         Its passes are those of all rounds.  The settings of later rounds are drawn at random.
         """
         return self._ahead[0]
+
+    @cached_property
+    def keeps_predictions(self) -> bool:
+        """True if runs record decision values: asked for, or few in the whole sweep."""
+        asked = self.spec.outputs.predictions
+        if asked is not None:
+            return asked
+        facts = self.resolved.facts
+        sizes = {name: one.n_points * one.n_problems for name, one in facts.items()}
+        return sum(sizes[run.dataset] for run in self.most.runs) <= MOST_VALUES
 
     @property
     def passes_by_bank(self) -> dict[tuple[str, str], int]:

@@ -112,8 +112,10 @@ class OutputsSpec(Model):
         description="Keep stored Gram matrices for further runs. Otherwise each bank is deleted "
         "when its runs are recorded.",
     )
-    predictions: bool = Field(
-        False, description="Keep decision values of test and unlabelled points."
+    predictions: bool | None = Field(
+        None,
+        description="Keep decision values of test and unlabelled points. By default a sweep does "
+        "whose runs times rows are a million at most.",
     )
     coefficients: bool = Field(
         False, description="Keep expansion coefficients of the decision function."

@@ -86,7 +86,8 @@ def made_up_facts(plan: Plan, grids: Grids = GRIDS, *, n_points: int = 10) -> Tr
     }
     labels = np.where(np.arange(n_points) % 3, 1.0, -1.0)
     dims = {bank.dataset: grids for bank in plan.banks}
-    return TreeFacts(dims, kernels, {bank.dataset: labels for bank in plan.banks})
+    kept = bool(plan.spec.outputs.predictions)
+    return TreeFacts(dims, kernels, {bank.dataset: labels for bank in plan.banks}, kept)
 
 
 def made_up_record(run: RunPlan, *, n_kernels: int = 7, n_points: int = 10) -> RunRecord:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -11,11 +13,12 @@ from mkldist.results.tree import open_results
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 from tests.variants import quick
 
-PLAIN = sweep_text({"uniform": [1.0, 10.0]}).replace("predictions = true", "")
+PLAIN = sweep_text({"uniform": [1.0, 10.0]}).replace("predictions = true", "predictions = false")
+BY_DEFAULT = PLAIN.replace("predictions = false", "")
 
 
 def asking(*words: str) -> str:
-    return PLAIN.replace("[outputs]", "\n".join(("[outputs]", *words)))
+    return BY_DEFAULT.replace("[outputs]", "\n".join(("[outputs]", *words)))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,20 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
     assert lacking_runs(plan_of(asked), store, tree) == []
     run_here(asked, output, None)
     assert record_times(output) == times
+
+
+def test_few_decision_values_are_kept_by_default_with_facts_of_the_data(tmp_path, monkeypatch):
+    for most, name in ((10**6, "few"), (1, "many")):
+        monkeypatch.setattr("mkldist.search.rounds.MOST_VALUES", most)
+        run_here(BY_DEFAULT, tmp_path / name, None)
+    tree = open_results(tmp_path / "few")
+    node, many = tree["two_moons/uniform"], open_results(tmp_path / "many")["two_moons/uniform"]
+    tested = np.isfinite(node["decision_values"].to_numpy()).sum(axis=-1)
+    assert (tested == node["n_test"].to_numpy()[:, None]).all()
+    assert "decision_values" not in many
+    (data,) = json.loads(tree.attrs["data"]).values()
+    assert data["rows"] == node.sizes["sample"] == sum(data["classes"].values())
+    assert (data["features"], data["missing"]) == (2, 0)
 
 
 def test_what_is_kept_is_not_done_again_where_less_is_asked_for(tmp_path):
