@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mkldist.fit.bank import KernelBank
     from mkldist.fit.estimators import (
         MKLClassifier,
+        MKLClassifierCV,
         MKLRegressor,
         OneClassMKL,
         SemiSupervisedMKLClassifier,
@@ -36,6 +37,7 @@ _MODULES = {"analysis": "mkldist.analysis", "kernels": "mkldist.kernels"}
 _EXPORTS = {
     "KernelBank": "mkldist.fit.bank",
     "MKLClassifier": "mkldist.fit.estimators",
+    "MKLClassifierCV": "mkldist.fit.estimators",
     "MKLRegressor": "mkldist.fit.estimators",
     "Model": "mkldist.fit.model",
     "OneClassMKL": "mkldist.fit.estimators",
@@ -60,6 +62,7 @@ _EXPORTS = {
 __all__ = [
     "KernelBank",
     "MKLClassifier",
+    "MKLClassifierCV",
     "MKLRegressor",
     "Model",
     "OneClassMKL",

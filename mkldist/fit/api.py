@@ -6,7 +6,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
+from mkldist.fit.decision import bank_values
 from mkldist.fit.engine import solve_job
 from mkldist.fit.inputs import (
     check_method,
@@ -28,13 +29,14 @@ from mkldist.fit.inputs import (
     real_array,
     weight_array,
 )
-from mkldist.fit.problem import problem_on
-from mkldist.memory import SHARE_OF_MEMORY, physical_memory
+from mkldist.fit.problem import functions_of, problem_on
+from mkldist.gram.requests import Request
+from mkldist.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Solution
 from mkldist.solvers.clock import Clock
-from mkldist.solvers.lockstep import Job
+from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.most_points import most_points
 from mkldist.solvers.outcome import SAMPLED, StopReason
 from mkldist.solvers.solver_params import SolverParams, check_effect, validate
@@ -236,6 +238,82 @@ def solve_path(
         state = solution.state
         solutions[getattr(settings, parameter)] = replace(solution, state=None)
     return [solutions[float(value)] for value in values]
+
+
+def held_out_values(
+    method: Method,
+    bank: KernelBank,
+    problems: Sequence[Floats],
+    folds: Sequence[tuple[Ints, Ints]],
+    points: Sequence[SolverParams],
+    weights: Floats | None = None,
+) -> list[list[Floats]]:
+    """Return the values of decision functions at rows that they were not trained on.
+
+    Each problem is solved on the training rows of each fold, on which kernels are normalised.  Its
+    settings follow each other along the method's path, and solvers of all folds share passes.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    bank : KernelBank
+        Kernels on all n rows.
+    problems : sequence of (n,) or (n, k) float64
+        Labels.
+    folds : sequence of (training rows, held-out rows)
+        The folds.
+    points : sequence of SolverParams
+        Settings, which differ in one parameter.
+    weights : (n,) float64, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    list of list of (h, k) float64
+        By setting and by fold, the values of all functions of all problems at the held-out rows.
+    """
+    views = bank.views([train for train, _ in folds])
+    order = [points.index(one) for one in (method.along_path(points) if method.path else points)]
+    chains = [(fold, number) for fold in range(len(folds)) for number in range(len(problems))]
+    found: dict[tuple[int, int, int], Floats] = {}
+
+    def job(place: int, fold: int, number: int, start: Any = None) -> Job:
+        view, (train, held_out), params = views[fold], folds[fold], points[order[place]]
+        problem = problem_on(
+            view,
+            method,
+            problems[number][train],
+            weights=None if weights is None else weights[train],
+            groups=bank.groups,
+            start=start,
+        )
+
+        def after(solution: Solution) -> Generator[Request, Any, None]:
+            values = yield from bank_values(view, functions_of(view, solution))
+            found[order[place], fold, number] = values[:, held_out].T
+
+        steps = method.solve(problem, params)
+        return Job(f"{place} {fold} {number}", view, problem, steps, after)
+
+    def on_done(key: str, outcome: Solution | Exception, _: JobTimes) -> Job | None:
+        if isinstance(outcome, Exception):
+            raise outcome
+        place, fold, number = map(int, key.split())
+        if place + 1 == len(points):
+            return None
+        return job(place + 1, fold, number, outcome.state if method.path else None)
+
+    size = ProblemSize(bank.n_points, len(bank), bank.n_points)
+    each = max(method.memory(size, one).within(None) for one in points)
+    with threads_for(bank.n_points):
+        for group in groups_at_once([each] * len(chains), None):
+            drive(views[0].bank, [job(0, *chain) for chain in chains[group]], on_done)
+    numbers = range(len(problems))
+    return [
+        [np.concatenate([found[c, f, k] for k in numbers], axis=1) for f in range(len(folds))]
+        for c in range(len(points))
+    ]
 
 
 def known_method(name: str) -> Method:

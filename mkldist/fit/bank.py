@@ -50,6 +50,7 @@ from mkldist.gram.factored_kernels import (
     begin_factors,
     least_bytes,
 )
+from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.open import open_bank
 from mkldist.gram.passes import answer
@@ -73,6 +74,7 @@ from mkldist.memory import (
     kept_arrays_bytes,
     physical_memory,
     row_cache_bytes,
+    view_cache_bytes,
 )
 from mkldist.processors import n_processors
 from mkldist.row_places import FROM_ZERO
@@ -905,6 +907,15 @@ class KernelBank:
     def has_rounded_factors(self) -> bool:
         """True for a bank of factors in float32."""
         return self.factored is not None and self.factored.factors.kept_type == np.float32
+
+    def views(self, points: Sequence[Ints]) -> list[BankView]:
+        """Return the kernels on some of the points for each of several sets, normalised there."""
+        steps = tuple(step for step in self._normalisations if step != "cosine")
+        if self.factored is not None:
+            return self.factored.views(points, steps)
+        presence = None if self._kernels is None else self._source.presence
+        budget = MemoryBudget(view_cache_bytes(None))
+        return make_views(self.view.bank, points, steps, budget, presence)
 
     @property
     def kernels(self) -> pd.DataFrame:

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -69,6 +72,9 @@ RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of featu
 LENGTHS = (1, 2, 3)  # of substrings of texts
 MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
+PATH_OF_C = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+FOLDS = 5  # that choose C, and fewer where a class has fewer rows
+FOLDS_TOL = 10.0  # times tol: a relative gap of 0.1 by default, where decisions hardly change
 ROUNDING = 1e-9  # of the largest coefficient
 UNSCALED = (None, "none")
 FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
@@ -410,11 +416,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         units: tuple[float, float] = (0.0, 1.0),
         weights: Floats | None = None,
         graph: Mapping[str, Any] | None = None,
+        choose: Callable[[KernelBank], Mapping[str, Any]] | None = None,
     ) -> None:
         """Prepare rows, make their bank, and solve problems on it.
 
         Decision functions become ``centre + spread * f``, with the `units` centre and spread.
-        `graph` has the keys of ``[graph]``, for methods that use one.
+        `graph` has the keys of ``[graph]``, for methods that use one.  `choose` returns settings
+        that it chooses on the bank.
         """
         from mkldist.fit.api import say, solve, verbosity
 
@@ -433,6 +441,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         with BANKS.bank(points, **self._bank_settings(points)) as bank:
             made = repr(bank).strip("<>").removeprefix("KernelBank: ")
             tell(f"{made}; {time.perf_counter() - start:.1f} s")
+            if choose is not None:
+                settings = {**settings, **choose(bank)}
             for number, y in enumerate(problems):
                 if len(problems) > 1 and classes is not None:
                     place = f"{number + 1} of {len(problems)}"
@@ -878,6 +888,10 @@ class MKLClassifier(KernelClassifier):
         mkldist.errors.ConvergenceWarning
             If a solver stops before it reaches the tolerance.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
+        """Learn kernel weights and a decision function; `groups` are those of rows, for folds."""
         if self.calibration not in (None, "sigmoid", "isotonic"):
             found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
@@ -893,13 +907,35 @@ class MKLClassifier(KernelClassifier):
             raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
         problems = one_against_rest(numbers, len(self.classes_), shared=shared)
         of_rows = None if weights is None else weights[used]
-        self._fit_problems(rows.where(used), problems, settings, weights=of_rows)
+        own = None
+        if sample_weight is not None:
+            own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
+        of_groups = None if groups is None else np.asarray(groups)[used]
+
+        def choose(bank: KernelBank) -> Mapping[str, Any]:
+            given = bank, problems, settings, of_rows
+            return self._chosen(*given, y=y[used], sample_weight=own, groups=of_groups)
+
+        self._fit_problems(rows.where(used), problems, settings, weights=of_rows, choose=choose)
         if self.calibration is not None:
-            own = None if sample_weight is None else np.broadcast_to(sample_weight, len(y))[used]
             if not used.all():
                 X = X.iloc[used] if hasattr(X, "iloc") else rows.where(used).numbers
             self._calibrate(X, numbers, own)
         return self
+
+    def _chosen(
+        self,
+        bank: KernelBank,
+        problems: Sequence[Floats],
+        settings: Mapping[str, Any],
+        weights: Floats | None,
+        *,
+        y: npt.NDArray[Any],
+        sample_weight: Any,
+        groups: Any,
+    ) -> Mapping[str, Any]:
+        """Return settings that are chosen on a bank; none."""
+        return {}
 
     def _solver_settings(self) -> dict[str, Any]:
         """Return the parameters of the method with C, which one without takes only as 1."""
@@ -949,6 +985,179 @@ class MKLClassifier(KernelClassifier):
     def _probabilities(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._calibrated.predict_proba(X)
+
+
+class MKLClassifierCV(MKLClassifier):
+    """:class:`mkldist.MKLClassifier` with a `C` chosen by cross-validation along a path.
+
+    On the training rows of every fold the solver goes through all `Cs`, each time from the last
+    solution.  The `C` of the best mean score on the held-out rows is that of the fit on all rows.
+    All folds share the kernels, and the imputation and scaling, of all training rows.
+
+    Parameters
+    ----------
+    method : str
+        Method for two classes that has a `C`, see ``mkldist list methods``.
+    Cs : sequence of float
+        Values of `C` to choose from.
+    cv : int, splitter or iterable, optional
+        Folds as in scikit-learn.  By default five stratified ones, and fewer where a class has
+        fewer rows; they respect the `groups` of :meth:`fit`, as those of a number do.
+    scoring : str or callable, optional
+        Score as in scikit-learn, made of decision values or classes; by default accuracy.
+    kernels, normalisation, impute, scale, tol, class_weight, shared_weights, calibration
+        As for :class:`mkldist.MKLClassifier`.  On folds, solvers stop at ten times `tol`: decisions
+        hardly change any more then.
+    method_params, groups, views, missing_views, texts, backend, random_state, verbose
+        As for :class:`mkldist.MKLClassifier`.
+
+    Attributes
+    ----------
+    C_ : float
+        The best of `Cs`; of equal scores the smallest.
+    cv_results_ : dict of str to array
+        ``param_C``, ``mean_test_score``, ``std_test_score``, ``rank_test_score`` and
+        ``split0_test_score`` to the last fold's, as of a search of scikit-learn.
+    classes_, kernel_weights_, objective_, gap_, n_iter_, stop_reason_, intercept_, solutions_
+        As for :class:`mkldist.MKLClassifier`, at `C_`.
+    preparation_, n_features_in_, feature_names_in_
+        As for :class:`mkldist.MKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MKLClassifierCV().fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self, method: str = "level", *, Cs: Sequence[float] = PATH_OF_C, cv: Any = None,
+        scoring: Any = None, kernels: Any = "default", normalisation: Any = "variance",
+        impute: Any = "median", scale: Any = "zscore", tol: float = 0.01,
+        class_weight: Any = None, shared_weights: bool = False, calibration: str | None = None,
+        method_params: Mapping[str, Any] | None = None,
+        groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
+        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
+        verbose: bool | int = False,
+    ) -> None:  # fmt: skip
+        self._set(locals())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose C, and learn kernel weights and a decision function.
+
+        Parameters
+        ----------
+        X, y
+            As for :class:`mkldist.MKLClassifier`.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply C, and those of the held-out rows in the scores.
+        groups : (n,) array-like, optional
+            Groups of rows that are not to be divided among folds.
+
+        Raises
+        ------
+        ValueError
+            For rows, labels, weights, folds or parameters that cannot be used.  Errors of
+            ``mkldist.errors`` are among them.
+
+        Warns
+        -----
+        mkldist.errors.ConvergenceWarning
+            If a solver stops before it reaches the tolerance on all rows.
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def _solver_settings(self) -> dict[str, Any]:
+        """Return the parameters of the method without C."""
+        method, settings = self._method_settings()
+        if "C" not in method.params.model_fields or "C" in settings:
+            found = f"{self.method!r}" if "C" not in settings else "C in method_params"
+            raise SpecError("method", found, "a method with C, which is chosen among Cs")
+        return settings
+
+    def _chosen(
+        self,
+        bank: KernelBank,
+        problems: Sequence[Floats],
+        settings: Mapping[str, Any],
+        weights: Floats | None,
+        *,
+        y: npt.NDArray[Any],
+        sample_weight: Any,
+        groups: Any,
+    ) -> Mapping[str, Any]:
+        """Return the C of the best mean score; set what :meth:`fit` tells of the choice."""
+        from mkldist.fit.api import held_out_values
+
+        method = METHODS[self.method]
+        given = self.Cs if np.iterable(self.Cs) and not isinstance(self.Cs, str) else [self.Cs]
+        Cs = [positive("Cs", C) for C in given]
+        tol = FOLDS_TOL * settings["tol"]
+        points = [
+            validate(method.params, method.name, {**settings, "C": C, "tol": tol}) for C in Cs
+        ]
+        folds = _folds(self.cv, y, groups)
+        scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
+        values = held_out_values(method, bank, problems, folds, points, weights)
+        scores = np.empty((len(Cs), len(folds)))
+        for c, of_folds in enumerate(values):
+            for f, (_, rows) in enumerate(folds):
+                decided = _Decided(self, of_folds[f])
+                own = {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
+                scores[c, f] = scorer(decided, np.arange(len(rows))[:, None], y[rows], **own)
+        means = scores.mean(axis=1)
+        best = max(range(len(Cs)), key=lambda c: (means[c], -Cs[c]))
+        self.C_ = Cs[best]
+        self.cv_results_ = {
+            "param_C": np.array(Cs),
+            "mean_test_score": means,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-means, method="min").astype(np.intp),
+            **{f"split{f}_test_score": scores[:, f] for f in range(len(folds))},
+        }
+        return {"C": self.C_}
+
+
+def _folds(cv: Any, y: npt.NDArray[Any], groups: Any) -> list[tuple[Ints, Ints]]:
+    """Return the training and the held-out rows of folds; refuse folds that lack a class."""
+    classes, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if cv is None:
+        cv = max(2, min(FOLDS, int(counts.min())))
+    if groups is not None and isinstance(cv, int | np.integer):
+        cv = StratifiedGroupKFold(int(cv))
+    splitter = check_cv(cv, y, classifier=True)
+    folds = list(splitter.split(np.zeros((len(y), 1)), y, groups))
+    for number, (train, _) in enumerate(folds):
+        left = np.bincount(numbers[train], minlength=len(counts))
+        if not left.all():
+            found = f"fold {number} (from 0) with all rows of class {classes[left.argmin()]!r}"
+            raise DataError("cv", found, "rows of each class outside each fold", "Set fewer folds")
+    return folds
+
+
+class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose decision values (h, k) at some rows are known, for scorers."""
+
+    def __init__(self, classifier: KernelClassifier, values: Floats) -> None:
+        self.classifier, self.values = classifier, values
+        self.classes_ = classifier.classes_
+
+    def decision_function(self, rows: Ints) -> Floats:
+        """Return the decision values of rows by number, (h, 1)."""
+        values = self.values[rows[:, 0]]
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    def predict(self, rows: Ints) -> npt.NDArray[Any]:
+        """Return the classes of rows by number, (h, 1)."""
+        return self.classifier._classes_of(self.values[rows[:, 0]])
+
+
+def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) -> float:
+    """Return the share of right classes, as scikit-learn's scorer, which takes longer."""
+    return float(np.average(decided.predict(rows) == y, weights=sample_weight))
 
 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
