@@ -5,8 +5,8 @@ Minimises
     F(z) = lam/2 alpha'K alpha + L(K alpha + b 1),      z = (alpha, b)
 
 for a loss L of :mod:`mkldist.machines.squared_losses`.  With the residual r of the loss, the
-support vectors sv where the loss is curved, I_sv the diagonal matrix of their mask, and
-``P = blockdiag(K, 1)``::
+support vectors sv where the loss is curved, I_sv the diagonal matrix of their weights, 0 at other
+points, and ``P = blockdiag(K, 1)``::
 
     gradient = P [ lam alpha - r ; slope - 1'r ]
     H = P [[ I_sv K + lam I, I_sv 1 ], [ 1'I_sv K, 1'I_sv 1 ]]
@@ -20,7 +20,8 @@ brackets, so that a step needs one product with K and no more.  Three ways lead 
 ``pcg``
     Nonlinear preconditioned conjugate gradients; exact line search (Melacci & Belkin 2011).
 ``newton``
-    Newton directions by a Cholesky factor of ``K_sv + lam I``; ends after finitely many steps.
+    Newton directions by a Cholesky factor of ``K_sv + lam W_sv^-1``, W_sv the weights of the
+    support vectors; ends after finitely many steps.
 
 Where lam is tiny next to the eigenvalues of K, the first two may not end within their limits.
 The third then takes over.
@@ -219,7 +220,7 @@ class PrimalMachine:
         rho = first_rho = float(s @ Ks)
         first_norm = float(np.linalg.norm(Ks))
         for _ in range(2 * len(s)):
-            v = np.where(sv, Kp + p_b, 0.0)
+            v = np.where(sv, self.loss.weighted(Kp + p_b), 0.0)
             w, w_b = v + self.lam * p, float(v.sum())
             curvature = float(Kp @ w) + p_b * w_b
             if not curvature > 0.0:
@@ -277,10 +278,11 @@ class PrimalMachine:
         q = -z.alpha
         if not sv.any():
             return q, 0.0
-        system = support_system(K, sv, self.lam)
+        system = support_system(K, sv, self.loss.ridge(self.lam, sv))
         outside = np.where(sv, 0.0, q)
+        s = z.s if self.loss.weights is None else z.s / self.loss.weights
         q_sv, q_b = system.solve(
-            -z.s[sv] - (K @ outside)[sv], self.loss.slope / self.lam - float(z.alpha[sv].sum())
+            -s[sv] - (K @ outside)[sv], self.loss.slope / self.lam - float(z.alpha[sv].sum())
         )
         q[sv] = q_sv
         return q, q_b

@@ -1,6 +1,6 @@
 """Squared losses: half the squared distance of a decision value to the interval of right ones.
 
-    L(u) = sum_i 1/2 dist(u_i, [lower_i, upper_i])^2 + slope b,      u = f + b 1
+    L(u) = sum_i w_i/2 dist(u_i, [lower_i, upper_i])^2 + slope b,      u = f + b 1
 
 ====================  =====================================  ===========  =====
 loss                  lower, upper                           targets      slope
@@ -13,11 +13,13 @@ one class             [0, inf) for y = 1, all reals else     one class    1
 
 The one-class machine ``1/2 sum_i (rho - f_i)_+^2 - rho`` is the last line with b = -rho.
 
-The *residual* ``r = P(u) - u``, with P the projection onto the intervals, is minus the derivative
-of the half squared distances.  At the best b, ``sum_i r_i = slope``.  The conjugate gives the dual
+The weights w_i of the points are 1 by default.  The *residual* ``r_i = w_i (P(u) - u)_i``, with P
+the projection onto the intervals, is minus the derivative of the half squared distances.  At the
+best b, ``sum_i r_i = slope``.  The conjugate gives the dual
 
     min_{a, b} lam/2 a'K a + L(K a + b 1)
-        = max_r { sum_i [ lower_i (r_i)_+ - upper_i (-r_i)_+ ] - 1/2 ||r||^2 - 1/(2 lam) r'K r :
+        = max_r { sum_i [ lower_i (r_i)_+ - upper_i (-r_i)_+ - r_i^2 / (2 w_i) ]
+                - 1/(2 lam) r'K r :
                   1'r = slope },
 
 with ``a = r / lam`` at the optimum.  Where the upper end is infinite r is non-negative, where the
@@ -44,14 +46,17 @@ class SquaredLoss:
         Ends of the intervals, infinite where a side is free.
     slope : float
         Coefficient of the bias.
+    weights : (n,) float64, optional
+        Positive weights of the points; by default 1.
     """
 
     lower: Floats
     upper: Floats
     slope: float = 0.0
+    weights: Floats | None = None
 
     def residual(self, u: Floats) -> Floats:
-        """Return ``P(u) - u`` (n,), minus the derivative of the loss but for its slope.
+        """Return ``w (P(u) - u)`` (n,), minus the derivative of the loss but for its slope.
 
         Parameters
         ----------
@@ -59,11 +64,23 @@ class SquaredLoss:
             Decision values.
         """
         r: Floats = np.clip(u, self.lower, self.upper) - u
-        return r
+        return self.weighted(r)
+
+    def weighted(self, v: Floats) -> Floats:
+        """Return ``w v`` for `v` (n,)."""
+        return v if self.weights is None else self.weights * v
+
+    def ridge(self, lam: float, sv: Bools) -> float | Floats:
+        """Return ``lam / w`` at the points of a mask `sv` (n,); lam where all weights are 1."""
+        return lam if self.weights is None else lam / self.weights[sv]
+
+    def squares(self, r: Floats) -> float:
+        """Return ``sum_i r_i^2 / w_i`` of residuals `r` (n,)."""
+        return float(r @ r) if self.weights is None else float(r @ (r / self.weights))
 
     def value(self, r: Floats, b: float) -> float:
         """Return the loss of decision values with residual `r` (n,) and bias `b`."""
-        return 0.5 * float(r @ r) + self.slope * b
+        return 0.5 * self.squares(r) + self.slope * b
 
     def active(self, r: Floats) -> Bools:
         """Return a mask (n,) of the points where the loss is curved, the support vectors."""
@@ -77,8 +94,7 @@ class SquaredLoss:
         kinks = np.concatenate([self.lower - f, self.upper - f])
         kinks = kinks[np.isfinite(kinks)]
         middle = 0.5 * float(kinks.min() + kinks.max())
-        shift = root_on_line(f + middle, np.ones(len(f)), self.lower, self.upper, self.slope, 0.0)
-        return middle + shift
+        return middle + self.best_step(f + middle, np.ones(len(f)), self.slope, 0.0)
 
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
         """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
@@ -90,7 +106,8 @@ class SquaredLoss:
         constant, curvature : float
             The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
         """
-        return root_on_line(u, change, self.lower, self.upper, constant, curvature)
+        ends = self.lower, self.upper
+        return root_on_line(u, change, *ends, constant, curvature, self.weights)
 
     def feasible(self, r: Floats) -> Floats:
         """Return `r` (n,) with the entries of one sign scaled so that all sum to the slope."""
@@ -113,28 +130,29 @@ class SquaredLoss:
         are far from zero.
         """
         ends = np.where(r > 0, self.lower, np.where(r < 0, self.upper, b)) - b
-        return float(ends @ r) - 0.5 * float(r @ r) + self.slope * b
+        return float(ends @ r) - 0.5 * self.squares(r) + self.slope * b
 
 
-def squared_hinge(y: Floats) -> SquaredLoss:
-    """Return ``1/2 max(0, 1 - y u)^2`` for classes `y` (n,)."""
-    return SquaredLoss(np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0))
+def squared_hinge(y: Floats, weights: Floats | None = None) -> SquaredLoss:
+    """Return ``w/2 max(0, 1 - y u)^2`` for classes `y` (n,)."""
+    ends = np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0)
+    return SquaredLoss(*ends, weights=weights)
 
 
-def squared(y: Floats) -> SquaredLoss:
-    """Return ``1/2 (y - u)^2`` for values `y` (n,)."""
-    return SquaredLoss(y, y)
+def squared(y: Floats, weights: Floats | None = None) -> SquaredLoss:
+    """Return ``w/2 (y - u)^2`` for values `y` (n,)."""
+    return SquaredLoss(y, y, weights=weights)
 
 
-def epsilon_squared(y: Floats, epsilon: float) -> SquaredLoss:
-    """Return ``1/2 max(0, |y - u| - epsilon)^2`` for values `y` (n,)."""
-    return SquaredLoss(y - epsilon, y + epsilon)
+def epsilon_squared(y: Floats, epsilon: float, weights: Floats | None = None) -> SquaredLoss:
+    """Return ``w/2 max(0, |y - u| - epsilon)^2`` for values `y` (n,)."""
+    return SquaredLoss(y - epsilon, y + epsilon, weights=weights)
 
 
-def one_class(y: Floats) -> SquaredLoss:
-    """Return ``1/2 max(0, -u)^2`` on the points with ``y = 1``, plus the bias."""
-    inside = y > 0
-    return SquaredLoss(np.where(inside, 0.0, -np.inf), np.full(len(y), np.inf), slope=1.0)
+def one_class(y: Floats, weights: Floats | None = None) -> SquaredLoss:
+    """Return ``w/2 max(0, -u)^2`` on the points with ``y = 1``, plus the bias."""
+    lower = np.where(y > 0, 0.0, -np.inf)
+    return SquaredLoss(lower, np.full(len(y), np.inf), slope=1.0, weights=weights)
 
 
 @compiled
@@ -146,22 +164,29 @@ def _derivatives(
     upper: Floats,
     constant: float,
     curvature: float,
+    weights: Floats,
 ) -> tuple[float, float]:
     """Return the first and the second derivative along the line at step s."""
     first, second = constant + curvature * s, curvature
     for i in range(len(u)):
         at = u[i] + s * change[i]
         if at < lower[i]:
-            first -= (lower[i] - at) * change[i]
-            second += change[i] * change[i]
+            first -= weights[i] * ((lower[i] - at) * change[i])
+            second += weights[i] * (change[i] * change[i])
         elif at > upper[i]:
-            first -= (upper[i] - at) * change[i]
-            second += change[i] * change[i]
+            first -= weights[i] * ((upper[i] - at) * change[i])
+            second += weights[i] * (change[i] * change[i])
     return first, second
 
 
 def root_on_line(
-    u: Floats, change: Floats, lower: Floats, upper: Floats, constant: float, curvature: float
+    u: Floats,
+    change: Floats,
+    lower: Floats,
+    upper: Floats,
+    constant: float,
+    curvature: float,
+    weights: Floats | None = None,
 ) -> float:
     """Return where ``constant + curvature s - sum_i r_i(u + s change) change_i`` vanishes.
 
@@ -171,7 +196,9 @@ def root_on_line(
     """
     u, change = np.ascontiguousarray(u), np.ascontiguousarray(change)
     kinks = np.empty(2 * len(u))
-    root: float = _root(u, change, lower, upper, float(constant), float(curvature), kinks)
+    weights = np.ones(len(u)) if weights is None else np.ascontiguousarray(weights)
+    at = float(constant), float(curvature)
+    root: float = _root(u, change, lower, upper, *at, weights, kinks)
     return root
 
 
@@ -199,6 +226,7 @@ def _root(
     upper: Floats,
     constant: float,
     curvature: float,
+    weights: Floats,
     kinks: Floats,
 ) -> float:
     """Return the root of :func:`root_on_line`; `kinks` (2 n,) is scratch."""
@@ -212,7 +240,7 @@ def _root(
         left, right, low, high, above = -np.inf, np.inf, 0, count, np.inf
         while low < high:  # all kinks between left and right are kinks[low:high]
             kink = kinks[(low + high) // 2]
-            at = _derivatives(kink, u, change, lower, upper, constant, curvature)[0]
+            at = _derivatives(kink, u, change, lower, upper, constant, curvature, weights)[0]
             is_right = at > 0.0 or (at == 0.0 and side == 0)
             place = low
             for k in range(low, high):
@@ -230,7 +258,7 @@ def _root(
             inside = left + 0.5 * min(right - left, 1.0 + left)
         else:
             inside = right - 0.5 * min(right - left, 1.0 - right)
-        at, slope = _derivatives(inside, u, change, lower, upper, constant, curvature)
+        at, slope = _derivatives(inside, u, change, lower, upper, constant, curvature, weights)
         flat = right if left == -np.inf or (side == 0 and right < np.inf) else left
         root = inside - at / slope if slope > 0.0 else flat
         root = min(max(root, left), right)

@@ -1,7 +1,8 @@
 """Systems of the support vectors of a machine with a squared loss.
 
-They have the matrix ``[[K_sv + lam I, 1], [1', 0]]``.  A Gram matrix is factorised; the operator of
-thin factors is solved by preconditioned conjugate gradients (:mod:`mkldist.optim.thin_system`).
+They have the matrix ``[[K_sv + lam I, 1], [1', 0]]``, in which points may have a lam each.  A Gram
+matrix is factorised; the operator of thin factors is solved by preconditioned conjugate gradients
+(:mod:`mkldist.optim.thin_system`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mkldist.optim.thin_system import ThinSystem
 SHARE = 1e-5  # of the first residual, that conjugate gradients leave
 
 
-def support_system(K: Gram, sv: Bools, lam: float) -> SupportSystem | ThinSupportSystem:
+def support_system(K: Gram, sv: Bools, lam: float | Floats) -> SupportSystem | ThinSupportSystem:
     """Return the system of the support vectors `sv` (n,) of a Gram matrix or of an operator."""
     K_sv = best_form(on_points(K, np.flatnonzero(sv)))
     if isinstance(K_sv, FactoredMatrix):
@@ -31,12 +32,12 @@ class SupportSystem:
     ----------
     K_sv : (s, s) float64
         Gram matrix of the support vectors, at least one; its diagonal is overwritten.
-    lam : float
+    lam : float or (s,) float64
         Regularisation; multiplied by 10 until the factorisation succeeds where `K_sv` is too
         ill-conditioned for it.
     """
 
-    def __init__(self, K_sv: Floats, lam: float) -> None:
+    def __init__(self, K_sv: Floats, lam: float | Floats) -> None:
         diagonal = K_sv.diagonal().copy()
         while True:
             K_sv[np.diag_indices_from(K_sv)] = diagonal + lam
@@ -44,7 +45,7 @@ class SupportSystem:
                 self._factor = scipy.linalg.cholesky(K_sv, lower=True, check_finite=False)
                 break
             except scipy.linalg.LinAlgError:
-                lam = 10.0 * max(lam, np.finfo(np.float64).eps * float(diagonal.max()))
+                lam = 10.0 * np.maximum(lam, np.finfo(np.float64).eps * diagonal.max())
         self._ones = self.halved(np.ones(len(K_sv)))
         self._total = float(self._ones @ self._ones)
 
@@ -77,12 +78,12 @@ class ThinSupportSystem:
     ----------
     K_sv : FactoredMatrix
         Gram matrix of the support vectors, at least one, as the operator.
-    lam : float
+    lam : float or (s,) float64
         Regularisation.
     """
 
-    def __init__(self, K_sv: FactoredMatrix, lam: float) -> None:
-        diagonal = np.full(K_sv.n_points, lam + K_sv.ridge)
+    def __init__(self, K_sv: FactoredMatrix, lam: float | Floats) -> None:
+        diagonal = np.zeros(K_sv.n_points) + (lam + K_sv.ridge)
         self._system = ThinSystem(diagonal, K_sv.weights, K_sv.factors, K_sv.products)
 
     def projected(self, columns: Floats) -> Floats:

@@ -101,7 +101,7 @@ SOLVES: dict[type[Exception], dict[str, Callable[[], Any]]] = {
             "level", bank(), LABELS, laplacian=np.eye(len(LABELS))
         ),
         "weights not wanted": lambda: mkldist.solve(
-            "primalmkl", bank(), LABELS, weights=np.ones(len(LABELS))
+            "easymkl", bank(), LABELS, weights=np.ones(len(LABELS))
         ),
         "groups not wanted": lambda: mkldist.solve("level", bank(), LABELS, groups=[0] * 6),
         "shared weights not possible": lambda: mkldist.solve(
@@ -248,7 +248,7 @@ ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
         "unknown scale": lambda: classifier(scale="x").fit(ROWS, Y),
         "unknown backend": lambda: classifier(backend="x").fit(ROWS, Y),
         "unknown calibration": lambda: classifier(calibration="x").fit(ROWS, Y),
-        "weights not wanted": lambda: classifier(method="primalmkl").fit(
+        "weights not wanted": lambda: classifier(method="easymkl").fit(
             ROWS, Y, sample_weight=np.linspace(1, 2, len(Y))
         ),
         "shared weights not possible": lambda: classifier(

@@ -53,7 +53,7 @@ def on_simplex(instance: Instance, y: np.ndarray, params: Params, solution: Solu
 
 
 def at_weights(instance: Instance, y: np.ndarray, params: Params, solution: Solution) -> float:
-    C = solution.extra.get("chosen_C", params.get("C"))
+    C = params.get("C", solution.extra.get("chosen_C"))
     q = machine_forms(instance, y, C, solution)
     return solution.dual_variables.sum() - 0.5 * solution.kernel_weights @ q
 
@@ -428,7 +428,8 @@ def test_they_are_with_every_loss_and_as_printed(case, end, n_kernels):
 
 
 JOINT = [name for name, method in METHODS.items() if method.joint_classes]
-WEIGHING = [name for name, method in METHODS.items() if method.weighs_points]
+SQUARED = ("primalmkl", "lapmkl")  # losses, of which points have weights
+WEIGHING = [n for n, method in METHODS.items() if method.weighs_points and n not in SQUARED]
 PATHS = {name: method.path.parameter for name, method in METHODS.items() if method.path}
 
 
@@ -465,9 +466,30 @@ def test_weights_of_points_are_in_both(name, tol):
     y, params = instance.y, case.params(instance)
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
     solution = solved(case, instance, y, params, tol=tol, weights=weights)
-    C = params["C"] * weights
+    C = params.get("C", solution.extra.get("chosen_C")) * weights
     value = machines_value(instance.grams, y, C, solution)
     dual = DUALS[name](instance, y, params | {"C": C}, solution)
+    assert_certified(name, value, dual, solution)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-8])
+@pytest.mark.parametrize("n_kernels", [6, 48])
+@pytest.mark.parametrize("name", SQUARED)
+def test_so_they_are_in_those_of_squared_hinges(name, n_kernels, tol):
+    case, instance = FIRST[name], drawn(n_kernels)
+    y, params = case.labels(instance), case.params(instance)
+    if name == "primalmkl":
+        y, params = instance.y, params | {"loss": "squared-hinge"}
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
+    solution = solved(case, instance, y, params, tol=tol, weights=weights)
+    slacks = np.maximum(0.0, 1.0 - y * solution.decision_function(instance.grams)) * (y != 0.0)
+    value = case.value(instance, y, params, solution) + 0.5 * (weights - 1.0) @ slacks**2
+    r = solution.dual_variables * y
+    if name == "primalmkl":
+        dual = DUALS[name](instance, y, params, solution) + 0.5 * (r**2 @ (1.0 - 1.0 / weights))
+    else:
+        r, kernels = residual(y, solution, hinge=True), deformed(instance, *gammas(params))
+        dual = best_multiple(y @ r, r**2 @ (1.0 / weights) + forms(kernels, r).max())
     assert_certified(name, value, dual, solution)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 import mkldist
@@ -41,7 +42,7 @@ def conic_optimum(grams, y, C, q_bound):
 
 
 def test_the_methods_that_take_weights():
-    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority"}
+    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority", "primalmkl", "lapmkl"}
     assert set(ABLE) == listed, "name the method among those of its problem, above"
 
 
@@ -133,6 +134,64 @@ def test_a_whole_weight_is_a_point_repeated(name, instance):
     plain = mkldist.solve(name, repeated, instance.y[rows], **TIGHT)
     weighted = mkldist.solve(name, instance.grams, instance.y, weights=counts, **TIGHT)
     assert weighted.objective == pytest.approx(plain.objective, rel=1e-6)
+
+
+LOSSES = ("squared-hinge", "squared", "epsilon-squared", "one-class")
+STEPS = (
+    {"acceleration": "none"},
+    {"inner": "pcg"},
+    {"inner": "newton", "norm": 2.0},
+    {"coupled": False},
+    {"coupled": False, "machine": "one-step"},
+)
+
+
+@pytest.mark.parametrize("options", [*({"loss": loss} for loss in LOSSES), *STEPS], ids=str)
+def test_so_it_is_for_squared_losses_of_every_kind_and_step(options, instance):
+    loss = options.get("loss", "squared-hinge")
+    y = np.ones(len(instance.y)) if loss == "one-class" else instance.y
+    y = y * np.random.default_rng(2).uniform(1, 2, len(y)) if loss[-7:] == "squared" else y
+    counts = np.random.default_rng(5).integers(1, 4, len(y))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    settings = {"lam": 0.3, "tol": 1e-7, **options}
+    plain = mkldist.solve("primalmkl", instance.grams[:, rows][:, :, rows], y[rows], **settings)
+    weighted = mkldist.solve("primalmkl", instance.grams, y, weights=counts, **settings)
+    assert plain.converged
+    assert weighted.converged
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert weighted.dual_objective == pytest.approx(plain.objective, rel=1e-6)
+    np.testing.assert_allclose(weighted.kernel_weights, plain.kernel_weights, atol=1e-3)
+
+
+def test_weighted_ridge_regression_is_that_of_scikit_learn(weights):
+    X = np.random.default_rng(1).normal(size=(len(weights), 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + np.random.default_rng(2).normal(size=len(X))
+    ridge = Ridge(alpha=0.7, tol=1e-12).fit(X, y, sample_weight=weights)
+    options = {"loss": "squared", "lam": 0.7, "tol": 1e-10}
+    found = mkldist.solve("primalmkl", (X @ X.T)[None], y, weights=weights, **options)
+    np.testing.assert_allclose(found.coefficients @ X, ridge.coef_, atol=1e-6)
+    assert found.bias == pytest.approx(ridge.intercept_, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"form": "shared"}, {"coupled": False}], ids=str)
+def test_a_labelled_point_on_a_graph_may_count_several_times(options, instance):
+    """Its repetitions have its decision value, and no edges."""
+    n = len(instance.y)
+    y = np.where(np.arange(n) % 3 == 0, instance.y, 0.0)
+    counts = np.where(y != 0.0, np.random.default_rng(5).integers(1, 4, n), 1)
+    rows = np.concatenate([np.arange(n), np.repeat(np.arange(n), counts - 1)])
+    L = np.zeros((len(rows), len(rows)))
+    L[:n, :n] = np.diag(np.full(n, 1.0)) - 1.0 / n
+    settings = {"gamma_a": 0.1, "gamma_i": 0.01, "tol": 1e-6, **options}
+    repeated = instance.grams[:, rows][:, :, rows]
+    plain = mkldist.solve("lapmkl", repeated, y[rows], laplacian=L, **settings)
+    weighted = mkldist.solve(
+        "lapmkl", instance.grams, y, weights=counts, laplacian=L[:n, :n], **settings
+    )
+    assert weighted.converged
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-5)
+    if not options.get("form"):
+        assert weighted.dual_objective == pytest.approx(plain.objective, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["level", "silp"])

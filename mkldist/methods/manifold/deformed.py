@@ -134,7 +134,14 @@ class Deformation:
         """Return ``gamma_a a'K a + gamma_i f'L f`` for coefficients `a` and ``f = K a``."""
         return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
 
-    def rounding(self, reach: Floats, a: Floats, f: Floats, slopes: Floats) -> float:
+    def rounding(
+        self,
+        reach: Floats,
+        a: Floats,
+        f: Floats,
+        slopes: Floats,
+        curvatures: Floats | None = None,
+    ) -> float:
         """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 
         It is infinite where its squares are too large for a float64.
@@ -147,12 +154,17 @@ class Deformation:
             Coefficients, and ``K a`` as computed.
         slopes : (l,) float64
             Sizes of the derivatives of the loss at the labelled points.
+        curvatures : (l,) float64, optional
+            Its second derivatives there; by default 1.
         """
         unsure = decision_rounding(reach, a)
         slope = 0.5 * self.gamma_a * np.abs(a) + np.abs(self.smoothed(f))
         slope[self.labelled] += slopes
         stiff = self.stiffness(len(f))
-        curved = float(np.sum(unsure[self.labelled] ** 2)) + float(stiff @ unsure**2)
+        of_loss = unsure[self.labelled] ** 2
+        if curvatures is not None:
+            of_loss *= curvatures
+        curved = float(np.sum(of_loss)) + float(stiff @ unsure**2)
         with np.errstate(over="ignore"):
             curved += EPS * float(np.linalg.norm(stiff * f**2))
             return float(np.linalg.norm(slope * unsure)) + 0.5 * curved

@@ -7,7 +7,7 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
     The paper's (18), one vector alpha of coefficients for all kernels,
 
         F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'N alpha
-                  + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
+                  + sum over labelled i of w_i max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
     ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  :func:`alternate` below is the paper's
     Algorithm 1 for it, with the z-step of :mod:`.lapmkl_machine` and the d-step of
@@ -32,8 +32,9 @@ with ``R = gamma_a K + gamma_i N``.  The run has converged when
 size of its rounding is added to R: what z could gain where R has smaller eigenvalues is not seen.
 
 Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
-``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r,
-``1/2 (y'r)^2 / (r'r + max_m r'K_m r / gamma_a)``.  The solution's ``dual_variables`` are ``r * y``.
+``y'r - 1/2 r'W^-1 r - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r,
+``1/2 (y'r)^2 / (r'W^-1 r + max_m r'K_m r / gamma_a)``.  The weights w_i of the points, 1 in the
+paper, are the diagonal of W.  The solution's ``dual_variables`` are ``r * y``.
 The bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The
 optimum of ``deformed`` is a tighter bound.
 
@@ -213,7 +214,7 @@ class SingleSteps:
         first_norm = float(np.linalg.norm(rest))
         for _ in range(2 * len(rest)):
             K_p, R_p = K_l @ p, at.R @ p
-            v = np.where(sv, K_p + p_b, 0.0)
+            v = np.where(sv, machine.loss.weighted(K_p + p_b), 0.0)
             w, w_b = R_p + K_l.T @ v, float(v.sum())
             curvature = float(p @ w) + p_b * w_b
             if not curvature > 0.0:
@@ -321,7 +322,8 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     """
     n, labelled = problem.n_points, np.flatnonzero(problem.y)
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept)
-    loss, counters = squared_hinge(problem.y[labelled]), Counters()
+    weights = None if problem.weights is None else problem.weights[labelled]
+    loss, counters = squared_hinge(problem.y[labelled], weights), Counters()
     machine = SharedMachine(norms, loss, (INNER_SHARE * params.tol) ** 2, counters)
     trace = Trace(params.trace, problem.clock)
     stationarity, patience = np.inf, PATIENCE
@@ -334,7 +336,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         r = loss.feasible(at.r)
         forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
-        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a), r)
+        bounds.improve_lower(_best_multiple(r, loss.squares(r) + forms.largest / params.gamma_a), r)
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
         # The two values of F differ by rounding; add the difference to the possible gain.
         gain = at.z_gap + fw_gap + abs(value - at.value)
@@ -390,14 +392,16 @@ def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) 
     value = 0.5 * float(d @ columns.t[used]) + machine.loss.value(r, at.b)
     for weight, m, v_m in zip(d, kernels, v, strict=True):
         reach = machine.reaches[int(m)]
-        value += float(weight) * norms.rounding(reach, at.alpha, v_m, np.abs(r))
+        value += float(weight) * norms.rounding(
+            reach, at.alpha, v_m, np.abs(r), machine.loss.weights
+        )
     return value
 
 
-def _best_multiple(r: Floats, norm: float) -> float:
-    """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 (r'r + norm))``."""
+def _best_multiple(r: Floats, squares: float) -> float:
+    """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 squares)``."""
     gain = float(np.abs(r).sum())
-    return 0.5 * gain**2 / (float(r @ r) + norm) if gain > 0.0 else 0.0
+    return 0.5 * gain**2 / squares if gain > 0.0 else 0.0
 
 
 METHOD = Method(
@@ -411,5 +415,6 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, section 4, (16) and (18)",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    weighs_points=True,
     memory=memory_of_deformed_kernels,
 )

@@ -3,13 +3,13 @@
 Minimises over components g_m on all n points, kernel weights d in the simplex and bias b
 
     F = 1/2 { sum_m g_m'(gamma_a K_m^-1 + gamma_i L) g_m / d_m
-              + sum over labelled i of loss(y_i, sum_m g_m(x_i) + b) },   g_m = d_m f_m,
+              + sum over labelled i of w_i loss(y_i, sum_m g_m(x_i) + b) },   g_m = d_m f_m,
 
-of Hao, Yuan, Yang & Chen 2012, (16).  It is convex.  It is the problem of PrimalMKL with lam = 1
-over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labelled points, see
-:mod:`.deformed`, and so is its certificate: with Kd_m the deformed kernels and r a residual of the
-labelled points, of sum 0, the best multiple of r gives the lower bound
-``1/2 g^2 / (r'r + max_m r'Kd_m r)``, ``g = y'r`` for both losses.  The solution's
+of Hao, Yuan, Yang & Chen 2012, (16), where the weights w_i are 1.  It is convex.  It is the problem
+of PrimalMKL with lam = 1 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the
+labelled points, see :mod:`.deformed`, and so is its certificate: with Kd_m the deformed kernels and
+r a residual of the labelled points, of sum 0, the best multiple of r gives the lower bound
+``1/2 g^2 / (r'W^-1 r + max_m r'Kd_m r)``, ``g = y'r`` for both losses.  The solution's
 ``dual_variables`` are ``r * y`` for the squared hinge, where ``y*r >= 0``, else r.  Without a bias,
 b is 0.  With kernels of unit norm, each K_m has its own gamma_a and gamma_i, multiplied by one
 factor.  In three steps:
@@ -33,6 +33,7 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Diagonal, Quadratic, Request
+from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
@@ -110,14 +111,21 @@ def solve_deformed(
         trace=params.trace,
         **({} if steps is None else steps),
     )
-    constant = _constant(problem, deformation, inner, bias=bias)
+    y = problem.y[labelled]
+    losses = squared_loss(inner, y, None if problem.weights is None else problem.weights[labelled])
+    constant = _constant(problem, deformation, inner, losses, bias=bias)
     if deformed is None:
         return constant
-    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
+    on_labelled = Problem(
+        problem.y[labelled],
+        problem.n_kernels,
+        problem.clock,
+        weights=None if problem.weights is None else problem.weights[labelled],
+    )
     solution = answered(deformed.bank, solver(on_labelled, inner))
     return (
         yield from _on_all_points(
-            problem, deformed, inner, solution, constant, params.tol, bias=bias
+            problem, deformed, inner, losses, solution, constant, params.tol, bias=bias
         )
     )
 
@@ -161,14 +169,18 @@ def _of_unit_norm(deformation: Deformation, K: Floats) -> Deformation:
 
 
 def _constant(
-    problem: Problem, deformation: Deformation, inner: PrimalMKLParams, *, bias: bool
+    problem: Problem,
+    deformation: Deformation,
+    inner: PrimalMKLParams,
+    loss: SquaredLoss,
+    *,
+    bias: bool,
 ) -> Solution:
     """Return the best constant, 0 without a bias, which needs no kernel, with the lower bound 0.
 
     It is the solution of a run whose time is up before the kernels are deformed.
     """
     y = problem.y[deformation.labelled]
-    loss = squared_loss(inner, y)
     b = loss.best_bias(np.zeros(len(y))) if bias else 0.0
     r = loss.residual(np.full(len(y), b))
     weights = np.zeros(problem.n_kernels)
@@ -195,7 +207,13 @@ class _Components:
 
 
 def _components(
-    inner: Solution, deformed: _Deformed, r: Floats, n: int, forms: Floats, doubtful: Bools
+    inner: Solution,
+    deformed: _Deformed,
+    loss: SquaredLoss,
+    r: Floats,
+    n: int,
+    forms: Floats,
+    doubtful: Bools,
 ) -> Generator[Request, Any, _Components]:
     """Ask for the kernels in use and the doubtful ones; return the components of a solution.
 
@@ -221,7 +239,8 @@ def _components(
             f_m = K @ a
             found.f += weight * f_m
             found.norms += weight * deformation.penalty(a, f_m)
-            rounding = deformation.rounding(np.sqrt(K.diagonal()), a, f_m, np.abs(c))
+            reach, slopes = np.sqrt(K.diagonal()), np.abs(c)
+            rounding = deformation.rounding(reach, a, f_m, slopes, loss.weights)
             found.rounding += weight * rounding
     return found
 
@@ -238,6 +257,7 @@ def _on_all_points(
     problem: Problem,
     deformed: _Deformed,
     params: PrimalMKLParams,
+    loss: SquaredLoss,
     inner: Solution,
     constant: Solution,
     tol: float,
@@ -252,9 +272,9 @@ def _on_all_points(
     first, n, doubts = deformed.deformations[0], problem.n_points, deformed.doubts
     labelled, spread = first.labelled, first.spread
     y = problem.y[labelled]
-    loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
+    r = signed_by_class(params, inner.dual_variables, y)
     forms = answered(deformed.bank, _forms(r)) * (1.0 + doubts)
-    own = yield from _components(inner, deformed, r, n, forms, doubts > SURE * tol)
+    own = yield from _components(inner, deformed, loss, r, n, forms, doubts > SURE * tol)
     f = own.f[labelled]
     b = loss.best_bias(f) if bias else 0.0
     objective = 0.5 * own.norms + loss.value(loss.residual(f + b), b) + own.rounding
@@ -263,11 +283,13 @@ def _on_all_points(
         b, objective = float(constant.bias), constant.objective
         coefficients = np.zeros_like(coefficients)
     # The dual value at the best multiple of the residuals.
-    linear = loss.dual_value(r, b) + 0.5 * float(r @ r)
-    squares = float(r @ r) + float(forms.max())
+    linear = loss.dual_value(r, b) + 0.5 * loss.squares(r)
+    squares = loss.squares(r) + float(forms.max())
     lower = 0.5 * linear**2 / squares if squares > 0.0 and linear > 0.0 else 0.0
-    # A bound on the deformed kernels of value D >= 0 has a form of at most l - 2 D, for l labels.
-    lower = max(lower, inner.dual_objective - 0.5 * len(y) * float(doubts.max()))
+    # A bound on the deformed kernels of value D >= 0 has a form of at most w - 2 D, for labels that
+    # weigh w together.
+    total = float(loss.weighted(np.ones(len(y))).sum())
+    lower = max(lower, inner.dual_objective - 0.5 * total * float(doubts.max()))
     met = relative_gap(objective, lower) <= tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(

@@ -180,5 +180,6 @@ def value_model(
             products = yield Matvec(columns.kernels[part], smooth[:, part])
             W[part] += np.einsum("mim->mi", products)
     moved = (columns.v[:, norms.labelled].T - at.back.T @ W.T)[sv]
-    B = SupportSystem(at.H[np.ix_(sv, sv)], 1.0).projected(moved)
+    ridge = machine.loss.ridge(1.0, sv)
+    B = SupportSystem(at.H[np.ix_(sv, sv)], ridge).projected(moved)
     return ValueModel(columns.gradient, B, B @ at.d[columns.kernels])

@@ -143,11 +143,11 @@ def exact_bound(
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
-    loss, lam = squared_loss(params, problem.y), params.lam
+    loss, lam = squared_loss(params, problem.y, problem.weights), params.lam
     r = signed_by_class(params, solution.dual_variables, problem.y)
     q = (yield from largest_forms(r[:, None] / lam))[:, 0]
-    squares = float(r @ r) + lam * WeightSet(params.norm).largest(q)
-    linear = loss.dual_value(r, float(solution.bias)) + 0.5 * float(r @ r)
+    squares = loss.squares(r) + lam * WeightSet(params.norm).largest(q)
+    linear = loss.dual_value(r, float(solution.bias)) + 0.5 * loss.squares(r)
     multiple = linear / squares if loss.slope == 0.0 and squares > 0.0 else 1.0
     value = multiple * linear - 0.5 * multiple**2 * squares
     return DualBound(value, multiple * solution.dual_variables)

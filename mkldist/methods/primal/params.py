@@ -16,6 +16,7 @@ from mkldist.machines.squared_losses import (
     squared,
     squared_hinge,
 )
+from mkldist.solvers.base import Problem
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
@@ -74,22 +75,22 @@ class PrimalMKLParams(SolverParams):
         return Target.ONE_CLASS if self.loss == "one-class" else Target.VALUES
 
 
-def squared_loss(params: PrimalMKLParams, y: Floats) -> SquaredLoss:
-    """Return the loss that the parameters name, for targets `y` (n,)."""
-    if params.loss == "squared":
-        return squared(y)
+def squared_loss(params: PrimalMKLParams, y: Floats, weights: Floats | None = None) -> SquaredLoss:
+    """Return the loss that the parameters name, for targets `y` and weights of the points, (n,)."""
     if params.loss == "epsilon-squared":
-        return epsilon_squared(y, params.epsilon)
-    return squared_hinge(y) if params.loss == "squared-hinge" else one_class(y)
+        return epsilon_squared(y, params.epsilon, weights)
+    of_name = {"squared": squared, "squared-hinge": squared_hinge, "one-class": one_class}
+    return of_name[params.loss](y, weights)
 
 
-def machine_of(params: PrimalMKLParams, y: Floats, counters: Counters) -> PrimalMachine:
-    """Return the machine for targets `y` (n,), whose gap is a small share of the tolerance.
+def machine_of(params: PrimalMKLParams, problem: Problem, counters: Counters) -> PrimalMachine:
+    """Return the machine of a problem, whose gap is a small share of the tolerance.
 
     The machine stops by this gap, in place of the paper's ``||grad_z|| < chi_2`` (line 6).
     """
     share = (INNER_SHARE * params.tol) ** 2
-    return PrimalMachine(squared_loss(params, y), params.lam, params.inner, share, counters)
+    loss = squared_loss(params, problem.y, problem.weights)
+    return PrimalMachine(loss, params.lam, params.inner, share, counters)
 
 
 def signed_by_class(params: PrimalMKLParams, r: Floats, y: Floats) -> Floats:

@@ -3,12 +3,13 @@
 Hao, Yuan, Yang & Chen 2012, Algorithm 1.  Minimises over coefficients alpha, bias b and kernel
 weights d, the paper's (10),
 
-    F(alpha, b, d) = 1/2 { lam alpha'K alpha + sum_i loss_i(K alpha + b) },   K = sum_m d_m K_m,
+    F(alpha, b, d) = 1/2 { lam alpha'K alpha + sum_i w_i loss_i(K alpha + b) },  K = sum_m d_m K_m,
 
-with d in the simplex (``norm=1``) or in ``{d >= 0, ||d||_p <= 1}`` (``norm=p``).  The loss is one
-of :mod:`mkldist.machines.squared_losses`: the paper's squared hinge ``max(0, 1 - y_i u_i)^2``, and
-the extensions that the paper names: ``(y_i - u_i)^2`` (kernel ridge regression),
-``max(0, |y_i - u_i| - epsilon)^2``, and the one-class machine ``max(0, -u_i)^2 + 2 b``, b = -rho.
+with d in the simplex (``norm=1``) or in ``{d >= 0, ||d||_p <= 1}`` (``norm=p``), and weights w_i of
+the points, 1 in the paper.  The loss is one of :mod:`mkldist.machines.squared_losses`: the paper's
+squared hinge ``max(0, 1 - y_i u_i)^2``, and the extensions that the paper names:
+``(y_i - u_i)^2`` (kernel ridge regression), ``max(0, |y_i - u_i| - epsilon)^2``, and the one-class
+machine ``max(0, -u_i)^2``, which has a term 2 b, b = -rho, beside the sum.
 
 Errata: (9) misplaces the parenthesis, which belongs around the decision value with its bias; (10)
 leaves the loss outside the factor 1/2, which (9) has before both terms.  The gradient in b is
@@ -94,7 +95,7 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         As that of :func:`mkldist.methods.primal.primalmkl.solve`.
     """
     weights, counters = WeightSet(params.norm), Counters()
-    machine = machine_of(params, problem.y, counters)
+    machine = machine_of(params, problem, counters)
     loss, lam = machine.loss, params.lam
     trace = Trace(params.trace, problem.clock)
     d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
@@ -173,7 +174,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
     Parameters, requests and solution are those of :func:`solve`.
     """
     weights, counters = WeightSet(params.norm), Counters()
-    machine = machine_of(params, problem.y, counters)
+    machine = machine_of(params, problem, counters)
     loss, lam = machine.loss, params.lam
     trace = Trace(params.trace, problem.clock)
     if isinstance(problem.start, PlainStart):
@@ -213,6 +214,7 @@ METHOD = Method(
     regularizer="lam/2 (sum_m ||f_m||)^2; its block-norm analogue for norm > 1",
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
     hyperparameters=("lam",),
+    weighs_points=True,
     path=Path("lam", rising=False),
     memory=memory_of_columns,
     exact_bound=exact_bound,

@@ -113,7 +113,8 @@ def _model_minimum(
         return columns.x
     lam = machine.lam
     f = (now.K @ now.z.r / lam)[sv]
-    model = ValueModel.of(support_system(now.K, sv, lam), lam, columns.G[sv], columns.q, f)
+    system = support_system(now.K, sv, machine.loss.ridge(lam, sv))
+    model = ValueModel.of(system, lam, columns.G[sv], columns.q, f)
     # Convergence is quadratic only if the error of a minimum shrinks faster than the gap.
     share = min(max(gap, LEAST_SHARE), LARGEST_SHARE)
     return model.minimum(weights, columns.x, share)

@@ -25,7 +25,8 @@ class ValueModel:
     """J around the current weights: ``gradient'd + 1/2 ||B d - B_now||^2``, up to a constant.
 
     J has the gradient ``-lam/2 q_m``.  As long as the support vectors stay the same, its Hessian is
-    ``lam G' (W - W 1 1'W / 1'W1) G`` with ``W = (K_sv + lam I)^-1`` and the rows sv of G.
+    ``lam G' (W - W 1 1'W / 1'W1) G`` with ``W = (K_sv + lam I)^-1`` and the rows sv of G; points
+    with weights divide their lam by them.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class ValueModel:
         Parameters
         ----------
         system : SupportSystem or ThinSupportSystem
-            Solves with ``K_sv + lam I``.
+            Solves with ``K_sv + lam I``, or with the lam of each point.
         lam : float
             Regularisation.
         G : (n_sv, k) float64

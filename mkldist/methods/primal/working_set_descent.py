@@ -5,7 +5,8 @@ kernels of a working set (:mod:`mkldist.solvers.working_set`).  Once the gap on 
 small, a pass over the bank bounds the optimum for all kernels from below: the run ends, or the
 kernels with the largest forms q_m enter the working set with weight zero.
 
-The dual of PrimalMKL is strongly concave in the residual r, with modulus 1.  A pass therefore
+The dual of PrimalMKL is strongly concave in the residual r, with modulus 1, or one by the largest
+weight of a point.  A pass therefore
 proves some kernels inactive, and later passes leave them out (:mod:`mkldist.solvers.screening`).
 """
 
@@ -132,7 +133,9 @@ class _Passes:
 
     def screen(self, upper: float, left: float) -> Generator[Request, Any, None]:
         """Leave out the kernels that the last pass and an upper bound prove inactive."""
-        distance = distance_to_optimum(upper, self._centre_value, curvature=1.0)
+        weights = self._machine.loss.weights
+        curvature = 1.0 if weights is None else 1.0 / float(weights.max())
+        distance = distance_to_optimum(upper, self._centre_value, curvature=curvature)
         yield from self._kernels.candidates.screen(distance, left=left)
 
 
@@ -141,8 +144,8 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
 
     Parameters, requests and solution are those of :func:`mkldist.methods.primal.primalmkl.solve`.
     """
-    y, lam, counters = problem.y, params.lam, Counters()
-    machine = machine_of(params, y, counters)
+    lam, counters = params.lam, Counters()
+    machine = machine_of(params, problem, counters)
     loss = machine.loss
     kernels = WorkingSet(problem.n_kernels, everything=False)
     passes = _Passes(machine, kernels, params.tol)
