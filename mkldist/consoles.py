@@ -6,11 +6,15 @@ A bracket or colon is no markup; blanks and quotes in a path stay part of it.
 from __future__ import annotations
 
 import io
+import os
 import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+ENDLESS = 10_000
+"""Characters of a line that nothing fills."""
 
 
 def command_line(*words: object) -> str:
@@ -25,10 +29,17 @@ def command_line(*words: object) -> str:
 
 
 def standard_output() -> Console:
-    """Return the console of standard output."""
+    """Return the console of standard output.
+
+    Other programs read what is piped: it is as wide as it needs to be, so that names stay whole,
+    unless the variable COLUMNS has a width.
+    """
     from rich.console import Console
 
-    return Console(markup=False, emoji=False)
+    console = Console(markup=False, emoji=False)
+    if not (console.is_terminal or console.is_jupyter or "COLUMNS" in os.environ):
+        console.width = ENDLESS
+    return console
 
 
 def standard_error() -> Console:

@@ -19,6 +19,7 @@ from mkldist.analysis.summary import (
     summary,
     summary_rows,
 )
+from mkldist.consoles import ENDLESS
 from mkldist.counted import counted
 from mkldist.results import node_arrays
 from mkldist.results.newest import later_words, with_newest
@@ -174,7 +175,6 @@ def is_missing(value: Any) -> bool:
 
 
 ROW_LIMIT = 60
-_ENDLESS = 10_000
 _AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "validation_rmse", "r2",
              "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
@@ -243,7 +243,7 @@ class SummaryTable:
         from rich.text import Text
 
         parts: list[RenderableType] = []
-        unbounded = options.update(max_width=_ENDLESS)
+        unbounded = options.update(max_width=ENDLESS)
         for detail in _details(self.summary):
             parts = list(self._parts(detail))
             widths = [console.measure(part, options=unbounded).maximum for part in parts]

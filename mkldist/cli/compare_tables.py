@@ -5,52 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.consoles import standard_output
+from mkldist.consoles import command_line, standard_output
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
     from rich.console import Console
     from rich.table import Table
 
-    from mkldist.analysis.compare_results import (
-        Difference,
-        OverDataSets,
-        PairComparison,
-        ResultsComparison,
-    )
+    from mkldist.analysis.compare_results import OverDataSets, PairComparison, ResultsComparison
     from mkldist.analysis.pairing import Results
 
-MEASURES = ("active_kernels", "seconds", "gap")
+MEASURES = ("active_kernels", "seconds", "gap", "objective")
 
 
 def print_comparison(
     comparison: ResultsComparison, first: Results, second: Results, said: Sequence[str]
 ) -> None:
-    """Print a comparison."""
+    """Print a comparison: a matrix of several methods of one sweep, else all numbers of pairs."""
     console = standard_output()
     pairs = comparison.pairs
-    one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
-    names = {id(pair): _name(pair, one_pair=one_pair) for pair in pairs}
-    for letter, results, name in (("A", first, pairs[0].first), ("B", second, pairs[0].second)):
-        what = f"{name}, " if one_pair else "methods "
-        said_of = f"{letter}: {what}in {results.path}"
-        console.print(said_of, highlight=False, soft_wrap=True)
-    for loss in dict.fromkeys(pair.loss for pair in pairs):
-        some = [pair for pair in pairs if pair.loss == loss]
-        console.print()
-        console.print(_fitting(console, partial(_losses, some, loss, names)))
-    console.print()
-    console.print(_fitting(console, partial(_measures, pairs, names)))
-    if any(not math.isnan(found.low) for pair in pairs for found in pair.measures.values()):
-        console.print()
-        console.print(_fitting(console, partial(_differences, pairs, names)))
-    console.print()
-    for line in legend(pairs):
-        console.print(line, highlight=False, style="dim")
+    groups: dict[tuple[str, ...], list[PairComparison]] = {}
+    for pair in pairs:
+        groups.setdefault((pair.dataset, pair.first.rpartition("/")[0], pair.loss), []).append(pair)
+    if first is second and len(pairs) > len(groups):
+        _print_matrices(console, groups, comparison.over, first)
+    else:
+        _print_details(console, pairs, first, second)
     console.print()
     for one in comparison.unpaired:
         console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False)
@@ -58,34 +42,137 @@ def print_comparison(
         if any(pair.left_out):
             left = f"{pair.left_out[0]} of A and {pair.left_out[1]} of B"
             console.print(
-                f"{names[id(pair)]}: {pair.n_splits} splits are paired; {left} have no partner.",
+                f"{_name(pair)}: {pair.n_splits} splits are paired; {left} have no partner.",
                 highlight=False,
             )
-    for over in comparison.over:
-        console.print(_over(over), highlight=False)
     for sentence in said:
         console.print(sentence, highlight=False, soft_wrap=False)
 
 
+def _print_matrices(
+    console: Console,
+    groups: Mapping[tuple[str, ...], Sequence[PairComparison]],
+    over_sets: Sequence[OverDataSets],
+    results: Results,
+) -> None:
+    """Print a matrix of the methods for each data set and bank, and one over the data sets."""
+    console.print(f"methods in {results.path}", highlight=False, soft_wrap=True)
+    for (dataset, _, loss), pairs in groups.items():
+        means = {p.first: p.losses.first for p in pairs}
+        means |= {p.second: p.losses.second for p in pairs}
+        cells = {(p.first, p.second): _Cell(*p.losses[2:], p.p_holm) for p in pairs}
+        _print_matrix(console, dataset, loss, means, cells)
+    for loss in dict.fromkeys(one.loss for one in over_sets):
+        over = [one for one in over_sets if one.loss == loss]
+        count = max(len(one.datasets) for one in over)
+        cells = {
+            (o.first, o.second): _Cell(o.median_difference, math.nan, math.nan, o.p_holm)
+            for o in over
+        }
+        names = dict.fromkeys((name for pair in cells for name in pair), math.nan)
+        _print_matrix(console, f"median over {count} data sets", loss, names, cells)
+    console.print()
+    console.print(
+        "Above the diagonal: row minus column, with its 95 % interval where there is room; below: "
+        f"p, corrected for all pairs of this answer. * p is below {SIGNIFICANCE}.\n"
+        f"{command_line('compare', results.path, 'A', 'B')} has all numbers of two of them.",
+        highlight=False,
+        style="dim",
+    )
+
+
+class _Cell(NamedTuple):
+    """First minus second, its interval, and the corrected p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+    def turned(self) -> _Cell:
+        """Return second minus first."""
+        return _Cell(-self.difference, -self.high, -self.low, self.p)
+
+
+def _print_matrix(
+    console: Console,
+    title: str,
+    loss: str,
+    means: Mapping[str, float],
+    cells: Mapping[tuple[str, str], _Cell],
+) -> None:
+    """Print the differences of every two methods, the method of least mean first.
+
+    Columns have numbers in place of names, and no intervals, where there is no room for them.
+    """
+    both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
+    methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
+    percent = loss.endswith("error")
+    unit = f"{title}, {loss.replace('_', ' ')}{' %' * percent}"
+
+    def made(named: bool, with_interval: bool) -> Table:
+        from rich.text import Text
+
+        headings = [name if named else f"({i})" for i, name in enumerate(methods, 1)]
+        with_mean = not all(map(math.isnan, means.values()))
+        table = plain_table([unit, *["mean"] * with_mean, *headings], "top")
+        for i, row in enumerate(methods):
+            values = [_loss(means[row], percent)] * with_mean
+            for j, column in enumerate(methods):
+                cell = both_ways.get((row, column))
+                if cell is None:
+                    values.append("" if i == j else NOTHING)
+                elif i > j:
+                    values.append(p_value_text(cell.p))
+                else:
+                    star = " *" if cell.p < SIGNIFICANCE else ""
+                    text = _signed(cell.difference, percent) + star
+                    if with_interval and not math.isnan(cell.low):
+                        low, high = (_signed(end, percent) for end in (cell.low, cell.high))
+                        text += f"\n{low} to {high}"
+                    values.append(text)
+            table.add_row(Text(row if named else f"({i + 1}) {row}"), *values)
+        return table
+
+    shapes = (made(*shape) for shape in ((True, True), (False, True), (False, False)))
+    console.print()
+    table = next(shapes)
+    for other in shapes:
+        if _least_width(table) <= console.width:
+            break
+        table = other
+    console.print(table)
+
+
+def _print_details(
+    console: Console, pairs: Sequence[PairComparison], first: Results, second: Results
+) -> None:
+    """Print all numbers of every pair, and what they are."""
+    one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
+    for letter, results, name in (("A", first, pairs[0].first), ("B", second, pairs[0].second)):
+        what = f"{name}, " if one_pair else "methods "
+        said_of = f"{letter}: {what}in {results.path}"
+        console.print(said_of, highlight=False, soft_wrap=True)
+    console.print()
+    console.print(_fitting(console, partial(_details, pairs)))
+    console.print()
+    for line in legend(pairs):
+        console.print(line, highlight=False, style="dim")
+
+
 def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
-    """Yield what the columns of tests are, and why one is empty."""
+    """Yield what the rows and columns of tests are, and why there is no McNemar's test."""
     if any(not math.isnan(pair.p_value) for pair in pairs):
         yield (
-            "p: how probable a difference as large is where both are equal, at most 1; "
-            f"below {SIGNIFICANCE} counts. p Holm: corrected for all pairs of this answer."
+            "p: how probable a difference as large is where both are equal, corrected for all "
+            f"pairs of this answer; below {SIGNIFICANCE} counts."
         )
-        yield "A better / equal / B: probabilities; equal is less apart than --rope."
+        yield "probably better: A, B, or neither, where they are less apart than --rope."
     classes = [pair for pair in pairs if pair.loss.endswith("error")]
-    if not classes:
-        yield f"McNemar {NOTHING}: its test compares predicted classes, and these are real values."
-        return
     if any(pair.points is not None for pair in classes):
         yield "McNemar: splits whose test finds A better, B better, or leaves it open."
     if any(pair.points is None for pair in classes):
-        yield (
-            f"McNemar {NOTHING}: runs kept no predictions to test; [outputs] predictions = true "
-            "keeps them."
-        )
+        yield "No McNemar: runs kept no predictions; [outputs] predictions = true keeps them."
 
 
 def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
@@ -121,97 +208,62 @@ def _least_width(table: Table) -> int:
     return max(map(len, " ".join(first).split())) + sum(2 + width for width in longest)
 
 
-def _losses(
-    pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str], space: str
-) -> Table:
-    """Return the table of the losses and their tests."""
-    from rich.text import Text
-
-    percent = loss.endswith("error")
-    unit = f"{loss.replace('_', ' ')}{' %' * percent}"
-    table = plain_table(
-        [unit, "A", "B", "A - B", f"95 %{space}interval", "p", "p Holm", "A better /\nequal / B %"]
-    )
-    for pair in pairs:
-        low, high = (_signed(value, percent) for value in pair.losses[3:])
-        shares = " / ".join(
-            NOTHING if math.isnan(share) else f"{100 * share:.0f}" for share in pair.posterior
-        )
-        table.add_row(
-            Text(names[id(pair)]),
-            _loss(pair.losses.first, percent),
-            _loss(pair.losses.second, percent),
-            _signed(pair.losses.difference, percent),
-            NOTHING if math.isnan(pair.losses.low) else f"{low} to{space}{high}",
-            p_value_text(pair.p_value),
-            p_value_text(pair.p_holm),
-            shares,
-            style="green" if pair.p_holm < SIGNIFICANCE else "",
-        )
-    return table
-
-
-def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str], space: str) -> Table:
-    """Return the table of kernels, times and gaps, each as A and B."""
-    from rich.text import Text
-
-    table = plain_table(
-        ["means, A / B", "active\nkernels", "seconds", "gap", "McNemar\nA / B / open"]
-    )
-    for pair in pairs:
-        cells = [_both(pair.measures[name], space) for name in MEASURES]
-        counts = NOTHING
-        if pair.points is not None:
-            counts = " / ".join(str(count) for count in pair.points[:3])
-        table.add_row(Text(names[id(pair)]), *cells, counts)
-    return table
-
-
-def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str], space: str) -> Table:
-    """Return the table of differences of kernels, times, gaps and objectives, with intervals.
+def _details(pairs: Sequence[PairComparison], space: str) -> Table:
+    """Return the table of losses, kernels, times, gaps and objectives of every pair.
 
     Objectives are there only where both minimise the same function.
     """
     from rich.text import Text
 
-    shown = [*MEASURES, *(["objective"] if any("objective" in p.measures for p in pairs) else [])]
-    table = plain_table(
-        ["A - B, 95 % interval", *(name.replace("_", "\n") for name in shown)], "top"
-    )
+    table = plain_table(["", "A", "B", "A - B", f"95 %{space}interval", "p"], "top")
     for pair in pairs:
-        cells = [_difference(pair.measures.get(name), space) for name in shown]
-        table.add_row(Text(names[id(pair)]), *cells)
+        table.add_section()
+        table.add_row(Text(_name(pair), style="bold"))
+        percent = pair.loss.endswith("error")
+        table.add_row(
+            f" {pair.loss.replace('_', ' ')}{' %' * percent}",
+            _loss(pair.losses.first, percent),
+            _loss(pair.losses.second, percent),
+            _signed(pair.losses.difference, percent),
+            _interval([_signed(value, percent) for value in pair.losses[3:]], space),
+            p_value_text(pair.p_holm),
+            style="green" if pair.p_holm < SIGNIFICANCE else "",
+        )
+        for name in MEASURES:
+            found = pair.measures.get(name)
+            if found is not None and not math.isnan(found.difference):
+                ends = [NOTHING if math.isnan(v) else f"{v:+.3g}" for v in found[3:]]
+                table.add_row(
+                    f" {name.replace('_', ' ')}",
+                    short(found.first),
+                    short(found.second),
+                    f"{found.difference:+.3g}",
+                    _interval(ends, space),
+                )
+        for heading, text in _in_words(pair):
+            table.add_row(f" {heading}", *text)
     return table
 
 
-def _difference(found: Difference | None, space: str) -> str:
-    """Return a difference above its interval."""
-    if found is None or math.isnan(found.difference):
-        return NOTHING
-    interval = "" if math.isnan(found.low) else f"\n{found.low:+.3g} to{space}{found.high:+.3g}"
-    return f"{found.difference:+.3g}{interval}"
+def _in_words(pair: PairComparison) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield rows of three numbers: for A, for B, and for neither."""
+    if not math.isnan(pair.posterior.equivalent):
+        better, equal, worse = (f"{100 * share:.0f} %" for share in pair.posterior)
+        yield "probably better", (better, worse, f"equal {equal}")
+    if pair.points is not None:
+        first, second, both = (str(count) for count in pair.points[:3])
+        yield "McNemar, splits", (first, second, f"open {both}")
 
 
-def _over(over: OverDataSets) -> str:
-    """Return the Bayesian signed-rank test of two methods over data sets."""
-    shares = " / ".join(f"{100 * share:.0f}" for share in over.posterior)
-    percent = over.loss.endswith("error")
-    median = _signed(over.median_difference, percent) + " points" * percent
-    return (
-        f"{over.first} and {over.second} over {len(over.datasets)} data sets: median difference "
-        f"{median}; A better / equal / B {shares} %."
-    )
+def _interval(ends: Sequence[str], space: str) -> str:
+    return NOTHING if NOTHING in ends else f" to{space}".join(ends)
 
 
-def _name(pair: PairComparison, *, one_pair: bool) -> str:
-    """Return the data set, with the methods where rows are of several."""
+def _name(pair: PairComparison) -> str:
+    """Return the data set and the methods."""
     if pair.first == pair.second:
         return f"{pair.dataset}/{pair.first}"
-    return pair.dataset if one_pair else f"{pair.dataset}: {pair.first}, {pair.second}"
-
-
-def _both(found: Difference, space: str) -> str:
-    return f"{short(found.first)} /{space}{short(found.second)}"
+    return f"{pair.dataset}: {pair.first}, {pair.second}"
 
 
 def short(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mkldist.analysis.cell_texts import LEAST_P
 from mkldist.analysis.compare_results import (
@@ -34,13 +34,57 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
     isolated : bool
         True if runs were timed one by one, ``execution = "isolated"``.
     """
-    few = len(comparison.pairs) <= MOST_SENTENCES
     return [
-        *(map(pair_sentence, comparison.pairs) if few else [_count(comparison)]),
+        *_verdicts(comparison.pairs),
         *(_certificates(comparison)),
-        *dict.fromkeys(_over(one) for one in comparison.over),
+        *dict.fromkeys(_over(one) for one in comparison.over if len(comparison.over) == 1),
         *_limits(comparison, isolated=isolated),
     ]
+
+
+def _verdicts(pairs: Sequence[PairComparison]) -> Iterator[str]:
+    """Yield a sentence on each pair; where methods of one sweep are many, on each data set."""
+    groups: dict[tuple[str, ...], list[PairComparison]] = {}
+    for pair in pairs:
+        groups.setdefault((pair.dataset, pair.first.rpartition("/")[0]), []).append(pair)
+    for own in groups.values():
+        if len(own) > 1 and all(pair.first != pair.second for pair in own):
+            yield best_sentence(own)
+        elif len(pairs) <= MOST_SENTENCES:
+            yield from map(pair_sentence, own)
+    if len(pairs) > MOST_SENTENCES and all(len(own) == 1 for own in groups.values()):
+        yield _count(pairs)
+
+
+def best_sentence(pairs: Sequence[PairComparison]) -> str:
+    """Return which method has the least mean loss on a data set, and which are no worse by a test.
+
+    Parameters
+    ----------
+    pairs : sequence of PairComparison
+        Every two of some methods, on one data set.
+    """
+    means = {pair.first: pair.losses.first for pair in pairs}
+    means |= {pair.second: pair.losses.second for pair in pairs}
+    best = min(means, key=lambda name: means[name])
+    worse: list[str] = []
+    alike: list[str] = []
+    for pair in pairs:
+        if best in (pair.first, pair.second):
+            other = pair.second if pair.first == best else pair.first
+            (worse if pair.p_holm < SIGNIFICANCE else alike).append(other)
+    parts = [f"finds it better than {listed(worse)}"] if worse else []
+    parts += [f"does not tell it from {listed(alike)}"] if alike else []
+    return (
+        f"On {pairs[0].dataset} {best} has the least mean {LOSS_WORDS[pairs[0].loss]}, "
+        f"{loss(means[best], pairs[0])}; the corrected t-test {' and '.join(parts)}."
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names with commas, and "and" before the last."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def pair_sentence(pair: PairComparison) -> str:
@@ -111,12 +155,12 @@ def _posterior(pair: PairComparison, first: str, second: str) -> str:
     return f"The probability that {what} is {most:.2f}{sure}."
 
 
-def _count(comparison: ResultsComparison) -> str:
+def _count(pairs: Sequence[PairComparison]) -> str:
     """Return how many pairs differ by the corrected test."""
-    found = [pair for pair in comparison.pairs if pair.p_holm < SIGNIFICANCE]
+    found = [pair for pair in pairs if pair.p_holm < SIGNIFICANCE]
     first = sum(pair.losses.difference < 0.0 for pair in found)
     return (
-        f"Of {len(comparison.pairs)} pairs, the corrected t-test with Holm's correction finds A "
+        f"Of {len(pairs)} pairs, the corrected t-test with Holm's correction finds A "
         f"better on {first} and B better on {len(found) - first}; it does not tell the others "
         f"apart."
     )

@@ -55,6 +55,7 @@ def call(monkeypatch, tmp_path):
 
     def called(tree, *words: str) -> Result:
         monkeypatch.setattr(scaling_study.Facts, "newest", lambda path: facts_of(tree))
+        monkeypatch.setattr("mkldist.cli.scale.tell_left_out", lambda path: None)
         return CliRunner().invoke(command, [".", *words], catch_exceptions=False)
 
     return called

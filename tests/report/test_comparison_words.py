@@ -97,10 +97,23 @@ def test_sizes_of_one_data_set_are_told_to_count_once():
 
 
 def test_many_pairs_are_counted_in_one_sentence():
-    pairs = [*[pair()] * 3, *[pair(0.3, 0.2)] * 2, *[pair(p_holm=0.5)] * 5]
+    many = [*[{}] * 3, *[{"first": 0.3, "second": 0.2}] * 2, *[{"p_holm": 0.5}] * 5]
+    pairs = [pair(dataset=f"d{i}", **one) for i, one in enumerate(many)]
     assert sentences(comparison(*pairs), isolated=True)[0] == (
         "Of 10 pairs, the corrected t-test with Holm's correction finds A better on 3 and B better "
         "on 2; it does not tell the others apart."
+    )
+
+
+def test_several_methods_have_one_sentence_on_the_best():
+    pairs = [
+        pair(0.1, 0.2, methods=("level", "uniform")),
+        pair(0.1, 0.11, methods=("level", "svm"), p_holm=0.6),
+        pair(0.2, 0.11, methods=("uniform", "svm")),
+    ]
+    assert sentences(comparison(*pairs), isolated=True)[0] == (
+        "On heart level has the least mean test error, 10.00 %; the corrected t-test finds it "
+        "better than uniform and does not tell it from svm."
     )
 
 
