@@ -11,7 +11,7 @@ import pytest
 import mkldist
 from mkldist.data.catalogue import load_dataset
 from mkldist.errors import DataError
-from mkldist.fit.model import write_predictions
+from mkldist.fit.predictions import write_predictions
 from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
 from mkldist.spec.datasets import DatasetSpec
 

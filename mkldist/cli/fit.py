@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,6 +41,14 @@ SHOWN = 10
     help="Fit on the training part of this split, to check predictions.  [default: all rows]",
 )
 @click.option(
+    "--calibrate",
+    is_flag=False,
+    flag_value="sigmoid",
+    type=click.Choice(["sigmoid", "isotonic"]),
+    help="Learn probabilities and the threshold of predictions from fits without each of 5 folds.  "
+    "[default: sigmoid, if no kind is named]",
+)
+@click.option(
     "-o",
     "--output",
     "target",
@@ -59,6 +68,7 @@ def command(
     method: str | None,
     settings: tuple[str, ...],
     split: int | None,
+    calibrate: str | None,
     target: Path | None,
     overwrite: bool,
     allow_code: bool,
@@ -84,6 +94,10 @@ def command(
     if choice.note:
         click.echo(f"note:     {choice.note}")
     model = refit(results, choice, split, prepared)
+    if calibrate is not None:
+        from mkldist.fit.cross_fit import calibrated
+
+        model = calibrated(model, prepared, calibrate, split)
     model.save(file)
     for line in _lines(model, file):
         click.echo(line)
@@ -135,9 +149,38 @@ def _lines(model: Model, file: Path) -> list[str]:
         *([] if classes is None else [f"classes:  {_classes(classes.tolist())}"]),
         f"fitted:   {rows}; {kernels}",
         f"proven:   {bounds}, {left} ({facts['stop_reason']})",
+        *_calibration_lines(model),
         f"model:    {file}, {size}",
         f"predict:  {command_line('predict', file)} DATA {options}-o predictions.csv",
     ]
+
+
+def _calibration_lines(model: Model) -> list[str]:
+    """Return lines about the probabilities and the threshold of a calibrated model."""
+    from mkldist.metrics import METRICS
+
+    calibration, classes = model.calibration, model.labels.classes
+    if calibration is None or classes is None:
+        return []
+    figures = model.facts["calibration"]
+    metric = METRICS[figures["metric"]]
+    shares = f"{figures['log_loss_of_shares']:.3f} and {figures['brier_of_shares']:.3f}"
+    lines = [
+        f"proba:    {figures['method']} of {figures['folds']} held-out folds: log loss "
+        f"{figures['log_loss']:.3f}, Brier score {figures['brier']:.3f} ({shares} by the shares of "
+        "the classes alone)"
+    ]
+    if len(classes) == 2:
+        rule = f"{classes[1]} from a decision value of {calibration.threshold:.4g} on"
+        if math.isfinite(calibration.threshold):
+            rule += f", a probability of {calibration.probability_at_threshold:.3g}"
+    elif len(set(calibration.class_weights)) > 1:
+        rule = "the greatest probability, divided by the share of the class"
+    else:
+        rule = "the greatest probability"
+    found, plain = metric.text(figures["calibrated"]), metric.text(figures["at_0"])
+    without = "at 0" if len(classes) == 2 else "by decision values"
+    return [*lines, f"predicts: {rule}; {metric.words} {found} on these folds, {plain} {without}"]
 
 
 def _n_active(model: Model) -> int:

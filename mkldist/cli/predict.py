@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from mkldist.fit.predictions import Score
 
 
 @click.command("predict")
@@ -16,9 +20,17 @@ import click
     "--output",
     "target",
     type=click.Path(path_type=Path),
-    required=True,
-    help="CSV file to write.",
+    help="CSV file to write; only --score does without it.",
 )
+@click.option(
+    "--explain",
+    is_flag=False,
+    flag_value="auto",
+    type=click.Choice(["auto", "views", "features", "kernels"]),
+    help="Add what each view, each set of features or each kernel contributes to the decision "
+    "values.  [default: views if the model has some, else features]",
+)
+@click.option("--score", is_flag=True, help="Compare the predictions with the labels of DATA.")
 @click.option(
     "--view",
     "views",
@@ -49,7 +61,9 @@ import click
 def command(
     model: Path,
     data: Path,
-    target: Path,
+    target: Path | None,
+    explain: str | None,
+    score: bool,
     views: tuple[str, ...],
     ignored: tuple[str, ...],
     n_threads: int | None,
@@ -59,28 +73,57 @@ def command(
     """Predict the rows of DATA by the file MODEL, and write a CSV file.
 
     DATA is a .csv, .tsv, .parquet, .npz or .svm file, or a .zarr folder, with the columns that the
-    model was fitted on, in any order; a label column may be there and is not used.  Tables of any
-    length take little memory.  The output has a row for each row of DATA: the name of the row if
-    the sweep set id, the prediction, and for classes the decision values.
+    model was fitted on, in any order; a label column may be there and is not used, unless --score
+    asks for it.  Tables of any length take little memory.  The output has a row for each row of
+    DATA: the name of the row if the sweep set id, the prediction, and for classes the decision
+    values, and the probabilities if the model is calibrated.
 
     A model of views from several files needs each of these by --view, joined to DATA by the column
     of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
     those of the model (grams, ids, points).
     """
-    from mkldist.fit.model import load_model, write_predictions
+    from mkldist.errors import InputError
+    from mkldist.fit.model import load_model
     from mkldist.fit.new_rows import unseen_lines
+    from mkldist.fit.predictions import write_predictions
 
+    if target is None and (explain or not score):
+        raise InputError("mkldist predict", "no -o", "-o FILE.csv for the predictions, or --score")
     fitted = load_model(model, allow_code=allow_code)
+    if explain == "auto":
+        explain = "views" if fitted.views or fitted.source_views else "features"
     done = write_predictions(
         fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
-        n_threads=n_threads,
+        n_threads=n_threads, explained_by=explain, scored=score,
     )  # fmt: skip
     classes = fitted.labels.classes
     names = [] if classes is None else classes.tolist()
     counts = "".join(f", {name}: {done.counts[name]}" for name in names)
-    click.echo(f"{target}: {done.n_rows} rows{counts}")
+    click.echo(f"{target or data}: {done.n_rows} rows{counts}")
+    for line in [] if done.score is None else _score_lines(done.score):
+        click.echo(line)
     for line in [*unseen_lines(done.unseen), *done.notes]:
         click.echo(f"note: {line}", err=True)
+
+
+def _score_lines(score: Score) -> list[str]:
+    """Return the table of a score, and that of the numbers of rows by class and prediction."""
+    table = [("", "model", score.constant)]
+    table += [(words, *values) for words, values in score.rows.items()]
+    lines = _aligned(table)
+    if score.confusion:
+        names = list(score.confusion)
+        counts = [(name, *map(str, row.values())) for name, row in score.confusion.items()]
+        lines += ["", *_aligned([("label, predicted:", *names), *counts])]
+    return lines
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows whose columns are as wide as their longest text, numbers at the right."""
+    first, *others = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in table
+    ]
 
 
 def _files(views: Sequence[str]) -> dict[str, Path]:

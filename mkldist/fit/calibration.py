@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats
+from mkldist.arrays import Bools, Floats, Ints
+from mkldist.scores import pooled_scores, predicted_classes, probability_scores
 
 CalibrationMethod = Literal["sigmoid", "isotonic"]
 METHODS: tuple[str, ...] = get_args(CalibrationMethod)
 THRESHOLD_METRICS = ("error", "balanced_error", "f1")
 """Metrics that depend on the threshold; the others are of the order or of probabilities."""
+OF_THE_MOST_PROBABLE = ("error", "log_loss", "brier")
+"""Metrics by which the class of the greatest probability is the best prediction."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Sigmoid:
         """Return the probabilities of the class +1 at decision values of any shape."""
         found: Floats = scipy.special.expit(self.slope * values + self.intercept)
         return found
+
+    def value_above(self, probability: float) -> float:
+        """Return the decision value beyond which the probability is greater, or an infinity."""
+        odds = math.log(probability / (1.0 - probability))
+        if self.slope > 0.0:
+            return (odds - self.intercept) / self.slope
+        return -math.inf if self.intercept > odds else math.inf
 
     def as_dict(self) -> dict[str, Any]:
         """Return the method and the fields as JSON takes them."""
@@ -55,6 +65,19 @@ class Isotonic:
         found: Floats = np.interp(values, self.values, self.heights)
         return found
 
+    def value_above(self, probability: float) -> float:
+        """Return the least decision value with a greater probability, or an infinity."""
+        heights = np.array(self.heights)
+        above = int(np.searchsorted(heights, probability, side="right"))
+        if above in (0, len(heights)):
+            return math.inf if above else -math.inf
+        (low, high), (left, right) = (
+            heights[above - 1 : above + 1],
+            self.values[above - 1 : above + 1],
+        )
+        found = left + (right - left) * (probability - low) / (high - low)
+        return float(np.nextafter(min(found, right), math.inf)) if found < right else right
+
     def as_dict(self) -> dict[str, Any]:
         """Return the method and the fields as JSON takes them."""
         return {"method": "isotonic", "values": [*self.values], "heights": [*self.heights]}
@@ -62,6 +85,68 @@ class Isotonic:
 
 Calibration = Sigmoid | Isotonic
 """The step from decision values to probabilities of the class +1."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Probabilities of the classes from decision values, and the predictions that follow.
+
+    Parameters
+    ----------
+    curves : tuple of Calibration
+        That of the second of two classes, or one for each of several.
+    threshold : float
+        Of two classes, the second is predicted from this decision value on.
+    class_weights : tuple of float
+        Of several classes, that of the greatest product of weight and probability is predicted.
+    """
+
+    curves: tuple[Calibration, ...]
+    threshold: float = 0.0
+    class_weights: tuple[float, ...] = ()
+
+    def probabilities(self, values: Floats) -> Floats:
+        """Return the probabilities (t, k) of the classes at decision values, (t, 1) or (t, k).
+
+        Those of several classes are divided by their sum, as scikit-learn does.
+        """
+        each = [one.probabilities(own) for one, own in zip(self.curves, values.T, strict=True)]
+        if len(each) == 1:
+            return np.stack([1.0 - each[0], each[0]], axis=1)
+        found = np.stack(each, axis=1)
+        total, equal = found.sum(axis=1, keepdims=True), np.full(found.shape, 1.0 / len(each))
+        result: Floats = np.divide(found, total, out=equal, where=total > 0.0)
+        return result
+
+    @property
+    def probability_at_threshold(self) -> float:
+        """Probability of the second of two classes at the threshold; NaN of an infinite one."""
+        if not math.isfinite(self.threshold):
+            return math.nan
+        return float(self.curves[0].probabilities(np.array(self.threshold)))
+
+    def predicted(self, values: Floats, order: Ints) -> Ints:
+        """Return the positions (t,) of the predicted classes at decision values.
+
+        `order` are the positions of several classes by precedence: a tie goes to the first.
+        """
+        if len(self.curves) == 1:
+            return (values[:, 0] >= self.threshold).astype(np.intp)
+        return predicted_classes((self.probabilities(values) * self.class_weights).T, order)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON takes them."""
+        return {
+            "curves": [one.as_dict() for one in self.curves],
+            "threshold": self.threshold,
+            "class_weights": list(self.class_weights),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Calibrated:
+        """Return the calibration of which :meth:`as_dict` gave the fields."""
+        curves = tuple(calibration_from_dict(one) for one in fields["curves"])
+        return cls(curves, float(fields["threshold"]), tuple(map(float, fields["class_weights"])))
 
 
 def calibration_from_dict(fields: Mapping[str, Any]) -> Calibration:
@@ -190,3 +275,95 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
         losses = 1.0 - 2 * hits / (2 * hits + wrong + missed)
     best = candidates[losses <= losses.min() + 1e-12]
     return float(best[np.abs(best).argmin()])
+
+
+def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> Calibrated:
+    """Fit probabilities of classes, and the predictions that are best by a metric.
+
+    ``"error"``, ``"log_loss"`` and ``"brier"`` predict the class of the greatest probability.
+    ``"balanced_error"`` divides the probabilities of several classes by the shares of the rows that
+    they have.  Of two classes, it and ``"f1"`` have the threshold of :func:`best_threshold`.
+
+    Parameters
+    ----------
+    values : (n, 1) or (n, k) float64
+        Decision values of held-out rows: one column for two classes, else one a class.
+    numbers : (n,) intp
+        Classes of the rows, from 0.
+    method : {"sigmoid", "isotonic"}
+        As for :func:`fit_calibration`.
+    metric : str
+        Name of a metric in :data:`mkldist.metrics.METRICS`.
+    """
+    k = values.shape[1]
+    if k == 1:
+        y = np.where(numbers > 0, 1.0, -1.0)
+        curve = fit_calibration(values[:, 0], y, method)
+        if metric in OF_THE_MOST_PROBABLE:
+            return Calibrated((curve,), curve.value_above(0.5))
+        return Calibrated((curve,), best_threshold(values[:, 0], y, metric))
+    curves = tuple(
+        fit_calibration(own, np.where(numbers == c, 1.0, -1.0), method)
+        for c, own in enumerate(values.T)
+    )
+    weights = np.ones(k)
+    if metric == "balanced_error":
+        weights = len(numbers) / (k * np.maximum(np.bincount(numbers, minlength=k), 1))
+    return Calibrated(curves, class_weights=tuple(weights.tolist()))
+
+
+def cross_calibrated(
+    values: Floats, numbers: Ints, folds: Ints, method: str, metric: str, order: Ints
+) -> tuple[Calibrated, dict[str, Any]]:
+    """Fit :func:`fit_calibrated` to all rows, and score it on each fold by a fit to the others.
+
+    A threshold of two classes that does not lower the loss there stays 0, unless it is that of the
+    greatest probability.
+
+    Parameters
+    ----------
+    values, numbers, method, metric
+        As for :func:`fit_calibrated`; the values are of decision functions without the row's fold.
+    folds : (n,) intp
+        Fold of each row.
+    order : (k,) intp
+        Positions of several classes by precedence.
+
+    Returns
+    -------
+    calibrated : Calibrated
+        Probabilities and predictions.
+    figures : dict
+        ``method``; the number of ``folds``; ``metric``, the sweep's, or ``"error"`` if it has no
+        threshold; its value ``at_0``, without the calibration, and ``calibrated``; ``log_loss`` and
+        ``brier`` of the probabilities, and ``log_loss_of_shares`` and ``brier_of_shares`` of the
+        shares of the classes in their place.
+    """
+    k = max(2, values.shape[1])
+    plain = (values[:, 0] >= 0.0).astype(np.intp)
+    if values.shape[1] > 1:
+        plain = predicted_classes(values.T, order)
+    probabilities, shares = np.empty((len(values), k)), np.empty((len(values), k))
+    predicted = np.empty_like(plain)
+    for fold in np.unique(folds):
+        own = folds == fold
+        fitted = fit_calibrated(values[~own], numbers[~own], method, metric)
+        probabilities[own] = fitted.probabilities(values[own])
+        predicted[own] = fitted.predicted(values[own], order)
+        shares[own] = (np.bincount(numbers[~own], minlength=k) + 1.0) / ((~own).sum() + k)
+    scored = metric if metric in THRESHOLD_METRICS else "error"
+    variable = "test_error" if scored == "error" else scored
+
+    def score(predictions: Ints) -> float:
+        return float(pooled_scores([(values.T, numbers, predictions)], k)[0][variable])
+
+    before, after = score(plain), score(predicted)
+    found = fit_calibrated(values, numbers, method, metric)
+    worse = before <= after if scored != "f1" else before >= after
+    if k == 2 and metric not in OF_THE_MOST_PROBABLE and worse:
+        found, after = replace(found, threshold=0.0), before
+    own_scores = probability_scores(probabilities, numbers)
+    of_shares = probability_scores(shares, numbers)
+    figures = {"method": method, "folds": len(np.unique(folds)), "metric": scored}
+    figures |= {"at_0": before, "calibrated": after, **own_scores}
+    return found, figures | {f"{name}_of_shares": one for name, one in of_shares.items()}

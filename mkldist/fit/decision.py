@@ -6,7 +6,7 @@ coefficients (n, k) that all kernels share, or (S, n, k) of each kernel's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -375,14 +375,25 @@ class Expansion:
         bias = centre + spread * self.bias
         return replace(self, coefficients=spread * self.coefficients, bias=bias)
 
-    def by_kernel(self, X: Floats, texts: Array | None = None) -> Floats:
-        """Return the shares (t, S, k) of kernels of features and texts, without the bias.
+    def contributions(
+        self,
+        parts: Sequence[str],
+        X: Floats,
+        between: Between | None = None,
+        texts: Array | None = None,
+    ) -> Floats:
+        """Return the sums (t, P + 1, k) of the kernels of each part at points, then the intercept.
 
-        Points and texts are as for :meth:`values`.
+        `parts` (S,) name the part of each kernel, and the P of the result are in order of
+        appearance.  The other arguments are as for :meth:`values`, and so is the sum over parts.
         """
-        found = np.zeros((X.shape[0], self.n_kernels - len(self.given), len(self.bias)))
-        for rows, m, shares in chain(self._of_texts(texts), self._of_features(X)):
-            found[rows, m] = shares
+        place = {name: number for number, name in enumerate(dict.fromkeys(parts))}
+        number = [place[name] for name in parts]
+        found = np.zeros((X.shape[0], len(place) + 1, len(self.bias)))
+        found[:, -1] = self.bias
+        given, of_texts = self._of_given(between or {}), self._of_texts(texts)
+        for rows, m, shares in chain(given, of_texts, self._of_features(X)):
+            found[rows, number[m]] += shares
         return found
 
     def values(

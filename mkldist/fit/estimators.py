@@ -478,6 +478,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         unnamed = tuple(f"x{j}" for j in range(rows.n_features))
         self._features = unnamed if rows.names is None else rows.names  # those of numbers
         self._is_sparse = is_sparse(rows.numbers)
+        self._ranges = None
+        if not self._is_sparse:
+            low, high = np.fmin.reduce(rows.numbers), np.fmax.reduce(rows.numbers)
+            self._ranges = np.stack([low, high])
         steps = preparation(None, None)
         if not self._is_sparse and rows.n_features:
             check_views(rows.numbers, self._views, fitting=True)
@@ -595,46 +599,54 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         bias = np.concatenate([function.bias for function in self._expansions])
         return bias if self._function_names is not None else float(bias[0])
 
-    def predict_by_kernel(self, X: Any, by: str = "kernel") -> pd.DataFrame:
-        """Split the decision function into the shares of kernels or of feature sets.
+    def contributions(self, X: Any, by: str = "features") -> pd.DataFrame:
+        """Split the decision function into the contributions of views, features or kernels.
 
-        The sum of a row, and ``intercept_``, is the decision function.
+        The sum of a row is the decision function: its last entry is the ``intercept``.
 
         Parameters
         ----------
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
-        by : {"kernel", "features"}
-            One column a kernel of weight above zero, or one for all kernels on the same features.
+        by : {"views", "features", "kernels"}
+            One column for all kernels of a view, and of no view by their features; for all kernels
+            on the same features; or for each kernel of weight above zero.
 
         Returns
         -------
         DataFrame
-            Its columns have the levels ``class`` and ``kernel`` where there are several functions.
+            Its columns have the levels ``class`` and ``part`` where there are several functions.
 
         Raises
         ------
         mkldist.errors.SpecError
             For another `by`.
         """
-        if by not in ("kernel", "features"):
-            raise SpecError("by", f"{by!r:.60}", "'kernel' or 'features'")
-        rows, classes, parts = self._new_rows(X), self._function_names, []
-        for function in self._expansions:
-            names = self._table["name"].to_numpy()[function.index]
-            values = function.by_kernel(rows.numbers, rows.text_values)
-            parts += [pd.DataFrame(own, columns=names) for own in np.moveaxis(values, 2, 0)]
-        shares = parts[0]
-        if classes is not None:
-            shares = pd.concat(parts, axis=1, keys=list(classes), names=["class", "kernel"])
-        if isinstance(X, pd.DataFrame):
-            shares = shares.set_index(X.index)
-        if by == "kernel":
-            return shares
-        labels = dict(zip(self._table["name"], self._table["features"], strict=True))
-        level = shares.columns.nlevels - 1
-        renamed = shares.rename(columns=labels, level=level)
-        return renamed.T.groupby(level=list(range(level + 1)), sort=False).sum().T
+        from mkldist.fit.contributions import (
+            check_by,
+            contribution_columns,
+            contribution_table,
+            flat,
+            view_of,
+        )
+
+        check_by(by)
+        rows, table = self._new_rows(X), self._table
+        texts, named = text_names(self.texts), table["features" if by == "features" else "name"]
+        if by == "views":
+            views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
+            for name, view in self._text_views.items():
+                views.setdefault(name, set()).update(texts[c] for c in view.columns)
+            pairs = zip(table["columns"], table["features"], strict=True)
+            named = pd.Series([view_of(own, views, place) for own, place in pairs])
+        parts = [named.to_numpy()[one.index].tolist() for one in self._expansions]
+        values = [
+            flat(function.contributions(own, rows.numbers, texts=rows.text_values))
+            for function, own in zip(self._expansions, parts, strict=True)
+        ]
+        columns = contribution_columns(parts, self._function_names)
+        found = contribution_table(np.concatenate(values, axis=1), columns)
+        return found.set_index(X.index) if isinstance(X, pd.DataFrame) else found
 
     def to_model(self) -> Model:
         """Return the fitted model apart from scikit-learn, to be saved to one file.
@@ -673,6 +685,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "stop_reason": self.stop_reason_,
             },
             self._views,
+            ranges=self._ranges,
         ).with_texts(texts)
 
     def _outcome(self) -> dict[str, Any]:

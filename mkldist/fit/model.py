@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Bools, Floats
+from mkldist.arrays import Array, Bools, Floats
 from mkldist.blas_threads import single_threaded
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
@@ -26,16 +26,21 @@ from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.data.texts import TextColumns
-from mkldist.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.errors import (
     DataError,
-    OutputError,
     SpecError,
     UnknownCategoryWarning,
-    ending_words,
     nearest,
 )
-from mkldist.fit.decision import Expansion
+from mkldist.fit.calibration import Calibrated
+from mkldist.fit.contributions import (
+    check_by,
+    contribution_columns,
+    contribution_table,
+    flat,
+    parts_of,
+)
+from mkldist.fit.decision import Between, Expansion
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model_file import has_code, packed, read_sealed, understood, unpacked, write_sealed
 from mkldist.fit.new_rows import (
@@ -60,10 +65,14 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Labels = npt.NDArray[Any]
+Decide = Callable[[Floats, Between | None, Array | None], Floats]
+"""Function of prepared points, kernel values of views, and texts, that gives values of rows."""
 
 BLOCK_BYTES = 2**23  # of the features of the rows that one thread takes at a time
 MOST_ROWS, FEWEST_ROWS = 8192, 64
 SPARSE_ROWS = 1024
+CALIBRATED = "one with probabilities"
+CALIBRATE = "Fit it again: mkldist fit RESULTS --calibrate sigmoid"
 
 
 def in_order(
@@ -210,6 +219,11 @@ class Model:
         Columns of texts that kernels use, those of the table, then those of views: a column ``a``
         of the file of a view ``v`` is called ``v.a``.  True for columns that rows may have no text
         in, where kernels are zero.
+    calibration : Calibrated, or None
+        Probabilities of the classes, and the predictions that follow; None without any.
+    ranges : (2, d) float64, or None
+        The least and the greatest value of each feature in the fit, in the units of the data; NaN
+        of one without values.  None for sparse features.
 
     Examples
     --------
@@ -232,6 +246,8 @@ class Model:
     view_columns: Mapping[str, SourceColumns] = field(default_factory=dict)
     given: GivenRows | None = None
     texts: Mapping[str, bool] = field(default_factory=dict)
+    calibration: Calibrated | None = None
+    ranges: Floats | None = None
 
     def __repr__(self) -> str:
         """Return what the model is of and its size in one line, without arrays."""
@@ -353,7 +369,90 @@ class Model:
         mkldist.errors.UnknownCategoryWarning
             For categories that the model does not know; such a row has none of the known ones.
         """
-        return self.labels.predictions(self._values(X, views))
+        return self.predictions(self._values(X, views))
+
+    def predict_proba(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
+        """Return the probabilities of the classes, (t, k), of a calibrated model.
+
+        :meth:`predict` returns the class of the greatest one, unless :attr:`calibration` has a
+        threshold or class weights that do better by the metric of the sweep.
+
+        Parameters
+        ----------
+        X, views
+            As for :meth:`predict`, also for errors and warnings.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For a model without a calibration.
+        """
+        if self.calibration is None:
+            raise SpecError("predict_proba", "a model without a calibration", CALIBRATED, CALIBRATE)
+        return self.calibration.probabilities(self._values(X, views))
+
+    def contributions(
+        self, X: Any, by: str = "features", views: Mapping[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Split decision values into the contributions of views, features or kernels.
+
+        The sum of a row is its decision value: its last entry is the ``intercept``.
+
+        Parameters
+        ----------
+        X, views
+            As for :meth:`predict`, also for errors and warnings.
+        by : {"views", "features", "kernels"}
+            One column for all kernels of a view, and of no view by their features; for all kernels
+            on the same features; or for each kernel.
+
+        Returns
+        -------
+        DataFrame
+            Its columns have the levels ``class`` and ``part`` if there are several classes.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For another `by`.
+        """
+        parts = self.parts(by)
+        columns = contribution_columns(parts, self.labels.function_names or None)
+        decide = partial(self.contributions_at, parts)
+        return contribution_table(self._values(X, views, decide, len(columns)), columns)
+
+    def parts(self, by: str) -> list[list[str]]:
+        """Return the part of each kernel of each decision function; see :meth:`contributions`."""
+        check_by(by)
+        views = {n: [self.feature_names[c] for c in v.columns] for n, v in self.views.items()}
+        for name in self.view_columns:
+            texts = [text for text in self.texts if text.startswith(f"{name}.")]
+            views[name] = [*views.get(name, ()), *texts]
+        names = self.feature_names, tuple(self.texts)
+        return [parts_of(function, by, *names, views) for function in self.functions]
+
+    def contributions_at(
+        self,
+        parts: Sequence[Sequence[str]],
+        points: Floats,
+        between: Between | None,
+        texts: Array | None,
+    ) -> Floats:
+        """Return contributions (r, c) at prepared points, for :func:`contribution_columns`."""
+        return np.concatenate(
+            [
+                flat(function.contributions(own, points, between, texts))
+                for function, own in zip(self.functions, parts, strict=True)
+            ],
+            axis=1,
+        )
+
+    def predictions(self, values: Floats) -> Labels:
+        """Return the predictions of decision values (t, k), (t,)."""
+        classes = self.labels.classes
+        if self.calibration is None or classes is None:
+            return self.labels.predictions(values)
+        return classes[self.calibration.predicted(values, np.array(self.labels.order))]
 
     def decision_function(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
         """Return decision values, (t,), or (t, k) of k > 2 classes; real values as predicted.
@@ -386,6 +485,8 @@ class Model:
                 arrays[name] = values
         if self.preprocessing.fill is not None:
             arrays["fill"] = self.preprocessing.fill
+        if self.ranges is not None:
+            arrays["ranges"] = self.ranges
         header = {
             "mkldist": metadata.version("mkldist"),
             "columns": self.columns.as_dict(),
@@ -397,6 +498,7 @@ class Model:
             "view_columns": {name: one.as_dict() for name, one in self.view_columns.items()},
             "given": None if self.given is None else self.given.as_dict(),
             "texts": dict(self.texts),
+            "calibration": None if self.calibration is None else self.calibration.as_dict(),
         }
         write_sealed(given_path("path", path), header, arrays)
 
@@ -444,11 +546,16 @@ class Model:
         return joined
 
     def joined(
-        self, rows: NewRows, views: Sequence[ViewRows], n_threads: int | None = None
+        self,
+        rows: NewRows,
+        views: Sequence[ViewRows],
+        n_threads: int | None = None,
+        decide: Decide | None = None,
     ) -> Iterator[tuple[Block, Floats]]:
         """Yield the blocks of a table and their decision values (r, k), in order.
 
-        Some blocks are computed side by side.  Features of views that no kernel uses are 0.
+        Some blocks are computed side by side.  Features of views that no kernel uses are 0.  By
+        `decide` others are computed of prepared points, kernel values and texts.
         """
 
         def whole(block: Block) -> Block:
@@ -468,17 +575,20 @@ class Model:
             )
 
         def work(block: Block) -> tuple[Block, Floats]:
-            return block, self._block_values(block, rows.where)
+            return block, self._block_values(block, rows.where, decide)
 
         yield from in_order(work, map(whole, rows.blocks), n_threads)
 
-    def _values(self, X: Any, views: Mapping[str, Any] | None) -> Floats:
-        """Return decision values of rows in Python, (t, k)."""
+    def _values(
+        self, X: Any, views: Mapping[str, Any] | None, decide: Decide | None = None, width: int = 0
+    ) -> Floats:
+        """Return decision values of rows in Python, (t, k), or what `decide` gives, (t, width)."""
         joined = self.join({} if views is None else views, "views")
-        values = [np.empty((0, sum(len(function.bias) for function in self.functions)))]
+        width = width or sum(len(function.bias) for function in self.functions)
+        values = [np.empty((0, width))]
         step, sparse = self.rows_at_once(), self.is_sparse
         with opened_rows(X, self.columns, step, "X", sparse=sparse) as rows, single_threaded():
-            values += [of_block for _, of_block in self.joined(rows, joined)]
+            values += [of_block for _, of_block in self.joined(rows, joined, decide=decide)]
         for view in joined:
             view.check_end()
         unseen = sum((view.unseen for view in joined), rows.unseen)
@@ -487,16 +597,21 @@ class Model:
             warnings.warn(message, UnknownCategoryWarning, stacklevel=3)
         return np.concatenate(values)
 
-    def _block_values(self, block: Block, where: str) -> Floats:
-        """Return decision values of rows with all of their views, (r, k)."""
+    def _block_values(self, block: Block, where: str, decide: Decide | None) -> Floats:
+        """Return decision values of rows with all of their views, (r, k), or what `decide` does."""
         absent = self._checked(block, where)
         if self.is_sparse:  # not filled
             points = self.preprocessing.scale.scaled(as_sparse(block.x))
         else:
             points = np.ascontiguousarray(self.preprocessing.applied(block.x, absent))
-        between = block.between or None
-        parts = [function.values(points, between, block.texts) for function in self.functions]
-        return np.concatenate(parts, axis=1)
+        return (decide or self.decision_values)(points, block.between or None, block.texts)
+
+    def decision_values(
+        self, points: Floats, between: Between | None, texts: Array | None
+    ) -> Floats:
+        """Return decision values (r, k) at prepared points."""
+        values = [function.values(points, between, texts) for function in self.functions]
+        return np.concatenate(values, axis=1)
 
     def _checked(self, block: Block, where: str) -> Bools | None:
         """Check rows; return where features (r, d) are those of views that rows lack, or None."""
@@ -573,6 +688,7 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
         own = header["functions"]
         functions = unpacked(own, arrays, str(file), file.parent if allow_code else None)
         d, given = functions[0].points.shape[1], header["given"]
+        calibration = header["calibration"]
         scale = FeatureScale(arrays.get("centre", np.zeros(d)), arrays.get("spread", np.ones(d)))
         return Model(
             SourceColumns.from_dict(header["columns"]),
@@ -589,101 +705,6 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
             {n: SourceColumns.from_dict(one) for n, one in header["view_columns"].items()},
             None if given is None else GivenRows.from_dict(given),
             dict(header["texts"]),
+            None if calibration is None else Calibrated.from_dict(calibration),
+            arrays.get("ranges"),
         )
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """Account of a file of predictions: rows of each class, and what was not as in the model."""
-
-    n_rows: int
-    counts: Counter[Any]
-    unseen: Counter[tuple[str, str]]  # rows of unknown categories, by column and category
-    notes: tuple[str, ...] = ()
-
-
-def write_predictions(
-    model: Model,
-    data: Path,
-    target: Path,
-    *,
-    views: Mapping[str, Path] | None = None,
-    ignored: Collection[str] = (),
-    overwrite: bool = False,
-    n_threads: int | None = None,
-    rows_at_once: int | None = None,
-) -> Predicted:
-    """Predict the rows of a file and write a CSV file, whole or not at all.
-
-    The columns are that of the row names where the model knows one, ``prediction``, and for classes
-    ``decision``, or ``decision[CLASS]`` of each of several classes.
-
-    Parameters
-    ----------
-    model, data, views
-        The model, and files as of :func:`mkldist.fit.new_rows.opened_rows`; those of
-        :attr:`Model.needed_views` are held in memory.
-    target : Path
-        The file to write, which ends in ``.csv``.
-    ignored : collection of str
-        Columns to leave out; ``VIEW.COLUMN`` for those of a view.
-    overwrite : bool
-        Replace a file that is there.
-    n_threads, rows_at_once : int, optional
-        Threads that predict, and rows that one takes at a time; by default of the machine's size.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the rows cannot be read or their columns differ from those of the model.
-    mkldist.errors.OutputError
-        If the file cannot be written or is there already.
-    """
-    views = {} if views is None else views
-    if target.suffix != ".csv":
-        ending = ending_words(target.suffix)
-        raise OutputError(str(target), ending, "a name ending in '.csv'")
-    if target.resolve() in [path.resolve() for path in (data, *views.values())]:
-        raise OutputError(str(target), "the file of the rows", "another file for predictions")
-    check_free(target, overwrite=overwrite)
-    counts: Counter[Any] = Counter()
-    n_rows, classes = 0, model.labels.classes
-    joined = model.join(views, "--view", ignored)
-    starts = tuple(f"{view}." for view in model.view_columns)
-    own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
-    step = rows_at_once or model.rows_at_once()
-    with (
-        opened_rows(data, model.columns, step, ignored=own, sparse=model.is_sparse) as rows,
-        writing(target),
-        single_threaded(),
-    ):
-        remove_temporaries(target.parent)
-        with (
-            replacing(target) as temporary,
-            temporary.open("x", newline="", encoding="utf-8") as stream,
-        ):
-            names = [f"decision[{name}]" for name in model.labels.function_names] or ["decision"]
-            header = [rows.id] if rows.id else []
-            writer = csv.writer(stream)
-            writer.writerow([*header, "prediction", *([] if classes is None else names)])
-            for block, values in model.joined(rows, joined, n_threads):
-                labels = model.labels.predictions(values).tolist()
-                columns: list[Sequence[Any]] = (
-                    [labels] if block.ids is None else [block.ids, labels]
-                )
-                if classes is not None:
-                    columns += values.T.tolist()  # written so that they read back unchanged
-                    counts.update(labels)
-                writer.writerows(zip(*columns, strict=True))
-                n_rows += len(labels)
-            if not n_rows:
-                raise DataError(str(data), "no rows", "at least one row to predict")
-            unread = [name for name in views if name not in model.needed_views]
-            notes = [
-                rows.note,
-                *(view.note for view in joined),
-                *(f"view {n!r}: no active kernel uses it, and it is not read" for n in unread),
-                *(view.check_end() for view in joined),
-            ]
-    unseen = sum((view.unseen for view in joined), rows.unseen)
-    return Predicted(n_rows, counts, unseen, tuple(filter(None, notes)))

@@ -27,7 +27,7 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.sealed import Arrays, sealed, unsealed
 
 KIND = "mkldist model"
-FORMAT = 5  # raised when what a file holds changes
+FORMAT = 6  # raised when what a file holds changes
 EXPECTED = "a model that mkldist wrote"
 TEXTS = ("texts.content", "texts.ends")
 SPARSE = ("points.data", "points.indices", "points.indptr", "points.shape")

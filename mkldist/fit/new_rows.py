@@ -63,6 +63,7 @@ SHOWN_COLUMNS = 8
 VIEW_ROWS = 4096  # of the file of a view, read at once
 AS_NUMBERS = "The model takes numbers there: write numbers, and leave missing values empty"
 POINTS = "points"
+LABELS = "y"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ class Block:
     texts: Array | None = None  # (r, c) str objects in the columns that the model needs, if any
     between: dict[str, Floats] = field(default_factory=dict)
     """Kernel values (M, r, a) of views that are Gram matrices, with the anchors of the model."""
+    labels: list[str] | None = None  # where they are asked for
 
 
 _Part = tuple[Floats, Mapping[str, Sequence[str]], RowPlaces]
@@ -98,6 +100,7 @@ class NewRows:
     where: str
     table: _Table
     rows_at_once: int
+    label: str = ""  # column of labels that are read; empty for none
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Rows read so far whose category the model does not know, by column and category."""
 
@@ -117,12 +120,13 @@ class NewRows:
         columns, there = self.columns, set(self.table.names)
         position = {name: n for n, name in enumerate(columns.numbers) if name in there}
         target: Ints = np.array([*position.values()], dtype=np.intp)
-        wanted = (*columns.categories, *columns.texts, *([self.id] if self.id else []))
+        wanted = (*columns.categories, *columns.texts, *filter(None, (self.id, self.label)))
         words = tuple(dict.fromkeys(wanted))
         for values, texts, places in self.table.read(tuple(position), words, self.rows_at_once):
             own = side_by_side({n: texts[n] for n in columns.texts}) if columns.texts else None
             ids = list(texts[self.id]) if self.id else None
-            yield Block(self._features(values, target, texts), places, ids, own)
+            labels = list(texts[self.label]) if self.label else None
+            yield Block(self._features(values, target, texts), places, ids, own, labels=labels)
 
     def _features(self, values: Any, target: Ints, texts: Mapping[str, Sequence[str]]) -> Any:
         """Return features (r, d) of columns of numbers, which stand at `target`, and of categories.
@@ -169,6 +173,7 @@ def opened_rows(
     ignored: Collection[str] = (),
     sparse: bool = False,
     place: str = "",
+    labelled: bool = False,
 ) -> Iterator[NewRows]:
     """Open new rows, and match their columns with those of a model.
 
@@ -179,7 +184,8 @@ def opened_rows(
     position.  The label and others that were no features may be there or not, and so may features
     that do not vary in the data of the model; columns that are `ignored` are left out.  Messages
     name the place `where`, by default the path, and columns in options after `place`, such as
-    ``expression.`` of a view.
+    ``expression.`` of a view.  Rows that are `labelled` are read with their labels: the label
+    column of the model, or ``y`` beside arrays.
 
     Raises
     ------
@@ -189,7 +195,23 @@ def opened_rows(
     where = where or str(source)
     with _opened(source, columns, where, sparse=sparse) as table:
         _check_columns(columns, table.names, where, ignored, place)
-        yield NewRows(columns, where, table, rows_at_once)
+        label = _label_of(columns, table.names, where) if labelled else ""
+        yield NewRows(columns, where, table, rows_at_once, label)
+
+
+def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
+    """Return the column of labels of a table; refuse one without."""
+    if columns.label:
+        found = [columns.label] if columns.label in names else []
+    else:
+        known = {*columns.names, *columns.texts, columns.id}
+        found = [name for name in names if name.casefold() in LABEL_NAMES and name not in known]
+    if len(found) != 1:
+        expected = f"the column {columns.label!r}" if columns.label else "one column 'label' or 'y'"
+        hint = nearest(columns.label, names) or "Add it, or leave out --score"
+        what = f"{counted(len(found), 'column')} of labels" if found else "no labels"
+        raise DataError(where, what, expected, hint)
+    return found[0]
 
 
 @contextmanager
@@ -377,6 +399,10 @@ def _archive_table(
     if columns.id and columns.id in archive:
         ids = row_names(archive, columns.id, n_rows)
         beside[columns.id] = [] if ids is None else ids.tolist()
+    if LABELS in archive and not columns.label:
+        labels = column(archive[LABELS])
+        check_length(f"{where}, array {LABELS!r}", labels.shape, n_rows, "label")
+        beside[LABELS] = labels.astype(str).tolist()
     return _arrays_table(blocks, names, beside, FROM_ONE)
 
 
@@ -384,6 +410,7 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
     """Return the table of a ``.svm`` file: dense features by position, sparse ones by number."""
     names, note = columns.numbers, ""
     raw = read_svmlight(path, None, where, sparse=sparse, start=columns.start)
+    beside = {LABELS: raw.labels.astype(str).tolist()}
     if raw.sparse is None:
         given = np.empty((0, 0)) if raw.x is None else raw.x
         _check_arrays(max(given.shape[1], len(names)), columns, where)
@@ -393,7 +420,7 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
             pairs = [f"{start + n} is {name!r}" for n, name in enumerate(names[:SHOWN])]
             listed = ", ".join(pairs) + ", …" * (len(names) > SHOWN)
             note = f"its features have no names and are taken by their position: index {listed}"
-        return _arrays_table(_slices(x), names, {}, raw.row_places, note)
+        return _arrays_table(_slices(x), names, beside, raw.row_places, note)
     place = {name: position for position, name in enumerate(names)}
     positions = np.array([place.get(name, -1) for name in raw.feature_names], dtype=np.intp)
     if not (positions >= 0).any() or not _are_numbered(names, "f"):
@@ -412,7 +439,7 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
     if unknown:
         count, listed = counted(len(unknown), "feature"), first_of(unknown, SHOWN)
         note = f"{count} that no row of the model's data has ({listed}), left out"
-    return _arrays_table(_slices(x), names, {}, raw.row_places, note)
+    return _arrays_table(_slices(x), names, beside, raw.row_places, note)
 
 
 def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:
@@ -599,6 +626,7 @@ class ViewRows:
     row_places: RowPlaces = FROM_ZERO
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     note: str = ""  # how columns were matched
+    n_lacking: int = field(init=False, default=0)  # rows so far that lack the view
     _positions: dict[str, int] | None = field(init=False, default=None)
     _used: Bools = field(init=False)
     _seen: int = field(init=False, default=0)
@@ -636,6 +664,7 @@ class ViewRows:
             places = self.row_places.after(self._seen)
             raise lacks(self.name, places.names(missing, ids), self.where)
         self._seen += count
+        self.n_lacking += len(missing)
         shape = (*self.values.shape[:-2], count, self.values.shape[-1])
         found = np.full(shape, np.nan if len(shape) == 2 else 0.0)
         found[..., known, :] = self.values[..., rows[known], :]

@@ -431,7 +431,7 @@ def refit(
         For a data set of Gram matrices alone, and a folder that lacks what the sweep kept.
     """
     source, run = prepared or prepared_fit(results, choice)
-    inputs = inputs_of(source, _divided(source, split))
+    inputs = inputs_of(source, rows_to_fit(source, split))
     if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
         raise InputError(
             f"bank {source.bank.label!r}",
@@ -490,7 +490,7 @@ def _entry(source: FittedFrom) -> MethodSpec:
     return next(method for method in source.spec.methods if method.key == source.record.key)
 
 
-def _divided(source: FittedFrom, split: int | None) -> Split:
+def rows_to_fit(source: FittedFrom, split: int | None) -> Split:
     """Return the rows to fit on as the training part of a split."""
     if split is None:
         return Split(np.flatnonzero(source.dataset.weighing), np.zeros(0, dtype=np.intp))
@@ -553,7 +553,16 @@ def _model(
         dataset.views,
         dataset.view_columns,
         given,
+        ranges=_ranges(dataset, rows.known),
     ).with_texts(dataset.texts)
+
+
+def _ranges(dataset: Dataset, rows: Ints) -> Floats | None:
+    """Return the least and the greatest value (2, d) of each feature in some rows."""
+    if dataset.x is None:
+        return None
+    x = dataset.x[rows]
+    return np.stack([np.fmin.reduce(x), np.fmax.reduce(x)])
 
 
 def _facts(

@@ -15,7 +15,8 @@ from mkldist.blas_threads import single_threaded
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion
-from mkldist.fit.model import LabelCoding, Model, write_predictions
+from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.predictions import write_predictions
 from mkldist.kernels.kernel_list import KernelList
 from tests.benchmarks.measuring import Measured, named
 

@@ -45,6 +45,25 @@ def test_a_model_predicts_the_rows_of_a_file(folder):
     np.testing.assert_array_equal(found["decision"], model.decision_function(rows()))
 
 
+def test_a_calibrated_model_has_probabilities_and_is_scored_and_explained(folder):
+    words = ("--method", "level", "--calibrate", "-o", "calibrated.model")
+    done = run_here(folder, "fit", "results", *words)
+    assert "proba:    sigmoid of 5 held-out folds: log loss" in done.stdout
+    assert "predicts: well from a decision value of" in done.stdout
+    table()[["row", "a", "b", "c", "size", "two"]].to_csv(folder / "labelled.csv", index=False)
+    words = ("calibrated.model", "labelled.csv", "-o", "explained.csv", "--score", "--explain")
+    done = run_here(folder, "predict", *words)
+    found = pd.read_csv(folder / "explained.csv")
+    assert ((found["probability"] >= 0.5) == (found["prediction"] == "well")).all()
+    parts = found.filter(like="contribution[").sum(axis=1) + found["intercept"]
+    np.testing.assert_allclose(parts, found["decision"], rtol=0, atol=1e-9)
+    wrong = (found["prediction"] != table()["two"]).mean()
+    assert re.search(rf"error +{100 * wrong:.2f} % +45.83 %", done.stdout)
+    assert "Brier score" in done.stdout
+    alone = run_here(folder, "predict", "calibrated.model", "labelled.csv", "--score")
+    assert alone.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
+
+
 @pytest.mark.slow
 def test_a_split_predicts_as_the_sweep_did(folder):
     words = ("--method", "uniform", "--split", "1", "-o", "split.model")
@@ -91,7 +110,7 @@ def test_unknown_categories_are_noted(folder):
         (("predict", "new.csv", "new.csv", "-o", "x.csv"), "new.csv: found no model"),
         (("predict", "mine.model", "nex.csv", "-o", "x.csv"), "Did you mean 'new.csv'"),
         (("predict", "mine.model", "small.toml", "-o", "x.csv"), "a file ending in '.toml'"),
-        (("predict", "mine.model", "new.csv"), "Missing option '-o'"),
+        (("predict", "mine.model", "new.csv"), "found no -o; expected"),
     ],
 )
 def test_mistakes_are_met_by_one_message(folder, words, said):

@@ -131,32 +131,44 @@ def test_the_fitted_attributes_speak_of_the_solutions(estimator, wine):
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("by", ["kernel", "features"])
-def test_shares_and_intercept_add_up_to_the_decision_function(estimator, by, wine):
+@pytest.mark.parametrize("by", ["kernels", "features", "views"])
+def test_contributions_add_up_to_the_decision_function(estimator, by, wine):
     X, y = wine
     centred = "variance" if isinstance(estimator, OneClassMKL) else ["centre", "trace"]
     model = fitted(clone(estimator).set_params(normalisation=centred), X, y)
-    shares = model.predict_by_kernel(X, by=by)
+    shares = model.contributions(X, by=by)
     values = model.predict(X) if isinstance(model, MKLRegressor) else model.decision_function(X)
     if shares.columns.nlevels == 2:
-        shares = shares.T.groupby(level=0, sort=False).sum().T
-        total = shares[model.classes_.tolist()].to_numpy() + model.intercept_
+        of_classes = shares.T.groupby(level=0, sort=False).sum().T
+        total = of_classes[model.classes_.tolist()].to_numpy()
     else:
-        total = shares.sum(axis=1).to_numpy() + model.intercept_
+        total = shares.sum(axis=1).to_numpy()
     np.testing.assert_allclose(total, values, atol=1e-9 * np.abs(values).max())
     assert shares.index.equals(X.index)
+    if isinstance(model, MKLClassifier):
+        kept = model.to_model().contributions(X, by=by)
+        np.testing.assert_allclose(kept, shares, atol=1e-9 * np.abs(values).max())
+        if by != "kernels":
+            assert kept.columns.tolist() == [
+                (str(one[0]), one[1]) if isinstance(one, tuple) else one for one in shares.columns
+            ]
 
 
-def test_shares_by_features_are_named_by_the_features(wine):
+def test_contributions_of_features_are_named_by_the_features(wine):
     X, y = wine
     model = MKLClassifier().fit(X, y == 1)
-    shares, each = model.predict_by_kernel(X, by="features"), model.predict_by_kernel(X)
+    shares, each = model.contributions(X), model.contributions(X, by="kernels")
+    each = each.drop(columns="intercept")
     on_all = [name for name in each.columns if name.endswith("[all]")]
     assert shares.columns.is_unique
-    assert set(shares.columns) == {"all", *(name[12:-1] for name in each.columns.drop(on_all))}
+    assert set(shares.columns) == {
+        "all",
+        "intercept",
+        *(name[12:-1] for name in each.columns.drop(on_all)),
+    }
     np.testing.assert_allclose(shares["all"], each[on_all].sum(axis=1), atol=1e-12)
-    with pytest.raises(ValueError, match="by: found 'width'; expected 'kernel' or 'features'"):
-        model.predict_by_kernel(X, by="width")
+    with pytest.raises(ValueError, match="by: found 'width'; expected one of 'views'"):
+        model.contributions(X, by="width")
 
 
 def test_parameters_of_the_bank_are_searched_in_a_pipeline():

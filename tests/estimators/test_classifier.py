@@ -157,8 +157,8 @@ def test_groups_and_columns_are_named_in_kernels():
     ).fit(X, y)
     features = model.kernel_weights_["features"]
     assert {"colour", "ash"} < set(features)
-    shares = model.predict_by_kernel(X, by="features")
-    assert set(shares.columns.get_level_values("kernel")) <= set(features)
+    shares = model.contributions(X, by="features")
+    assert set(shares.columns.get_level_values("part")) <= {*features, "intercept"}
 
 
 @pytest.mark.parametrize("names", [(0, 1), (1, 2), ("a", "b")], ids=str)

@@ -164,8 +164,8 @@ def test_every_estimator_takes_views_and_its_model_predicts_the_same(
     model.to_model().save(tmp_path / "a.model")
     kept = mkldist.load_model(tmp_path / "a.model")
     np.testing.assert_allclose(kept.predict(FRAME), model.predict(FRAME), rtol=1e-9)
-    shares = model.predict_by_kernel(FRAME, by="features")
-    assert set(shares.columns) <= {"clinical", "genes", *FRAME.columns}
+    shares = model.contributions(FRAME, by="features")
+    assert set(shares.columns) <= {"clinical", "genes", "intercept", *FRAME.columns}
     if missing == "zero" and "genes" in shares:
         assert (shares.loc[LACKING, "genes"] == 0.0).all()
 

@@ -76,12 +76,12 @@ def test_estimators_their_pickles_and_their_models_agree(estimator, y, tmp_path)
         model.predict(X.rename(columns={"dna": "rna"}))
 
 
-@pytest.mark.parametrize("by", ["kernel", "features"])
-def test_shares_of_texts_and_numbers_add_up(by):
+@pytest.mark.parametrize("by", ["kernels", "features"])
+def test_contributions_of_texts_and_numbers_add_up(by):
     model = clone(CLASSIFIER).fit(X, Y)
-    shares = model.predict_by_kernel(X, by=by)
+    shares = model.contributions(X, by=by)
     assert ("dna" in shares) == (by == "features")
-    total = shares.sum(axis=1) + model.intercept_
+    total = shares.sum(axis=1)
     np.testing.assert_allclose(total, model.decision_function(X), atol=1e-9)
 
 
@@ -110,9 +110,9 @@ def test_rows_may_lack_texts_where_a_view_says_so():
     gaps.loc[3, ["x", "z"]] = np.nan
     model = clone(CLASSIFIER).set_params(views={"strings": ["dna"], "numbers": ["x", "z"]})
     model.fit(gaps, Y)
-    shares = model.predict_by_kernel(gaps, by="features")
+    shares = model.contributions(gaps, by="views")
     assert (shares.loc[[1, 5], "strings"] == 0.0).all()
-    assert (shares.loc[3].drop("strings") == 0.0).all()
+    assert (shares.loc[3].drop(["strings", "intercept"]) == 0.0).all()
     kept = model.to_model()
     assert list(kept.texts.values()) == [True]
     values = kept.decision_function(gaps)

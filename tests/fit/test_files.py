@@ -150,7 +150,7 @@ def test_explanations_are_of_the_weights_and_decisions(method: str, tmp_path: Pa
         method, C=params.pop("C", 1.0), kernels=FEW_KERNELS, normalisation="trace", tol=TOL,
         method_params=params,
     ).fit(FRAME.iloc[TRAIN], TWO[TRAIN])  # fmt: skip
-    parts = fitted.predict_by_kernel(FRAME.iloc[TEST])
+    parts = fitted.contributions(FRAME.iloc[TEST], by="kernels")
     parts -= parts.mean()
     whole = parts.sum(axis=1)
     covered = 0.0

@@ -264,7 +264,7 @@ ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
         "unknown key of the graph": lambda: mkldist.SemiSupervisedMKLClassifier(
             graph={"neighbors": 3}
         ).fit(ROWS, np.arange(len(Y)) % 3 - 1),
-        "unknown by": lambda: fitted().predict_by_kernel(X[TEST], by="x"),
+        "unknown by": lambda: fitted().contributions(X[TEST], by="x"),
     },
     ValueError: {
         "fewer labels": lambda: classifier().fit(ROWS, Y[1:]),

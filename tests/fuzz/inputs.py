@@ -21,7 +21,7 @@ import zarr
 import mkldist
 from mkldist.data.first_look import read_columns
 from mkldist.data.snapshot import load_snapshot
-from mkldist.fit.model import write_predictions
+from mkldist.fit.predictions import write_predictions
 from mkldist.gram.stored_banks import open_store
 from mkldist.results.manifest import read_manifest
 from mkldist.results.records import RecordStore

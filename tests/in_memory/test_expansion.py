@@ -46,13 +46,16 @@ def test_it_keeps_support_points_alone_and_evaluates_in_bounded_memory():
     assert len(expansion.points) == np.count_nonzero(solution.coefficients) < len(X)
     many = np.tile(NEW, (4000, 1))
     tracemalloc.start()
-    found = expansion.by_kernel(many)
+    kernels = expansion.names(("a", "b", "c"))
+    found = expansion.contributions(kernels, many)
     taken = tracemalloc.get_traced_memory()[1] - found.nbytes
     tracemalloc.stop()
     assert taken < found.size * len(expansion.points)  # an eighth of the bytes of all values
-    np.testing.assert_allclose(found[-len(NEW) :], expansion.by_kernel(NEW), atol=1e-12)
     np.testing.assert_allclose(
-        expansion.by_kernel(NEW).sum(axis=1) + expansion.bias, expansion.values(NEW), atol=1e-12
+        found[-len(NEW) :], expansion.contributions(kernels, NEW), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        expansion.contributions(kernels, NEW).sum(axis=1), expansion.values(NEW), atol=1e-12
     )
 
 

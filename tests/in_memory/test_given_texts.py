@@ -111,7 +111,8 @@ def test_decision_functions_live_apart_from_a_bank_with_texts():
     assert apart.index.tolist() == [1, 0]  # the Gaussian first, then the kernel of texts
     grams = explicit(TABLE)[[0, 2], N:, :N]
     expected = np.einsum("mij,j->im", grams / 2, solution.coefficients)
-    assert_allclose(apart.by_kernel(x, texts)[:, :, 0], expected, rtol=1e-8, atol=1e-12)
+    found = apart.contributions(["numbers", "strings"], x, texts=texts)[:, :2, 0]
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
     values = apart.values(x, texts=texts)[:, 0]
     assert_allclose(values, expected.sum(axis=1) + solution.bias, rtol=1e-9)
 

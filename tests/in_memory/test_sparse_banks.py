@@ -49,7 +49,7 @@ def test_a_bank_of_sparse_points_is_that_of_dense_ones(backend, normalisation):
             assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
         apart = bank.expansion(solution)
         assert_allclose(apart.values(NEW)[:, 0], expected, rtol=1e-8, atol=1e-10)
-        shares = apart.by_kernel(NEW).sum(axis=1) + apart.bias
+        shares = apart.contributions(["all"] * apart.n_kernels, NEW).sum(axis=1)
         assert_allclose(shares[:, 0], expected, rtol=1e-8, atol=1e-10)
 
 

@@ -50,12 +50,13 @@ def test_values_are_counts_of_substrings(cosine):
     )  # fmt: skip
     first, second = explicit(TEXTS[:5], TEXTS[5:], cosine=cosine)
     expected = np.stack([2.0 * first @ coefficients, 0.5 * second @ coefficients], axis=1)
-    np.testing.assert_allclose(function.by_kernel(points[:5], TEXTS[:5]), expected)
+    found = function.contributions(["a", "b"], points[:5], texts=TEXTS[:5])
+    np.testing.assert_allclose(found[:, :2], expected)
     np.testing.assert_allclose(function.values(points[:5], texts=TEXTS[:5]), expected.sum(axis=1))
     part = replace(function, texts=support.on_columns(np.array([0, 2])))
     assert part.texts.points.shape == (4, 2)
-    found = part.by_kernel(points[:5], TEXTS[:5, [0, 2]])
-    np.testing.assert_array_equal(found, function.by_kernel(points[:5], TEXTS[:5]))
+    again = part.contributions(["a", "b"], points[:5], texts=TEXTS[:5, [0, 2]])
+    np.testing.assert_array_equal(found, again)
 
 
 def test_kernels_of_texts_stand_between_others_in_a_decision_function():

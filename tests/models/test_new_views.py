@@ -13,8 +13,8 @@ import mkldist
 from mkldist.data.dataset import View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
-from mkldist.fit.model import write_predictions
 from mkldist.fit.new_rows import ViewRows
+from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import GIVEN, made_up_views
 
 NAN = np.nan

@@ -15,8 +15,8 @@ import zarr
 
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, OutputError
-from mkldist.fit.model import write_predictions
 from mkldist.fit.new_rows import opened_rows
+from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import COLUMNS, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
@@ -274,7 +274,8 @@ def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-from mkldist.fit.model import LabelCoding, write_predictions
+from mkldist.fit.model import LabelCoding
+from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import made_up_model
 predictions, calls = LabelCoding.predictions, []
 def killed(*given):

@@ -10,7 +10,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError
-from mkldist.fit.model import write_predictions
+from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
 from mkldist.results.state import RunState
 from mkldist.sealed import unsealed

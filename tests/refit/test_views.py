@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import mkldist
 from mkldist.errors import DataError, InputError, UnknownCategoryWarning
-from mkldist.fit.model import write_predictions
+from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import Choice, choose, refit
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState

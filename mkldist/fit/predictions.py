@@ -1,0 +1,383 @@
+"""Predictions of the rows of a file: written, explained, scored, and what is odd about them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Array, Floats, Ints
+from mkldist.blas_threads import single_threaded
+from mkldist.counted import counted
+from mkldist.data.dataset import lacking_rows
+from mkldist.data.labels import REST
+from mkldist.data.listing import first_of
+from mkldist.data.number_texts import finite_number, name_of_number
+from mkldist.durable import check_free, remove_temporaries, replacing, writing
+from mkldist.errors import DataError, OutputError, ending_words
+from mkldist.fit.contributions import INTERCEPT, contribution_columns
+from mkldist.fit.decision import Between
+from mkldist.fit.inputs import SHOWN
+from mkldist.fit.model import Model
+from mkldist.fit.new_rows import Block, opened_rows
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.metrics import metrics_of
+from mkldist.scores import pooled_scores, probability_scores, regression_scores
+
+
+@dataclass(frozen=True)
+class Score:
+    """Metrics of predictions for labelled rows, beside those of a constant prediction.
+
+    Parameters
+    ----------
+    rows : dict of str to (str, str)
+        Value of the model, and of the constant, by the words of the metric.
+    constant : str
+        The constant in words.
+    confusion : dict of str to dict of str to int
+        Numbers of rows by class and by prediction; empty for real values.
+    """
+
+    rows: dict[str, tuple[str, str]]
+    constant: str
+    confusion: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Account of predictions: rows of each class, what is odd about them, and their score."""
+
+    n_rows: int
+    counts: Counter[Any]
+    unseen: Counter[tuple[str, str]]  # rows of unknown categories, by column and category
+    notes: tuple[str, ...] = ()
+    score: Score | None = None
+
+
+def write_predictions(
+    model: Model,
+    data: Path,
+    target: Path | None,
+    *,
+    views: Mapping[str, Path] | None = None,
+    ignored: Collection[str] = (),
+    overwrite: bool = False,
+    n_threads: int | None = None,
+    rows_at_once: int | None = None,
+    explained_by: str | None = None,
+    scored: bool = False,
+) -> Predicted:
+    """Predict the rows of a file and write a CSV file, whole or not at all.
+
+    The columns are that of the row names where the model knows one, ``prediction``, and for classes
+    ``decision``, or ``decision[CLASS]`` of each of several classes.  A calibrated model adds
+    ``probability`` of the second of two classes, or ``probability[CLASS]``.
+
+    Parameters
+    ----------
+    model, data, views
+        The model, and files as of :func:`mkldist.fit.new_rows.opened_rows`; those of
+        :attr:`Model.needed_views` are held in memory.
+    target : Path, or None
+        The file to write, which ends in ``.csv``; None to write none.
+    ignored : collection of str
+        Columns to leave out; ``VIEW.COLUMN`` for those of a view.
+    overwrite : bool
+        Replace a file that is there.
+    n_threads, rows_at_once : int, optional
+        Threads that predict, and rows that one takes at a time; by default of the machine's size.
+    explained_by : {"views", "features", "kernels"}, optional
+        Add ``contribution[PART]`` of each part and ``intercept``, whose sum is the decision value,
+        or ``contribution[CLASS][PART]`` and ``intercept[CLASS]``; see :meth:`Model.contributions`.
+    scored : bool
+        True to compare the predictions with the labels of the file.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If the rows cannot be read or their columns differ from those of the model; if they are to
+        be scored and have no labels, or labels that the model does not know.
+    mkldist.errors.OutputError
+        If the file cannot be written or is there already.
+    """
+    views = {} if views is None else views
+    if target is not None:
+        _check_target(target, [data, *views.values()])
+        check_free(target, overwrite=overwrite)
+    joined = model.join(views, "--view", ignored)
+    starts = tuple(f"{view}." for view in model.view_columns)
+    own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
+    step, parts = rows_at_once or model.rows_at_once(), None
+    decide, account = None, _Account(model)
+    if explained_by is not None:
+        parts = model.parts(explained_by)
+        decide = partial(_explained, model, parts)
+    with (
+        opened_rows(
+            data, model.columns, step, ignored=own, sparse=model.is_sparse, labelled=scored
+        ) as rows,
+        single_threaded(),
+        _writer(target) as write,
+    ):
+        write([[name] for name in _columns(model, rows.id, parts)])
+        for block, values in model.joined(rows, joined, n_threads, decide):
+            write(account.add(block, values))
+        if not account.n_rows:
+            raise DataError(str(data), "no rows", "at least one row to predict")
+        unread = [name for name in views if name not in model.needed_views]
+        notes = [
+            rows.note,
+            *(view.note for view in joined),
+            *(f"view {n!r}: no active kernel uses it, and it is not read" for n in unread),
+            *(view.check_end() for view in joined),
+            *account.notes({v.name: v.n_lacking for v in joined}),
+        ]
+        score = account.score(rows.where) if scored else None
+    unseen = sum((view.unseen for view in joined), rows.unseen)
+    return Predicted(account.n_rows, account.counts, unseen, tuple(filter(None, notes)), score)
+
+
+def _check_target(target: Path, sources: Sequence[Path]) -> None:
+    """Refuse a file of predictions that has another ending, or is one of the sources."""
+    if target.suffix != ".csv":
+        raise OutputError(str(target), ending_words(target.suffix), "a name ending in '.csv'")
+    if target.resolve() in [path.resolve() for path in sources]:
+        raise OutputError(str(target), "the file of the rows", "another file for predictions")
+
+
+@contextmanager
+def _writer(target: Path | None) -> Iterator[Any]:
+    """Give a function that writes columns to a CSV file, which appears whole; None writes none."""
+    if target is None:
+        yield lambda columns: None
+        return
+    with writing(target):
+        remove_temporaries(target.parent)
+        with (
+            replacing(target) as temporary,
+            temporary.open("x", newline="", encoding="utf-8") as stream,
+        ):
+            rows = csv.writer(stream)
+            yield lambda columns: rows.writerows(zip(*columns, strict=True))
+
+
+def _columns(model: Model, id: str, parts: Sequence[Sequence[str]] | None) -> list[str]:
+    """Return the names of the columns of a file of predictions."""
+    named = [] if model.labels.classes is None else ["decision"]
+    named += [] if model.calibration is None else ["probability"]
+    names = model.labels.function_names
+    found = [f"{name}[{one}]" for name in named for one in names] if names else named
+    found = [*([id] if id else []), "prediction", *found]
+    for c, part in [] if parts is None else contribution_columns(parts, names or None):
+        of_class = "" if c is None else f"[{c}]"
+        found.append(
+            f"{INTERCEPT}{of_class}" if part is None else f"contribution{of_class}[{part}]"
+        )
+    return found
+
+
+def _explained(
+    model: Model,
+    parts: Sequence[Sequence[str]],
+    points: Floats,
+    between: Between | None,
+    texts: Array | None,
+) -> Floats:
+    """Return decision values at prepared points, and then contributions."""
+    values = model.decision_values(points, between, texts)
+    return np.concatenate([values, model.contributions_at(parts, points, between, texts)], axis=1)
+
+
+@dataclass(eq=False)
+class _Account:
+    """What is counted while blocks are predicted."""
+
+    model: Model
+    n_rows: int = 0
+    counts: Counter[Any] = field(default_factory=Counter)
+    n_less_probable: int = 0
+    n_far: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)  # rows, by view or column of texts
+    far: Counter[int] = field(default_factory=Counter)  # rows, by feature
+    values: list[Floats] = field(default_factory=list)  # of all rows, if they have labels
+    labels: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        subsets = [function.kernels.subset_indices for function in self.model.functions]
+        self._used: Ints = np.unique(np.concatenate(subsets)).astype(np.intp)
+
+    def add(self, block: Block, found: Floats) -> list[Sequence[Any]]:
+        """Count a block with its decision values (r, k) and contributions; return its columns."""
+        model, calibration = self.model, self.model.calibration
+        k, classes = sum(len(one.bias) for one in model.functions), model.labels.classes
+        values, contributions = found[:, :k], found[:, k:]
+        predictions = model.predictions(values)
+        labels = predictions.tolist()
+        columns: list[Sequence[Any]] = [labels] if block.ids is None else [block.ids, labels]
+        if classes is not None:
+            columns += values.T.tolist()  # written so that they read back unchanged
+            self.counts.update(labels)
+        if classes is not None and calibration is not None:
+            probabilities = calibration.probabilities(values)
+            columns += (probabilities[:, 1:] if k == 1 else probabilities).T.tolist()
+            most = classes[probabilities.argmax(axis=1)]
+            self.n_less_probable += int((most != predictions).sum())
+        self.n_rows += len(labels)
+        self._count_odd(block)
+        if block.labels is not None:
+            self.values.append(values)
+            self.labels += block.labels
+        columns += contributions.T.tolist()
+        return columns
+
+    def _count_odd(self, block: Block) -> None:
+        """Count rows that lack a view or a text, or have values far outside the range of the fit.
+
+        Features and views that no kernel uses do not count.
+        """
+        model, x = self.model, block.x
+        for column, (name, optional) in enumerate(model.texts.items()):
+            if optional and block.texts is not None:
+                self.lacking[name] += int((block.texts[:, column] == "").sum())
+        if is_sparse(x):
+            return
+        for name, view in model.views.items():
+            if view.missing is not None and np.isin(view.columns, self._used).any():
+                self.lacking[name] += int(lacking_rows(x, view).sum())
+        if model.ranges is not None:
+            low, high = model.ranges[:, self._used]
+            own = x[:, self._used]
+            far = (own < low - (high - low)) | (own > high + (high - low))
+            self.n_far += int(far.any(axis=1).sum())
+            self.far.update(dict(zip(self._used.tolist(), far.sum(axis=0).tolist(), strict=True)))
+
+    def notes(self, of_views: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is odd about the rows; `of_views` counts those without some views."""
+        model = self.model
+        lacking = self.lacking | Counter(
+            {name: of_views.get(name, 0) for name in (model.given.views if model.given else ())}
+        )
+        for name, count in lacking.items():
+            if count:
+                view = model.views.get(name)
+                done = "its kernels are zero there"
+                if view is not None and view.missing == "impute":
+                    done = "its features are filled there, as in the fit"
+                what = "column" if name in model.texts else "view"
+                yield f"{what} {name!r}: {count} of {counted(self.n_rows, 'row')} lack it; {done}"
+        if self.n_far and model.ranges is not None:
+            low, high = model.ranges
+            listed = first_of(
+                [
+                    f"{model.feature_names[c]!r} in {count} ({low[c]:.4g} to {high[c]:.4g})"
+                    for c, count in self.far.most_common()
+                    if count
+                ],
+                SHOWN,
+            )
+            yield (
+                f"{self.n_far} of {counted(self.n_rows, 'row')} have values outside the range of "
+                f"the fit by more than its width: {listed}"
+            )
+        yield _less_probable(model, self.n_less_probable)
+
+    def score(self, where: str) -> Score:
+        """Return the score of all rows by their labels."""
+        values, labels = np.concatenate(self.values), self.labels
+        if self.model.labels.classes is None:
+            y = _real_values(labels, where)
+            mean = np.full(len(y), y.mean())
+            found, plain = regression_scores(values[:, 0], y), regression_scores(mean, y)
+            return Score(_rows("regression", found, plain), f"their mean, {y.mean():.4g}", {})
+        return _class_score(self.model, values, _class_numbers(self.model, labels, where))
+
+
+def _class_score(model: Model, values: Floats, numbers: Ints) -> Score:
+    """Return the score of decision values (n, k) for rows of these classes."""
+    classes = [] if model.labels.classes is None else model.labels.classes.tolist()
+    k = len(classes)
+    place = {name: number for number, name in enumerate(classes)}
+    predicted = np.array([place[one] for one in model.predictions(values).tolist()])
+    found, arrays = pooled_scores([(values.T, numbers, predicted)], k)
+    counts = np.bincount(numbers, minlength=k)
+    most = int(counts.argmax())
+    constant = np.zeros_like(values)
+    plain, _ = pooled_scores([(constant.T, numbers, np.full_like(numbers, most))], k)
+    if model.calibration is not None:
+        found |= probability_scores(model.calibration.probabilities(values), numbers)
+        plain |= probability_scores(np.tile(counts / len(numbers), (len(numbers), 1)), numbers)
+    names = list(map(str, classes))
+    table = arrays["confusion"].astype(int).tolist()
+    confusion = {
+        one: dict(zip(names, row, strict=True)) for one, row in zip(names, table, strict=True)
+    }
+    return Score(_rows("classification", found, plain), f"always {names[most]}", confusion)
+
+
+def _rows(
+    task: str, found: Mapping[str, float], plain: Mapping[str, float]
+) -> dict[str, tuple[str, str]]:
+    """Return both values of each metric by its words; of one without a value, a dash."""
+    rows = {}
+    for metric in metrics_of(task):
+        name = metric.variable()
+        if name in found:
+            pair = (found[name], plain[name])
+            texts = ["-" if math.isnan(value) else metric.text(value) for value in pair]
+            rows[metric.words] = texts[0], texts[1]
+    return rows
+
+
+def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:
+    """Return the positions of labels among the classes of a model; refuse unknown ones."""
+    classes = [] if model.labels.classes is None else model.labels.classes.tolist()
+    place = {str(name): number for number, name in enumerate(classes)}
+    place |= {name: place[str(one)] for one in classes if (name := name_of_number(str(one)))}
+    texts = [name_of_number(label) or label for label in labels]
+    others = place.get(REST) if len(classes) == 2 else None
+    unknown = Counter(text for text in texts if text not in place)
+    if unknown and (others is None or "" in unknown):
+        listed = first_of([f"{text!r} in {n}" for text, n in unknown.most_common()], SHOWN)
+        known = ", ".join(map(repr, map(str, classes)))
+        rows = counted(sum(unknown.values()), "row")
+        hint = "Correct these labels, or leave these rows out"
+        raise DataError(
+            where, f"labels that the model does not know in {rows}: {listed}", known, hint
+        )
+    return np.array([place.get(text, others) for text in texts], dtype=np.intp)
+
+
+def _real_values(labels: Sequence[str], where: str) -> Floats:
+    """Return labels as numbers; refuse others."""
+    found = [finite_number(label) for label in labels]
+    wrong = [label for label, number in zip(labels, found, strict=True) if number is None]
+    if wrong:
+        rows = counted(len(wrong), "row")
+        listed = first_of([*dict.fromkeys(map(repr, wrong))], SHOWN)
+        hint = "Correct these labels, or leave these rows out"
+        raise DataError(where, f"labels that are no numbers in {rows}: {listed}", "numbers", hint)
+    return np.array(found, dtype=np.float64)
+
+
+def _less_probable(model: Model, n_rows: int) -> str:
+    """Return a note on rows whose prediction is not the most probable class."""
+    calibration = model.calibration
+    if not n_rows or calibration is None:
+        return ""
+    rows = f"{counted(n_rows, 'row')} predicted as another class than the most probable one"
+    if calibration.class_weights:
+        weights = ", ".join(f"{one:.3g}" for one in calibration.class_weights)
+        return f"{rows}: the model multiplies the probabilities of the classes by {weights}"
+    least = calibration.probability_at_threshold
+    if math.isnan(least):
+        return f"{rows}: the threshold of the model is beyond all decision values"
+    return f"{rows}: the threshold of the model is a probability of {least:.3g}, not 0.5"
