@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,14 @@ from mkldist.cli.json_output import json_option, print_json
 from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
+from mkldist.errors import StoreError
 from mkldist.results.newest import others_words
 from mkldist.results.notes import rewritten_files
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from mkldist.results.status import SweepStatus
 
 MOST_LINES, MOST_VALUES = 12, 8  # on what is being done
@@ -26,26 +30,78 @@ MOST_LINES, MOST_VALUES = 12, 8  # on what is being done
 
 @click.command("status")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.option("--watch", is_flag=True, help="Show the progress anew until the sweep ends.")
+@click.option(
+    "--every",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks of --watch.",
+)
 @json_option(
     "name", "path", "activity", "n_runs", "most_runs", "counts", "nodes", "at_work", "failed",
     "others", "summary",
 )  # fmt: skip
-def command(path: Path, as_json: bool) -> None:
+def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
     """Print the progress, summary so far and errors of the sweep PATH.
 
     PATH is the folder of its results, its file or its name.
     While the sweep is at work, it names the runs that are being done.  A run counts as waiting
-    until its outcome is recorded.
+    until its outcome is recorded.  With --watch a terminal shows all this anew until the sweep
+    ends; a pipe gets a line for each change.  Ctrl-C ends the look, and not the sweep.
     """
+    from mkldist.errors import InputError
     from mkldist.results.status import sweep_status
     from mkldist.run.places import results_of
 
+    if watch and as_json:
+        raise InputError("--watch", "--json beside it", "one of the two")
     path = results_of(path)
-    status = sweep_status(path)
+    status = _watched(path, every) if watch else sweep_status(path)
     if as_json:
         print_json(_document(status))
     else:
         _print(status)
+
+
+def _watched(path: Path, every: float) -> SweepStatus:
+    """Show the progress until the sweep ends or the user has seen enough; return the last."""
+    from rich.console import Group
+
+    from mkldist.results.status import sweep_status
+
+    status, console, line = sweep_status(path), standard_output(), ""
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
+        screen = stack.enter_context(console.screen()) if console.is_terminal else None
+        while _is_at_work(status):
+            if screen is not None:
+                screen.update(Group(*_parts(status)))
+            elif (now := _line(status)) != line:
+                line = now
+                click.echo(f"{time.strftime('%H:%M:%S')} {line}")
+            time.sleep(every)
+            with suppress(StoreError):  # of a tree that is replaced just now
+                status = sweep_status(path)
+    return status
+
+
+def _is_at_work(status: SweepStatus) -> bool:
+    """Return True unless the sweep has ended; of another machine's, unless all runs are done."""
+    claim = status.claim
+    if claim is None or claim.is_live is False:
+        return False
+    return bool(claim.is_live or status.counts.get(RunState.WAITING, 0) or status.held is None)
+
+
+def _line(status: SweepStatus) -> str:
+    """Return the progress in a line."""
+    done, failed = (status.counts.get(one, 0) for one in (RunState.COMPLETE, RunState.FAILED))
+    parts = [f"{status.name}: {done} of {counted(status.n_runs, 'run')} complete"]
+    parts += [f", {failed} failed"] * bool(failed)
+    for doing in dict.fromkeys(one.doing for one in status.at_work):
+        parts.append(f"; {doing} {', '.join(o.place for o in status.at_work if o.doing == doing)}")
+    return "".join(parts)
 
 
 def _document(status: SweepStatus) -> dict[str, Any]:
@@ -73,10 +129,16 @@ def _document(status: SweepStatus) -> dict[str, Any]:
 
 def _print(status: SweepStatus) -> None:
     """Print the tables and the lines."""
+    console = standard_output()
+    for part in _parts(status):
+        console.print(part, highlight=False, soft_wrap=isinstance(part, str), markup=False)
+
+
+def _parts(status: SweepStatus) -> Iterator[RenderableType]:
+    """Yield the tables and the lines."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    console = standard_output()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("data set and method")
     for state in RunState:
@@ -85,30 +147,22 @@ def _print(status: SweepStatus) -> None:
         table.add_row(node, *(str(counts.get(state, 0)) for state in RunState))
     table.add_section()
     table.add_row("all", *(str(status.counts.get(state, 0)) for state in RunState))
-    lines = [f"{status.name} in {status.path}", _activity(status), *_at_work(status)]
-    lines += [
-        f"{words}: if its content changed, these runs do not count, and the same sweep command "
-        "does new ones; 'mkldist plan' tells"
-        for words in rewritten_files(status.path)
-    ]
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
-    console.print()
-    console.print(table)
+    yield from (f"{status.name} in {status.path}", _activity(status), *_at_work(status))
+    for words in rewritten_files(status.path):
+        yield (
+            f"{words}: if its content changed, these runs do not count, and the same sweep command "
+            "does new ones; 'mkldist plan' tells"
+        )
+    yield from ("", table)
     if status.counts.get(RunState.COMPLETE, 0):
         from mkldist.analysis.tables import recorded_table
 
-        console.print()
-        console.print(recorded_table(status.path, status.held))
+        yield from ("", recorded_table(status.path, status.held))
     if status.others:
-        console.print(f"\n{others_words(status.others)}", highlight=False, soft_wrap=True)
+        yield f"\n{others_words(status.others)}"
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
-        console.print(
-            f"failed {failure.node}, split {failure.split}{settings}: {failure.error}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        yield f"failed {failure.node}, split {failure.split}{settings}: {failure.error}"
 
 
 def _activity(status: SweepStatus) -> str:

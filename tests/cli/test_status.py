@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from mkldist.cli.status import command
+from mkldist.errors import InputError
 from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
@@ -45,3 +50,40 @@ def test_the_first_of_many_values_are_named(tmp_path):
     assert (
         ": splits 0, 1, 2, 3, 4, 5, 6, 7, … 4 more, C = 0, 1, 2, 3, 4, 5, 6, 7, … 92 more" in said
     )
+
+
+def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monkeypatch):
+    plan, store = made_up_plan(), RecordStore(tmp_path / "records")
+    runs, looks = iter(plan.runs), []
+    with ExitStack() as claims:
+        claims.enter_context(claimed(tmp_path, "made-up"))
+        prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+
+        def sleep(seconds):
+            looks.append(seconds)
+            if len(looks) == 5:
+                claims.close()
+            elif len(looks) % 2:
+                store.write(made_up_record(next(runs)))
+
+        monkeypatch.setattr(time, "sleep", sleep)
+        words = [str(tmp_path), "--watch", "--every", "0.5"]
+        said = CliRunner().invoke(command, words, catch_exceptions=False).output
+    assert looks == [0.5] * 5
+    lines = [line for line in said.splitlines() if " made-up: " in line]
+    assert [re.search(r"(\d+) of \d+ runs complete", line)[1] for line in lines] == ["0", "1", "2"]
+    assert "stopped with" in said  # the whole status comes last
+
+
+def test_ctrl_c_ends_the_look_alone(tmp_path, monkeypatch):
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    with claimed(tmp_path, "made-up"):
+        done = CliRunner().invoke(command, [str(tmp_path), "--watch"], catch_exceptions=False)
+        assert (done.exit_code, "at work" in done.output) == (0, True)
+        with pytest.raises(InputError):
+            CliRunner().invoke(
+                command, [str(tmp_path), "--watch", "--json"], catch_exceptions=False
+            )
