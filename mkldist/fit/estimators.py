@@ -1178,11 +1178,12 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     With the default method, ``primalmkl``, it minimises
 
-        1/2 sum_i (y_i - f(x_i) - b)^2 + alpha/2 (sum_m ||f_m||)^2,   f = sum_m f_m,
+        1/2 sum_i w_i (y_i - f(x_i) - b)^2 + alpha/2 (sum_m ||f_m||)^2,   f = sum_m f_m,
 
     over functions f_m of the kernels, and reports how far its solution is from the optimum.  The
-    values y are scaled to mean 0 and standard deviation 1 before, so that `alpha` does not depend
-    on their units; predictions are in the units of the data, the objective is not.
+    row weights w_i are 1, or ``sample_weight``.  The values y are scaled to mean 0 and standard
+    deviation 1 before, so that `alpha` does not depend on their units; predictions are in the units
+    of the data, the objective is not.
 
     Parameters
     ----------
@@ -1230,7 +1231,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._set(locals())
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a function.
 
         Parameters
@@ -1239,6 +1240,9 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             Training rows.
         y : (n,) array-like
             Values.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply their losses; rows of weight zero are left out.
+            Imputation, scaling and normalisation count every other row once.
 
         Raises
         ------
@@ -1255,10 +1259,16 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         settings = _with_strength(method, positive("alpha", self.alpha), settings)
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
+        weights = row_weights(values, sample_weight, None)
+        if weights is not None:
+            used = weights > 0.0
+            rows, values, weights = rows.where(used), values[used], weights[used]
         constant = bool((values == values[0]).all())
-        centre = float(values[0] if constant else values.mean())
-        spread = 1.0 if constant else float(values.std())
-        self._fit_problems(rows, [(values - centre) / spread], settings, units=(centre, spread))
+        centre = float(values[0] if constant else np.average(values, weights=weights))
+        variance = 1.0 if constant else np.average((values - centre) ** 2, weights=weights)
+        units = centre, math.sqrt(variance)
+        problem = (values - centre) / units[1]
+        self._fit_problems(rows, [problem], settings, units=units, weights=weights)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -1277,10 +1287,11 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     With the default method, ``primalmkl``, it minimises
 
-        1/2 { alpha (sum_m ||f_m||)^2 + 1/n sum_i max(0, rho - f(x_i))^2 } - rho,
+        1/2 { alpha (sum_m ||f_m||)^2 + 1/n sum_i w_i max(0, rho - f(x_i))^2 } - rho,
 
-    ``f = sum_m f_m``, and rows with ``f(x) < rho`` are outliers.  With a larger `alpha` more of the
-    training rows are: about one in ten at the default.
+    ``f = sum_m f_m``, and rows with ``f(x) < rho`` are outliers.  The row weights w_i are 1, or
+    ``sample_weight``, and n is their sum.  With a larger `alpha` more of the training rows are
+    outliers: about one in ten at the default.
 
     Parameters
     ----------
@@ -1329,7 +1340,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._set(locals())
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows.
 
         Parameters
@@ -1338,6 +1349,9 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             Training rows, most of which are no outliers.
         y : object
             Ignored.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply their losses; rows of weight zero are left out.
+            Imputation, scaling and normalisation count every other row once.
 
         Raises
         ------
@@ -1354,9 +1368,12 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         method, settings = self._method_settings()
         rows, _ = self._checked(X)
-        n = len(rows)
+        weights = row_weights(np.zeros(len(rows)), sample_weight, None)
+        if weights is not None:
+            rows, weights = rows.where(weights > 0.0), weights[weights > 0.0]
+        n = len(rows) if weights is None else float(weights.sum())
         settings = _with_strength(method, n * positive("alpha", self.alpha), settings)
-        self._fit_problems(rows, [np.ones(n)], settings, units=(0.0, n))
+        self._fit_problems(rows, [np.ones(len(rows))], settings, units=(0.0, n), weights=weights)
         self.objective_ *= n
         self.offset_ = -self.intercept_
         # ``max(0, rho - f(x_i)) / alpha`` up to a factor: above zero for outliers, and all zero
@@ -1370,7 +1387,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"alpha={self.alpha:g} is too large. Lower alpha"
         if reason:
-            listed = counted(n, "training row")
+            listed = counted(len(rows), "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
         return self
 
@@ -1472,7 +1489,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     ) -> None:  # fmt: skip
         self._set(locals())
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a decision function.
 
         Parameters
@@ -1481,6 +1498,9 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             Training rows, labelled or not.
         y : (n,) array-like
             Labels of two classes or more, and -1 where there is none.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply the losses of labelled ones; rows of weight zero are
+            left out.  The graph, imputation, scaling and normalisation count every other row once.
 
         Raises
         ------
@@ -1497,7 +1517,10 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         settings = _with_strength(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
-        rows, y = self._checked(X, y=y)
+        all_rows, all_labels = self._checked(X, y=y)
+        weights = row_weights(np.zeros(len(all_rows)), sample_weight, None)
+        used = np.ones(len(all_rows), dtype=bool) if weights is None else weights > 0.0
+        rows, y = all_rows.where(used), all_labels[used]
         labelled = _labelled(y)
         numbers = self._learn_classes(y[labelled])
         problems = []
@@ -1511,9 +1534,11 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if graph.get("kind", "knn") == "knn":
             graph = {"neighbours": max(1, min(NEIGHBOURS, len(rows) - 1)), **graph}
         needed = graph if method.needs_laplacian else None
-        self._fit_problems(rows, problems, settings, graph=needed)
-        self.transduction_ = self._classes_of(self._values(self._prepared(rows)))
-        self.transduction_[labelled] = y[labelled]
+        of_rows = None if weights is None else weights[used]
+        self._fit_problems(rows, problems, settings, weights=of_rows, graph=needed)
+        self.transduction_ = self._classes_of(self._values(self._prepared(all_rows)))
+        given = np.flatnonzero(used)[labelled]
+        self.transduction_[given] = y[labelled]
         return self
 
 

@@ -26,6 +26,7 @@ from mkldist.data.dataset import View, absent_of, lacking_rows, sparse_parts
 from mkldist.data.frames import frame_features
 from mkldist.data.listing import first_of
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
+from mkldist.data.row_weights import class_weights
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
@@ -324,7 +325,8 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
 def row_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
     """Return the weight of each row, that of the sample times that of its class; None for ones.
 
-    `sample_weight` is (n,), zero or above, or None, and `class_weight` as scikit-learn takes it.
+    `sample_weight` is (n,), zero or above, or None, and `class_weight` as scikit-learn takes it; a
+    row counts as often as it weighs where classes are balanced.
     """
     if sample_weight is None and class_weight is None:
         return None
@@ -345,7 +347,11 @@ def row_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> F
     if class_weight is not None:
         counts = weights > 0.0
         classes, numbers = np.unique(y[counts], return_inverse=True)
-        of_class = compute_class_weight(class_weight, classes=classes, y=y[counts])
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            names = tuple(map(str, classes.tolist()))
+            of_class = class_weights("balanced", names, numbers, weights[counts])
+        else:
+            of_class = compute_class_weight(class_weight, classes=classes, y=y[counts])
         if not (np.isfinite(of_class) & (of_class > 0.0)).all():
             raise DataError("class_weight", f"{class_weight!r:.60}", "weights above zero")
         weights[counts] *= of_class[numbers]
