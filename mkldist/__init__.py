@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         SemiSupervisedMKLClassifier,
         set_bank_cache,
     )
+    from mkldist.fit.explain import explain
     from mkldist.fit.model import Model, load_model
-    from mkldist.fit.select import explain
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
     from mkldist.from_python.sweeps import rerun, sweep
@@ -44,7 +44,7 @@ _EXPORTS = {
     "SemiSupervisedMKLClassifier": "mkldist.fit.estimators",
     "Solution": "mkldist.solvers.base",
     "concat": "mkldist.results.concat",
-    "explain": "mkldist.fit.select",
+    "explain": "mkldist.fit.explain",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
     "load_model": "mkldist.fit.model",

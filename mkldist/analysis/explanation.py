@@ -1,27 +1,41 @@
-"""Which kernels, feature groups and widths carry the decision of a method."""
+"""Which views, groups of features and features carry the decision of a method."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from mkldist.analysis.compare_results import PairComparison
 from mkldist.analysis.kernel_selection import is_selected, weight_shares
-from mkldist.analysis.resampling import Interval
+from mkldist.analysis.resampling import Interval, Overlap, known_interval
 from mkldist.analysis.stability import selection_stability
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.arrays import Floats, Ints
+from mkldist.metrics import Metric
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
-GROUPINGS = ("feature_group", "features", "width", "function")
-"""Coordinates of kernels by which shares are summed, where a bank has several values."""
+LEVELS = {
+    "view": "views",
+    "group": "groups of features",
+    "feature": "features",
+    "kernel": "kernels",
+    "function": "kernel functions",
+    "width": "widths",
+}
+"""Levels of sets of kernels, in words, those of a person's tables first."""
 LARGEST = 10
 """Kernels that are named one by one."""
+ALL, SINGLE, SEVERAL = "all", "single", "several"
+"""Groups of features that nobody named, as results call them."""
+EQUAL = 1e-9
+"""Difference of shares that rounding makes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,66 +45,93 @@ class DecisionParts:
     Parameters
     ----------
     kernels : (S,) intp
-        Places of the active kernels in the bank.
+        Places of the kernels of non-zero weight in the bank.
     values : (t, S, k) float64
-        Part of each kernel in the k decision functions, without the intercept, at t rows: the test
-        rows, or the unlabelled ones where no row is held out.
+        Part of each kernel in the k decision functions at t rows: the test rows, or the unlabelled
+        ones where no row is held out.
+    bias : (k,) float64
+        Intercepts: ``values.sum(axis=1) + bias`` are the decision values.
+    loss : callable
+        Loss of decision values (t, k) at these rows, in the metric of the sweep.
     """
 
     kernels: Ints
     values: Floats
+    bias: Floats
+    loss: Callable[[Floats], float]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSets:
+    """Sets of the kernels of a bank, such as those on each view.
+
+    Parameters
+    ----------
+    level : str
+        One of :data:`LEVELS`.
+    names : tuple of str or float
+        G names.
+    place : (M,) intp
+        Set of each kernel, -1 for none.
+    """
+
+    level: str
+    names: tuple[str | float, ...]
+    place: Ints
+
+    def summed(self, values: Floats) -> Floats:
+        """Return the sums over each set of values of the kernels, (J, M), as (J, G)."""
+        found = np.zeros((len(self.names), len(values)))
+        known = self.place >= 0
+        np.add.at(found, self.place[known], values.T[known])
+        return found.T
 
 
 @dataclass(frozen=True)
 class Share:
-    """Shares of a kernel, or of all kernels of one value of a coordinate; means over the splits.
+    """What a set of kernels contributes; means over the splits, with 95 % intervals.
 
     Parameters
     ----------
+    level : str
+        One of :data:`LEVELS`.
     name : str or float
-        The kernel, or the value.
+        The view, group, feature, function, width or kernel.
     n_kernels : int
-        Kernels of the bank that have it.
-    weight, weight_sd : float
-        Share of the sum of kernel weights, and its standard deviation over the splits.
-    decision, decision_sd : float
+        Kernels of the bank in the set.
+    rank : int
+        1 for the largest share of the decision, of the weights where that is not known; equal
+        shares have the same rank.
+    decision : Interval
         Share of the variance of the decision values; NaN where it is not known.
-    frequency : float
-        Share of the splits that select the kernel, or one of the kernels.
+    weight : Interval
+        Share of the sum of kernel weights.
+    left_out : Interval
+        Rise of the loss on the test rows, in the metric of the sweep, where the set's part of the
+        decision is replaced by its mean, without training again.
+    selected : Interval
+        Share of the splits in which a kernel of the set is active, with Wilson's interval.
+    null : float
+        Mean share of the decision after fits on permuted labels; NaN without such fits.
+    p_value : float
+        ``(1 + number of permutations of at least this share) / (1 + permutations)``.
     """
 
+    level: str
     name: str | float
     n_kernels: int
-    weight: float
-    weight_sd: float
-    decision: float
-    decision_sd: float
-    frequency: float
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """Shares of all values of one coordinate of the kernels.
-
-    Parameters
-    ----------
-    coordinate : str
-        ``feature_group``, ``features``, ``width`` or ``function``.
-    shares : tuple of Share
-        Widths ascending, others by falling weight.
-    stability : Interval
-        Nogueira's measure of which values are selected, with its interval; NaN for one split, or
-        where every split selects all values or none.  Its ends are NaN for fewer than five splits.
-    """
-
-    coordinate: str
-    shares: tuple[Share, ...]
-    stability: Interval
+    rank: int
+    decision: Interval
+    weight: Interval
+    left_out: Interval
+    selected: Interval
+    null: float
+    p_value: float
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Kernels that carry the decisions of a method on one data set.
+    """Views, groups and features that carry the decisions of a method on one data set.
 
     Parameters
     ----------
@@ -98,6 +139,8 @@ class Explanation:
         Its place.
     task : str
         ``"classification"`` or ``"regression"``.
+    metric : Metric
+        The metric of `left_out`.
     setting : dict of str to object
         Hyperparameters that were chosen: a value, or a list of one a split.
     validated : bool
@@ -105,17 +148,22 @@ class Explanation:
     n_splits, n_kernels : int
         Splits with a complete run, and kernels of the bank.
     selected : float
-        Mean number of kernels selected, those of a weight above 0.001 of the sum.
+        Mean number of active kernels, those of more than 0.001 of the largest weight.
     always : int
-        Kernels that every split selects.
-    stability : Interval
-        Nogueira's measure of the kernels selected.
-    groupings : tuple of Grouping
-        Shares by features, width and function.
-    kernels : tuple of Share
-        The kernels of largest weight.
+        Kernels that are active in every split.
+    stability : dict of str to Interval
+        Nogueira's measure of which sets are selected, by level; NaN for one split, or where every
+        split selects all or none.  Its ends are NaN for fewer than five splits.
+    shares : tuple of Share
+        One for each set, level by level, by rank.
     no_decision : str
         Why shares of the decision are not known; empty where they are.
+    normalised : bool
+        True if the bank scales its kernels, so that their weights compare.
+    n_permutations : int
+        Fits on permuted labels, for each split.
+    seconds : float
+        Time of a fit on all splits.
     against_uniform : PairComparison or None
         The method against uniform weights, where the sweep has these.
     n_candidates : int
@@ -128,155 +176,207 @@ class Explanation:
     bank: str
     method: str
     task: str
+    metric: Metric
     setting: dict[str, Any]
     validated: bool
     n_splits: int
     n_kernels: int
     selected: float
     always: int
-    stability: Interval
-    groupings: tuple[Grouping, ...]
-    kernels: tuple[Share, ...]
+    stability: dict[str, Interval]
+    shares: tuple[Share, ...]
     no_decision: str
+    normalised: bool
+    n_permutations: int
+    seconds: float
     against_uniform: PairComparison | None
     n_candidates: int = 1
     n_settings: int = 1
 
-    def grouping(self, coordinate: str) -> Grouping | None:
-        """Return the shares by a coordinate, None if the bank has one value of it."""
-        return next((one for one in self.groupings if one.coordinate == coordinate), None)
+    def of(self, level: str) -> list[Share]:
+        """Return the shares of a level by rank; none if the bank has one set of it."""
+        return [share for share in self.shares if share.level == level]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The shares as a table, a row a set; intervals as three columns."""
+        import pandas as pd
+
+        def row(share: Share) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for name in (field.name for field in fields(Share)):
+                value = getattr(share, name)
+                ends = {name: value}
+                if isinstance(value, Interval):
+                    ends = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+                found |= ends
+            return found
+
+        return pd.DataFrame([row(share) for share in self.shares])
 
 
-def decision_shares(parts: Sequence[DecisionParts], n_kernels: int) -> Floats:
-    """Return the share of each kernel in the variance of the decision values of each split, (J, M).
+def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Floats:
+    """Return the share of each kernel in the variance of the decision values of one split, (M,).
 
     With f = sum_m f_m + b, the share of kernel m is ``Cov(f_m, f) / Var(f)`` over the scored rows,
-    of several classes the sum of the covariances by the sum of the variances.  Shares sum to 1.  A
-    share is negative where a kernel pulls against the others.
+    of several functions the sum of the covariances by the sum of the variances.  Shares sum to 1.
+    A share is negative where a kernel pulls against the others.
 
     Parameters
     ----------
-    parts : sequence of DecisionParts
-        Those of each split.
+    parts : iterable of (kernels, values)
+        Places (S,) of kernels and their parts (t, S, k) in k functions; further functions may
+        follow, such as those of other classes.
     n_kernels : int
         Number M of kernels of the bank.
 
     Returns
     -------
-    (J, M) float64
-        NaN for a split whose decision values do not vary.
+    (M,) float64
+        NaN for decision values that do not vary.
     """
-    found = np.zeros((len(parts), n_kernels))
-    for row, one in zip(found, parts, strict=True):
-        centred = one.values - one.values.mean(axis=0)
+    found, variance = np.zeros(n_kernels), 0.0
+    for kernels, values in parts:
+        centred = values - values.mean(axis=0)
         whole = centred.sum(axis=1)
-        variance = float((whole**2).sum())
-        if variance == 0.0:
-            row[:] = math.nan
-            continue
-        row[one.kernels] = np.einsum("tsk,tk->s", centred, whole) / variance
+        variance += float((whole**2).sum())
+        found[kernels] += np.einsum("tsk,tk->s", centred, whole)
+    return found / variance if variance > 0.0 else np.full(n_kernels, math.nan)
+
+
+def losses_without(parts: DecisionParts, sets: KernelSets) -> Floats:
+    """Return the rise of the loss where the part of each set is replaced by its mean, (G,)."""
+    place = sets.place[parts.kernels]
+    whole = parts.values.sum(axis=1) + parts.bias
+    loss, found = parts.loss(whole), np.zeros(len(sets.names))
+    for g in np.unique(place[place >= 0]).tolist():
+        own = parts.values[:, place == g].sum(axis=1)
+        found[g] = parts.loss(whole - own + own.mean(axis=0)) - loss
     return found
 
 
-def groupings_of(weights: xr.DataArray, decision: Floats | None) -> tuple[Grouping, ...]:
-    """Return the shares by every coordinate of which the bank has several values.
+def kernel_sets(weights: xr.DataArray) -> list[KernelSets]:
+    """Return the sets of kernels of every level of which the bank has several.
 
-    Groups of features are left out where each is the features of the same name.
+    A level that divides the kernels as a wider one does is left out, and so are groups to which
+    nobody gave a name.
 
     Parameters
     ----------
     weights : DataArray
         Weights with the dims ``split`` and ``kernel`` and the coordinates of kernels.
-    decision : (J, M) float64, optional
-        As :func:`decision_shares` returns it.
     """
-    found = []
-    for coordinate in GROUPINGS:
-        if coordinate not in weights.coords:
-            continue
-        if coordinate == "feature_group" and groups_are_features(weights):
-            continue
-        keys = weights[coordinate].to_numpy()
-        known = keys != "" if keys.dtype.kind in "OUT" else ~np.isnan(keys)
-        values = sorted(set(keys[known].tolist()))
-        if len(values) < 2:
-            continue
-        place = {value: number for number, value in enumerate(values)}
-        group = np.array([place.get(key, -1) for key in keys.tolist()], dtype=np.intp)
-        shares, chosen = _shares([_plain(value) for value in values], group, weights, decision)
-        if coordinate != "width":
-            shares.sort(key=lambda share: -share.weight)
-        found.append(Grouping(coordinate, tuple(shares), stability_of_choice(chosen)))
-    return tuple(found)
+    import pandas as pd
+
+    found, divided = [], set()
+    for level, keys in _keys(weights).items():
+        place, names = pd.factorize(np.array(keys, dtype=object), sort=True)
+        division = np.unique(place, return_index=True, return_inverse=True)[1:]
+        told = division[0][division[1]].tobytes()  # the first kernel of each kernel's set
+        if len(division[0]) > 1 and len(names) and told not in divided:
+            found.append(KernelSets(level, tuple(names.tolist()), place.astype(np.intp)))
+        divided.add(told)
+    return found
 
 
-def groups_are_features(weights: xr.DataArray) -> bool:
-    """Return True if groups of features say nothing else than the features, as views do."""
-    both = "features" in weights.coords and "feature_group" in weights.coords
-    return both and bool((weights["features"] == weights["feature_group"]).all())
+def _keys(weights: xr.DataArray) -> dict[str, list[str | float | None]]:
+    """Return the set of each kernel by level, None for none."""
 
+    def texts(name: str) -> list[str]:
+        known = name in weights.coords
+        return weights[name].to_numpy().tolist() if known else [""] * weights.sizes["kernel"]
 
-def largest_kernels(weights: xr.DataArray, decision: Floats | None) -> tuple[Share, ...]:
-    """Return the shares of the kernels of largest mean weight, at most ten."""
     means = weight_shares(weights).mean(axis=0)
-    order = np.argsort(-means, kind="stable")[:LARGEST]
-    order = order[means[order] > 0.0]
-    named = "kernel" in weights.coords
-    names = weights["kernel"].to_numpy()[order].tolist() if named else order.tolist()
-    group = np.full(len(means), -1, dtype=np.intp)
-    group[order] = np.arange(len(order))
-    return tuple(_shares([str(name) for name in names], group, weights, decision)[0])
+    largest = {*np.argsort(-means, kind="stable")[:LARGEST].tolist()} - {
+        *np.flatnonzero(means == 0)
+    }
+    names = texts("kernel") if "kernel" in weights.coords else list(map(str, range(len(means))))
+    groups, unnamed = texts("feature_group"), {ALL: "(all features)", SEVERAL: "(several features)"}
+    apart = list(zip(texts("view"), groups, texts("features"), strict=True))
+    found: dict[str, list[str | float | None]] = {
+        "view": [view or "(of no single view)" for view, _, _ in apart],
+        "group": [None if g in ("", ALL, SINGLE, SEVERAL, view) else g for view, g, _ in apart],
+        "feature": [feature if g == SINGLE else unnamed.get(g) for _, g, feature in apart],
+        "kernel": [name if m in largest else None for m, name in enumerate(names)],
+        "function": [name or None for name in texts("function")],
+    }
+    widths = "relative_width" if "relative_width" in weights.coords else "width"
+    if widths in weights.coords:
+        found["width"] = weights[widths].to_numpy().tolist()
+    return found
 
 
-def stability_of_choice(chosen: Bools) -> Interval:
-    """Return Nogueira's measure of a choice, (J, M); NaN for one split, its ends for few."""
-    if len(chosen) < 2:
-        return Interval(math.nan, math.nan, math.nan)
-    return selection_stability(chosen)
+def shares_of(
+    sets: KernelSets,
+    weights: xr.DataArray,
+    overlap: Overlap,
+    decision: Floats | None = None,
+    left_out: Floats | None = None,
+    null: Floats | None = None,
+) -> list[Share]:
+    """Return the shares of every set, by rank.
 
-
-def _shares(
-    names: Sequence[str | float], group: Ints, weights: xr.DataArray, decision: Floats | None
-) -> tuple[list[Share], Bools]:
-    """Return the shares of G sets of kernels, and which of them each split selects, (J, G).
-
-    `group` is the set of each kernel, -1 for none.
+    Parameters
+    ----------
+    sets : KernelSets
+        The sets.
+    weights : DataArray
+        Weights with the dims ``split`` and ``kernel``.
+    overlap : Overlap
+        Sizes of the parts of the splits, for intervals.
+    decision : (J, M) float64, optional
+        A row of :func:`decision_shares` for each split.
+    left_out : (J, G) float64, optional
+        A row of :func:`losses_without` for each split.
+    null : (N, M) float64, optional
+        Means over the splits of the decision shares of kernels under N permutations.
     """
-    count = len(names)
-    of_weight = _summed(weight_shares(weights), group, count)
-    chosen: Bools = _summed(is_selected(weights).astype(float), group, count) > 0.0
-    of_decision = np.full((1, count), math.nan)
-    if decision is not None:
-        of_decision = _summed(decision, group, count)
-    sizes = np.bincount(group[group >= 0], minlength=count)
+    n_sets, unknown = len(sets.names), np.full((1, len(sets.names)), math.nan)
+    of_weight = sets.summed(weight_shares(weights))
+    active = sets.summed(is_selected(weights).astype(float)) > 0.0
+    of_decision = unknown if decision is None else sets.summed(decision)
+    rises = unknown if left_out is None else left_out
+    sizes = np.bincount(sets.place[sets.place >= 0], minlength=n_sets)
+    means = (of_weight if decision is None else np.nan_to_num(of_decision)).mean(axis=0)
+    ranks = [1 + int((means > mean + EQUAL).sum()) for mean in means]
+    permuted = unknown if null is None else sets.summed(null)
+    beyond = (permuted >= means - EQUAL).sum(axis=0)
+    p_values = np.where(np.isnan(permuted[0]), math.nan, (1 + beyond) / (1 + len(permuted)))
     shares = [
         Share(
+            sets.level,
             name,
             int(sizes[g]),
-            *_mean_sd(of_weight[:, g]),
-            *_mean_sd(of_decision[:, g]),
-            float(chosen[:, g].mean()),
+            ranks[g],
+            known_interval(of_decision[:, g], overlap),
+            known_interval(of_weight[:, g], overlap),
+            known_interval(rises[:, g], overlap),
+            frequency(active[:, g]),
+            float(permuted[:, g].mean()),
+            float(p_values[g]),
         )
-        for g, name in enumerate(names)
+        for g, name in enumerate(sets.names)
     ]
-    return shares, chosen
+    return sorted(shares, key=lambda share: share.rank)
 
 
-def _summed(values: Floats, group: Ints, count: int) -> Floats:
-    """Return the sums of columns (J, M) over each of `count` sets, (J, count)."""
-    found = np.zeros((count, len(values)))
-    known = group >= 0
-    np.add.at(found, group[known], values.T[known])
-    return found.T
+def frequency(selected: Sequence[bool] | np.ndarray[Any, Any]) -> Interval:
+    """Return the share of the splits that select a set, and its 95 % interval by Wilson.
+
+    The interval takes the splits for independent; they share training rows.
+    """
+    count, chosen = len(selected), int(np.sum(selected))
+    if count < 2:
+        return Interval(float(chosen), math.nan, math.nan)
+    ends = scipy.stats.binomtest(chosen, count).proportion_ci(method="wilson")
+    return Interval(chosen / count, float(ends.low), float(ends.high))
 
 
-def _mean_sd(values: Floats) -> tuple[float, float]:
-    """Return mean and standard deviation of one value a split; the latter NaN for one split."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return math.nan, math.nan
-    return float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan
-
-
-def _plain(value: Any) -> str | float:
-    return float(value) if isinstance(value, int | float) else str(value)
+def stability_of_choice(sets: KernelSets | None, weights: xr.DataArray) -> Interval:
+    """Return Nogueira's measure of which sets, or kernels, are selected; NaN for one split."""
+    chosen = is_selected(weights)
+    if len(chosen) < 2:
+        return Interval(math.nan, math.nan, math.nan)
+    if sets is not None:
+        chosen = sets.summed(chosen.astype(float)) > 0.0
+    return selection_stability(chosen)

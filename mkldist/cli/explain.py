@@ -1,9 +1,7 @@
-"""``mkldist explain``: which features and widths carry the decision of a method."""
+"""``mkldist explain``: which views, groups of features and features carry the decisions."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +15,11 @@ from mkldist.consoles import standard_output
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from mkldist.analysis.explanation import Explanation, Share
+    from mkldist.analysis.explanation import Explanation
 
-SHOWN = 10
-HEADINGS = {
-    "feature_group": "groups of features",
-    "features": "features",
-    "width": "width",
-    "function": "function",
-}
+
+NAME = 18
+"""Width of the column of names, at least."""
 
 
 @click.command("explain")
@@ -34,14 +28,18 @@ HEADINGS = {
 @click.option("--bank", help="Bank of kernels.  [default: any]")
 @click.option(
     "--method",
-    help="Method, by its name in the results.  [default: of those that choose kernels, the one of "
-    "least mean loss]",
+    help="Method, by its name in the results.  [default: the one of least mean loss]",
     shell_complete=complete_methods,
 )
 @click.option(
-    "-o",
-    "--output",
-    "figure",
+    "--permutations",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Fits on permuted labels of each split, for p-values; each takes as long as a run.",
+)
+@click.option(
+    "--figure",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw one data set to this file: .pdf, .svg or .png.",
 )
@@ -52,19 +50,19 @@ def command(
     dataset: str | None,
     bank: str | None,
     method: str | None,
+    permutations: int,
     figure: Path | None,
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Say which features and widths carry the decision, how stable, and what is lost.
+    """Say which views, groups and features carry the decision, how surely, and what is lost.
 
-    RESULTS is the folder of a sweep's results, its file or its name.  The share of the weights is
-    that of the sum of kernel weights.  The share of the decision is that of the variance of the
-    decision values at the test rows: the covariance of a kernel's part with the whole, by the
-    variance of the whole.  What is lost is the loss against uniform weights, if the sweep has them.
+    RESULTS is the folder of a sweep's results, its file or its name.  One table has the share of
+    the decision, the share of the weights, the loss when left out and how often it is active, each
+    with its interval over the splits.
     """
     from mkldist.errors import InputError
-    from mkldist.fit.select import explain
+    from mkldist.fit.explain import explain
     from mkldist.report.explanation_words import explanation_sentences
     from mkldist.run.places import results_of
 
@@ -73,13 +71,13 @@ def command(
 
         check_figure(figure, overwrite=overwrite)
     path = results_of(results)
-    found = explain(path, dataset, bank, method)
+    found = explain(path, dataset, bank, method, permutations)
     tell_left_out(path)
     if figure is not None:
         if len(found) > 1:
             names = ", ".join(one.dataset for one in found)
             raise InputError(
-                f"-o {figure}",
+                f"--figure {figure}",
                 f"{len(found)} data sets: {names}",
                 "one, for a figure is of one data set",
                 f"Choose it: --dataset {found[0].dataset}",
@@ -92,59 +90,55 @@ def command(
     for number, one in enumerate(found):
         if number:
             click.echo()
-        print_explanation(one, explanation_sentences(one))
+        print_explanation(one)
     if figure is not None:
         click.echo(f"figure:  {figure}")
 
 
-def print_explanation(explanation: Explanation, sentences: Sequence[str]) -> None:
-    """Print the tables and the sentences."""
+def print_explanation(explanation: Explanation) -> None:
+    """Print the table, what its columns are, and the sentences."""
     from rich.text import Text
 
-    from mkldist.report.explanation_words import has_named_groups
+    from mkldist.report.explanation_words import captions, explanation_sentences
 
     console = standard_output()
     console.print(Text(f"{explanation.dataset}: {explanation.method}", "bold"), highlight=False)
-    for coordinate, heading in HEADINGS.items():
-        grouping = explanation.grouping(coordinate)
-        if grouping is not None and (coordinate != "feature_group" or has_named_groups(grouping)):
-            shares = grouping.shares
-            if coordinate == "width" and len(shares) > SHOWN:
-                shares = tuple(sorted(shares, key=lambda share: -share.weight))
-            console.print()
-            console.print(_table(heading, shares))
     console.print()
-    for sentence in sentences:
+    console.print(table(explanation))
+    for words in captions(explanation):
+        console.print(Text(words, "dim"), highlight=False)
+    console.print()
+    for sentence in explanation_sentences(explanation):
         console.print(sentence, highlight=False)
 
 
-def _table(heading: str, shares: Sequence[Share]) -> Table:
-    """Return the largest shares, or all where they are few."""
+def table(explanation: Explanation) -> Table:
+    """Return one table of views, then groups, features and kernels."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column(heading)
-    for name in ("kernels", "weights %", "decision %", "selected in"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for share in shares[:SHOWN]:
-        name = f"{share.name:g}" if isinstance(share.name, float) else share.name
-        table.add_row(
-            Text(name),
-            str(share.n_kernels),
-            _percent(share.weight, share.weight_sd),
-            _percent(share.decision, share.decision_sd),
-            f"{100 * share.frequency:.0f} % of splits",
-        )
-    if len(shares) > SHOWN:
-        table.add_row(f"and {len(shares) - SHOWN} more", *[""] * 4, style="dim")
-    return table
+    from mkldist.analysis.explanation import LEVELS
+    from mkldist.report.explanation_words import (
+        TOLD,
+        cells,
+        columns_of,
+        name_of,
+        others_words,
+        shown_shares,
+    )
 
-
-def _percent(mean: float, sd: float) -> str:
-    from mkldist.analysis.cell_texts import NOTHING
-
-    if math.isnan(mean):
-        return NOTHING
-    return f"{100 * mean:.1f}" + ("" if math.isnan(sd) else f" ± {100 * sd:.1f}")
+    found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    found.add_column("", min_width=NAME, overflow="fold")
+    for name in columns_of(explanation):
+        found.add_column(name, justify="right", no_wrap=True)
+    for level in TOLD:
+        matter, others = shown_shares(explanation, level)
+        if matter:
+            found.add_row(Text(LEVELS[level], "bold"))
+            for share in matter:
+                name = name_of(share, explanation.of(level))
+                found.add_row(Text(f" {name}"), *cells(explanation, share))
+        if matter and others and level != "kernel":
+            found.add_row(Text(f" {others_words(others)}", "dim"))
+    return found

@@ -65,6 +65,11 @@ _MARKS = re.compile(
 _UNTURNED = re.compile(r' transform="rotate\(-?0 [^"]*"')
 
 
+def printed(name: str) -> dict[Any, Any]:
+    """Return the style of a file of a figure, whose content depends on nothing else."""
+    return {**STYLE, **_PRINTED, "svg.hashsalt": name}
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """One figure.
@@ -129,7 +134,7 @@ class Chart:
         """Write the :meth:`files` to a folder, which is there."""
         import matplotlib as mpl
 
-        with mpl.rc_context({**STYLE, **_PRINTED, "svg.hashsalt": self.name}):
+        with mpl.rc_context(printed(self.name)):
             figure = self.draw()
             *pictures, table = self.files(folder)
             for suffix, file in zip(FORMATS, pictures, strict=True):

@@ -1,30 +1,41 @@
-"""One figure of what carries the decision: by features, and by width or function."""
+"""One figure of what carries the decision: a bar for each view, group and feature."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mkldist.analysis.explanation import Explanation, Share
+from mkldist.analysis.explanation import LEVELS, Explanation, Share
+from mkldist.analysis.resampling import Interval
 from mkldist.durable import check_free, replacing, writing
 from mkldist.errors import OutputError, ending_words
-from mkldist.figures.palette import looks
-from mkldist.report.charts import FORMATS, STYLE, logarithmic
+from mkldist.figures.palette import COLOURS
+from mkldist.report.charts import FORMATS, WIDTH, Chart, printed
+from mkldist.report.explanation_words import captions, shown_shares
+from mkldist.report.loss_figures import slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN = 3.4  # inches of a column of print
-MOST_NAMES, MOST_WIDTHS = 10, 40
-WEIGHT, DECISION = "of the weights", "of the decision's variance"
-_SIZES: dict[Any, Any] = {
-    "font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 7.5,
-    "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "grid.color": "#d9d9d9",
-    "lines.markersize": 4,
-}  # fmt: skip
+ROW = 0.165  # inches
+MOST, LEAST = 8, 0.01  # bars of a level, and the share that has one
+NULL = "#767676"
+LIMITS = (-0.25, 1.25)
+"""Shares beyond which an axis does not reach; intervals end there."""
+
+
+def explanation_chart(explanation: Explanation) -> Chart:
+    """Return the figure for the report, with the whole table as its data."""
+    return Chart(
+        f"explanation-{slug(explanation.dataset)}",
+        f"{explanation.dataset}: what the decision of {explanation.method} rests on",
+        " ".join(captions(explanation)),
+        explanation.table,
+        lambda: draw(explanation),
+    )
 
 
 def write_explanation(explanation: Explanation, path: Path) -> None:
@@ -33,11 +44,11 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
     Raises
     ------
     mkldist.errors.OutputError
-        For another ending, without matplotlib, and if the file cannot be written.
+        If the file cannot be written.
     """
     import matplotlib as mpl
 
-    with mpl.rc_context({**STYLE, **_SIZES, "svg.hashsalt": explanation.dataset}):
+    with mpl.rc_context(printed(explanation.dataset)):
         figure = draw(explanation)
         with writing(path), replacing(path) as temporary:
             metadata = {"Date": None} if path.suffix == ".svg" else None
@@ -70,75 +81,86 @@ def check_figure(path: Path, *, overwrite: bool) -> None:
 
 
 def draw(explanation: Explanation) -> Figure:
-    """Return the figure: shares by features above, by width or function below."""
+    """Return the figure: shares of the decision, and the loss without each set, side by side."""
     from matplotlib.figure import Figure
 
-    panels = _panels(explanation)
-    heights = [0.55 + (1.5 if along else 0.19 * len(shares)) for _, shares, along in panels]
-    figure = Figure(figsize=(COLUMN, 0.5 + sum(heights)), layout="constrained")
-    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
-    for ax, (_, shares, along) in zip(axes.flat, panels, strict=True):
-        (_along if along else _named)(ax, shares)
+    rows = _rows(explanation)
+    shares = {y: row for y, row in enumerate(rows) if isinstance(row, Share)}
+    decided = not explanation.no_decision
+    figure = Figure(figsize=(WIDTH, 0.75 + ROW * len(rows)), layout="constrained")
+    axes = figure.subplots(
+        1, 1 + decided, sharey=True, squeeze=False, width_ratios=[1.6, 1][: 1 + decided]
+    )[0]
+    _shares(axes[0], explanation, shares)
+    if decided:
+        metric, scale = explanation.metric, 100.0 if explanation.metric.unit == "%" else 1.0
+        _bars(axes[1], {y: row.left_out for y, row in shares.items()}, scale, COLOURS[1])
+        unit = ", points" if metric.unit == "%" else ""
+        axes[1].set_xlabel(
+            f"worse when left\nout: {metric.words}{unit}".replace(" error,", "\nerror,")
+        )
+    axes[0].set_yticks(range(len(rows)), [_label(row) for row in rows])
+    axes[0].set_ylim(len(rows) - 0.4, -0.6)
+    for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
+        label.set_fontweight("normal" if isinstance(row, Share) else "bold")
+    for ax in axes:
+        ax.grid(visible=False, axis="y")
+        ax.tick_params(axis="y", length=0)
+        ax.axvline(0.0, color="#000000", linewidth=0.7)
     figure.suptitle(f"{explanation.dataset}: {explanation.method}", fontsize=8)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    handles, labels = axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
 
-def _panels(explanation: Explanation) -> list[tuple[str, tuple[Share, ...], bool]]:
-    """Return what is drawn: name, shares, and True for widths along an axis."""
-    found: list[tuple[str, tuple[Share, ...], bool]] = []
-    features = explanation.grouping("features")
-    if features is not None:
-        found.append(("features", features.shares[:MOST_NAMES], False))
-    width, function = explanation.grouping("width"), explanation.grouping("function")
-    if width is not None and len(width.shares) <= MOST_WIDTHS:
-        found.append(("width", width.shares, True))
-    elif function is not None:
-        found.append(("function", function.shares[:MOST_NAMES], False))
-    return found or [("kernel", explanation.kernels, False)]
+def _rows(explanation: Explanation) -> list[Share | str]:
+    """Return what stands in the figure from above: headings and shares."""
+    rows: list[Share | str] = []
+    for level in ("view", "group", "feature"):
+        matter, _ = shown_shares(explanation, level)
+        tall = [share for share in matter if _size(share) >= LEAST][:MOST] or matter[:1]
+        rows += [LEVELS[level], *tall] if tall else []
+    return rows or [LEVELS["kernel"], *shown_shares(explanation, "kernel")[0][:MOST]]
 
 
-def _series(shares: tuple[Share, ...]) -> list[tuple[str, list[float], list[float]]]:
-    """Return label, means and deviations of the weights, and of the decision where it is known."""
-    found = [(WEIGHT, [one.weight for one in shares], [one.weight_sd for one in shares])]
-    if not np.isnan([one.decision for one in shares]).all():
-        decision = [one.decision for one in shares]
-        found.append((DECISION, decision, [one.decision_sd for one in shares]))
-    return found
+def _size(share: Share) -> float:
+    return float(np.nanmax(np.abs([share.decision.mean, share.weight.mean])))
 
 
-def _named(ax: Axes, shares: tuple[Share, ...]) -> None:
-    """Draw shares of names, one below the other."""
-    look = looks([WEIGHT, DECISION])
-    places = np.arange(len(shares))
-    series = _series(shares)
-    for number, (label, means, sds) in enumerate(series):
-        offset = 0.3 * (number - 0.5 * (len(series) - 1))
-        ax.errorbar(
-            means, places + offset, xerr=np.nan_to_num(sds), label=label, linestyle="none",
-            color=look[label].colour, marker=look[label].marker, elinewidth=0.8,
-        )  # fmt: skip
-    ax.set_yticks(places, [_short(str(one.name)) for one in shares])
-    ax.set_ylim(len(shares) - 0.5, -0.5)
-    ax.set_xlabel("share, mean ± sd over the splits")
+def _shares(ax: Axes, explanation: Explanation, shares: dict[int, Share]) -> None:
+    """Draw the shares of the decision with those of the weights, or the latter alone."""
+    weights = {y: row.weight for y, row in shares.items()}
+    if explanation.no_decision:
+        _bars(ax, weights, 100.0, COLOURS[0])
+        ax.set_xlabel("share of the weights, %")
+        return
+    _bars(ax, {y: row.decision for y, row in shares.items()}, 100.0, COLOURS[0])
+    means = [100.0 * one.mean for one in weights.values()]
+    ax.plot(means, [*weights], linestyle="none", marker="D", markersize=3.5, label="weights",
+            markerfacecolor="white", markeredgecolor="#000000", markeredgewidth=0.8)  # fmt: skip
+    if explanation.n_permutations:
+        null = [100.0 * row.null for row in shares.values()]
+        ax.plot(null, [*shares], linestyle="none", marker="|", markersize=9, color=NULL,
+                markeredgewidth=1.6, label="permuted labels")  # fmt: skip
+    low, high = ax.get_xlim()
+    ax.set_xlim(max(low, 100.0 * LIMITS[0]), min(high, 100.0 * LIMITS[1]))
+    ax.set_xlabel("share of the decision, %")
 
 
-def _along(ax: Axes, shares: tuple[Share, ...]) -> None:
-    """Draw shares of widths along an axis."""
-    look = looks([WEIGHT, DECISION])
-    widths = [float(one.name) for one in shares]
-    for number, (label, means, sds) in enumerate(_series(shares)):
-        # Marks of one width stand side by side where the axis is logarithmic.
-        places = [width * (1.0 + 0.08 * number) for width in widths]
-        ax.errorbar(
-            places, means, yerr=np.nan_to_num(sds), label=label, color=look[label].colour,
-            marker=look[label].marker, linewidth=1.0, elinewidth=0.8,
-        )  # fmt: skip
-    if min(widths) > 0.0:
-        logarithmic(ax, "x")
-    ax.set(xlabel="width of the kernel", ylabel="share")
+def _bars(ax: Axes, found: dict[int, Interval], scale: float, colour: str) -> None:
+    """Draw a bar for each mean, with its interval."""
+    means = scale * np.array([one.mean for one in found.values()])
+    ends = scale * np.array([[one.low, one.high] for one in found.values()])
+    ax.barh([*found], np.nan_to_num(means), height=0.62, color=colour, alpha=0.55)
+    if not np.isnan(ends).all():
+        errors = np.nan_to_num(np.abs(ends - means[:, None]).T)
+        ax.errorbar(means, [*found], xerr=errors, linestyle="none", color="#000000",
+                    elinewidth=0.8, capsize=1.5, capthick=0.8)  # fmt: skip
 
 
-def _short(text: str, most: int = 26) -> str:
+def _label(row: Share | str, most: int = 22) -> str:
+    if not isinstance(row, Share):
+        return row
+    text = f"{row.name:g}" if isinstance(row.name, float) else row.name
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,32 +1,112 @@
-"""Sentences on the kernels that carry the decisions of a method."""
+"""What carries the decisions of a method, in rows of a table and in sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from mkldist.analysis.explanation import Explanation, Grouping, Share
+from mkldist.analysis.cell_texts import NOTHING, p_value_text
+from mkldist.analysis.explanation import EQUAL, LEVELS, Explanation, Share
 from mkldist.analysis.resampling import Interval
 from mkldist.analysis.stability import FEWEST_SPLITS
+from mkldist.metrics import Metric
 from mkldist.report.comparison_words import pair_sentence
 
 POOR, EXCELLENT = 0.4, 0.75  # limits of Nogueira et al. (2018), after Fleiss
-NAMED = 5
-MOST_WEIGHT = 0.8
+SHOWN, NAMED = 10, 3
+TOLD = ("view", "group", "feature", "kernel")
+"""Levels that tables show."""
+COLUMNS = ("decision %", "weights %", "left out", "active")
 ADD_UNIFORM = (
     'To see what it loses, add [[methods]] with name = "uniform" and the same C to the sweep file '
     "and repeat mkldist sweep, which runs only what is new."
 )
 
 
+def columns_of(explanation: Explanation) -> tuple[str, ...]:
+    """Return the headings beside the name; that of p-values where labels were permuted."""
+    return (*COLUMNS, "p") if explanation.n_permutations else COLUMNS
+
+
+def shown_shares(explanation: Explanation, level: str) -> tuple[list[Share], list[Share]]:
+    """Return the shares of a level that matter, at most ten active ones, and the others."""
+    every = explanation.of(level)
+    matter = [share for share in every if share.selected.mean > 0.0][:SHOWN]
+    return matter, [share for share in every if share not in matter]
+
+
+def cells(explanation: Explanation, share: Share) -> list[str]:
+    """Return the texts of the :func:`columns_of` a share."""
+    found = [
+        percent(share.decision),
+        percent(share.weight),
+        worse(share.left_out, explanation.metric),
+        f"{share.selected.mean * explanation.n_splits:.0f}/{explanation.n_splits}",
+    ]
+    return [*found, p_value_text(share.p_value)] if explanation.n_permutations else found
+
+
+def name_of(share: Share, same: Sequence[Share]) -> str:
+    """Return rank and name, ``=`` after a rank that other shares of the level have too."""
+    tied = sum(other.rank == share.rank for other in same) > 1
+    name = f"{share.name:g}" if isinstance(share.name, float) else share.name
+    return f"{share.rank}{'=' if tied else '.'}\N{NO-BREAK SPACE}{name}"
+
+
+def others_words(others: Sequence[Share]) -> str:
+    """Return how many shares a table leaves out and what they sum to."""
+    decision = sum(share.decision.mean for share in others)
+    total, what = decision, "decision"
+    if math.isnan(decision):
+        total, what = sum(share.weight.mean for share in others), "weights"
+    return f"and {len(others):,} more: {100 * total:z.0f} % of the {what}"
+
+
+def percent(found: Interval) -> str:
+    """Return a share and its interval in per cent.
+
+    Examples
+    --------
+    >>> percent(Interval(0.62, 0.5, 0.714)), percent(Interval(0.124, float("nan"), float("nan")))
+    ('62 [50, 71]', '12')
+    """
+    return _cell(found, 100.0, "{:z.0f}".format)
+
+
+def worse(found: Interval, metric: Metric) -> str:
+    """Return the rise of a loss and its interval; of errors in points."""
+    if metric.unit == "%":
+        return _cell(found, 100.0, lambda value: f"{value:z.{0 if abs(value) >= 9.95 else 1}f}")
+    return _cell(found, 1.0, ("{:.3f}" if metric.unit == "1" else "{:.3g}").format)
+
+
+def captions(explanation: Explanation) -> list[str]:
+    """Return what the columns are."""
+    metric = explanation.metric
+    unit = ", in points" if metric.unit == "%" else ""
+    found = [
+        "decision: share of the variance of the decision values, Cov(part, whole) / Var(whole).",
+        "weights: share of the sum of kernel weights, of kernels as the bank normalises them.",
+        f"left out: how much worse the {metric.words} on the test rows is with the part at its "
+        f"mean{unit}; without training again.",
+        "active: splits that give one of its kernels more than 0.001 of the largest weight.",
+    ]
+    if explanation.n_permutations:
+        found.append(
+            f"p: how often a fit on permuted labels has as large a share of the decision, of "
+            f"{explanation.n_permutations}; not corrected for the number of rows."
+        )
+    if explanation.n_splits > 1:
+        found.append("In brackets: 95 % intervals over the splits.")
+    return found
+
+
 def explanation_sentences(explanation: Explanation) -> list[str]:
     """Return what carries the decision, how stable that is, and what uniform weights would do."""
     return [
         _subject(explanation),
-        *_groups(explanation),
-        *_features(explanation),
-        *_widths(explanation),
-        *_functions(explanation),
+        *_answer(explanation),
+        *_ties(explanation),
         *_stability(explanation),
         _against(explanation),
         *_limits(explanation),
@@ -39,145 +119,92 @@ def _subject(one: Explanation) -> str:
     splits = f"on average over {one.n_splits} splits" if one.n_splits > 1 else "on one split"
     always = f"; {one.always} of them in every split" if one.n_splits > 1 else ""
     return (
-        f"{where} selects {one.selected:.3g} of {one.n_kernels:,} kernels of bank {one.bank} "
+        f"{where} has {one.selected:.3g} active kernels of {one.n_kernels:,} of bank {one.bank} "
         f"{splits}{always}."
     )
 
 
-def _groups(one: Explanation) -> Iterator[str]:
-    found = one.grouping("feature_group")
-    if found is not None and has_named_groups(found):
-        yield f"Groups of features by share of the weights: {_largest(found.shares)}."
-        if not one.no_decision:
-            by_decision = sorted(found.shares, key=lambda share: -share.decision)
-            yield f"By share of the decision's variance: {_largest(by_decision, decision=True)}."
+def _answer(one: Explanation) -> Iterator[str]:
+    """Yield the largest shares of views, of groups and of features."""
+    what = "weights" if one.no_decision else "decision"
+    for level in ("view", "group", "feature"):
+        matter, _ = shown_shares(one, level)
+        if matter:
+            means = [(share.weight if one.no_decision else share.decision) for share in matter]
+            named = [
+                f"{share.name} {_in_words(mean)}"
+                for share, mean in zip(matter[:NAMED], means, strict=False)
+            ]
+            yield f"Of the {LEVELS[level]}, most of the {what} rests on {', '.join(named)}."
 
 
-def has_named_groups(found: Grouping) -> bool:
-    """Return True if the sweep file or the data name some groups of features."""
-    return any(share.name not in ("all", "single", "several") for share in found.shares)
-
-
-def _features(one: Explanation) -> Iterator[str]:
-    found = one.grouping("features")
-    if found is None:
-        return
-    yield f"Features by share of the weights: {_largest(found.shares)}."
-    if not one.no_decision:
-        by_decision = sorted(found.shares, key=lambda share: -share.decision)
-        yield f"By share of the decision's variance: {_largest(by_decision, decision=True)}."
-
-
-def _widths(one: Explanation) -> Iterator[str]:
-    """Yield the narrowest range of widths that has most of the weight."""
-    found = one.grouping("width")
-    total = sum(share.weight for share in found.shares) if found else 0.0
-    if found is None or total <= 0.0:
-        return
-    first, last = _range([share.weight for share in found.shares], MOST_WEIGHT * total)
-    some = found.shares[first : last + 1]
-    low, high = float(some[0].name), float(some[-1].name)
-    on = f"width {low:g}, one of {_number(found, 'widths ')}"
-    if first < last:
-        on = f"the {len(some)} widths from {low:g} to {high:g}, of {_number(found)}"
-    part = sum(share.weight for share in some) / total
-    yield (
-        f"Kernels with a width carry {_percent(total)} of the weights; {_percent(part)} of this is "
-        f"on kernels of {on}."
-    )
-
-
-def _range(weights: Sequence[float], wanted: float) -> tuple[int, int]:
-    """Return the ends of the shortest run of neighbours whose sum is at least what is wanted."""
-    n = len(weights)
-    runs = (
-        (last - first, -sum(weights[first : last + 1]), first, last)
-        for first in range(n)
-        for last in range(first, n)
-        if sum(weights[first : last + 1]) >= wanted - 1e-12
-    )
-    _, _, first, last = min(runs)
-    return first, last
-
-
-def _number(found: Grouping, noun: str = "") -> str:
-    low, high = found.shares[0].name, found.shares[-1].name
-    return f"{len(found.shares)} {noun}from {low:g} to {high:g}"
-
-
-def _functions(one: Explanation) -> Iterator[str]:
-    found = one.grouping("function")
-    if found is not None:
-        yield f"Kernel functions by share of the weights: {_largest(found.shares)}."
+def _ties(one: Explanation) -> Iterator[str]:
+    for level in ("view", "group", "feature"):
+        shares = one.of(level)
+        means = [share.weight.mean for share in shares]
+        if shares and max(means) - min(means) <= EQUAL:
+            words = LEVELS[level]
+            yield f"Weights do not tell the {len(shares)} {words} apart: all have equal shares."
 
 
 def _stability(one: Explanation) -> Iterator[str]:
-    if math.isnan(one.stability.mean):
+    stability = one.stability["kernel"]
+    if math.isnan(stability.mean):
         if one.n_splits < 2:
             yield "One split cannot tell how stable the selection is."
         else:
             yield "Every split selects all kernels or none, so that stability has no meaning."
         return
-    meaning = "1 is equal selections, 0 is chance"
-    found = one.grouping("features")
-    of_features = None if found is None or math.isnan(found.stability.mean) else found.stability
-    if math.isnan(one.stability.low):
-        yield (
-            f"Nogueira's measure of the selection of kernels over the splits is "
-            f"{one.stability.mean:.2f}; {meaning}. Fewer than {FEWEST_SPLITS} splits give it no "
-            f"interval, and cannot tell a stable selection from an unstable one."
-        )
-        if of_features is not None:
-            yield f"For the selection of features it is {of_features.mean:.2f}."
-        return
-    yield (
-        f"The selection of kernels over the splits is {_grade(one.stability)}: Nogueira's measure "
-        f"is {_interval(one.stability)}; {meaning}."
+    found = ", ".join(
+        f"{LEVELS[level] if level != 'kernel' else 'kernels'} {_stable(one.stability[level])}"
+        for level in ("kernel", "view", "group", "feature")
+        if level in one.stability and not math.isnan(one.stability[level].mean)
     )
-    if of_features is not None:
-        yield f"The selection of features is {_grade(of_features)}: {_interval(of_features)}."
+    few = ""
+    if one.n_splits < FEWEST_SPLITS:
+        few = f" Fewer than {FEWEST_SPLITS} splits give no interval, and no grade."
+    yield (
+        f"Stability of the selection over the splits by Nogueira's measure (1 is equal selections, "
+        f"0 is chance): {found}.{few}"
+    )
 
 
-def _grade(stability: Interval) -> str:
-    """Return the grade of a selection, or both where its interval holds a limit of grades."""
-    low, high = _grade_at(stability.low), _grade_at(stability.high)
-    return low if low == high else f"{low} or {high} (so few splits leave it open)"
-
-
-def _grade_at(value: float) -> str:
-    if value < POOR:
-        return "unstable"
-    return "fairly stable" if value < EXCELLENT else "stable"
-
-
-def _interval(found: Interval) -> str:
-    return f"{found.mean:.2f} (95 % interval {found.low:.2f} to {min(found.high, 1.0):.2f})"
+def _stable(stability: Interval) -> str:
+    """Return the measure, with its interval and grade, or both grades that the interval meets."""
+    if math.isnan(stability.low):
+        return f"{stability.mean:.2f}"
+    low, high = (
+        "unstable" if end < POOR else "fairly stable" if end < EXCELLENT else "stable"
+        for end in (stability.low, stability.high)
+    )
+    grade = low if low == high else f"{low} or {high}"
+    high_end = min(stability.high, 1.0)
+    return f"{stability.mean:.2f} [{stability.low:.2f}, {high_end:.2f}], {grade}"
 
 
 def _against(one: Explanation) -> str:
-    pair = one.against_uniform
-    if pair is None:
-        if one.method == "uniform":
-            return "Uniform weights are the baseline that other methods are held to."
-        if one.task == "regression":
-            return "Uniform weights learn classes alone, so nothing tells what is lost here."
-        return f"The sweep has no uniform weights on this bank. {ADD_UNIFORM}"
-    return (
-        f"It selects {one.selected:.3g} kernels where uniform weights use all {one.n_kernels:,}. "
-        f"{pair_sentence(pair)}"
-    )
+    if one.against_uniform is not None:
+        return pair_sentence(one.against_uniform)
+    if one.method == "uniform":
+        return "Uniform weights are the baseline that other methods are held to."
+    if one.task == "regression":
+        return "Uniform weights learn classes alone, so nothing tells what is lost here."
+    return f"The sweep has no uniform weights on this bank. {ADD_UNIFORM}"
 
 
 def _limits(one: Explanation) -> Iterator[str]:
     if one.no_decision:
         yield f"Shares of the decision's variance are not known: {one.no_decision}."
-    if one.n_candidates > 1:
-        by = "validation loss" if one.validated else "loss on the scored rows"
-        flatters = ", which flatters it against uniform weights on these rows"
+    elif not one.n_permutations:
         yield (
-            f"It has the least mean {by} of {one.n_candidates} methods and banks"
-            f"{'' if one.validated else flatters}."
+            f"--permutations 20 adds p-values, by 20 fits on permuted labels of each split: about "
+            f"{20 * one.seconds:.2g} s of computing."
         )
+    if not one.normalised:
+        yield "The bank does not scale its kernels, so that their weights do not compare."
+    if one.n_candidates > 1:
+        by = "validation loss" if one.validated else "loss on the scored rows, which flatters it"
+        yield f"It has the least mean {by}, of {one.n_candidates} methods and banks."
     if not one.validated and one.n_settings > 1:
         yield (
             f"Its setting was chosen from {one.n_settings} by the test parts; [selection] would "
@@ -189,23 +216,19 @@ def _limits(one: Explanation) -> Iterator[str]:
     )
 
 
-def _largest(shares: Sequence[Share], *, decision: bool = False) -> str:
-    """Return the largest shares of a list that is ordered by them."""
-
-    def value(share: Share) -> str:
-        mean, sd = (
-            (share.decision, share.decision_sd) if decision else (share.weight, share.weight_sd)
-        )
-        return _percent(mean) if math.isnan(sd) else f"{100 * mean:.0f} ± {100 * sd:.0f} %"
-
-    of = [share for share in shares if (share.decision if decision else share.weight) > 0.0]
-    named = ", ".join(f"{share.name} {value(share)}" for share in of[:NAMED])
-    more = len(of) - NAMED
-    return f"{named or 'none'}{f', and {more} more' if more > 0 else ''}"
+def _cell(found: Interval, scale: float, text: Callable[[float], str]) -> str:
+    if math.isnan(found.mean):
+        return NOTHING
+    mean = text(scale * found.mean)
+    if math.isnan(found.low):
+        return mean
+    return f"{mean} [{text(scale * found.low)}, {text(scale * found.high)}]"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _in_words(found: Interval) -> str:
+    if math.isnan(found.low):
+        return f"({100 * found.mean:.0f} %)"
+    return f"({100 * found.mean:.0f} %, {100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
 def _value(value: object) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.explanation import groups_are_features
 from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.figures.palette import looks
 from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
@@ -57,6 +56,12 @@ def weight_charts(facts: Facts) -> list[Chart]:
         ]
         charts += [replace(one, caption=one.caption + said) for one in found if one is not None]
     return charts
+
+
+def groups_are_features(weights: xr.DataArray) -> bool:
+    """Return True if groups of features say nothing else than the features, as views do."""
+    both = "features" in weights.coords and "feature_group" in weights.coords
+    return both and bool((weights["features"] == weights["feature_group"]).all())
 
 
 def _of_largest_bank(own: Weights) -> tuple[Weights, str]:

@@ -236,7 +236,7 @@ def _of_functions(
     """Return the coordinates that functions of features have."""
     found = {name: _plain(column) for name, column in kernels.columns().items()}
     found["features"] = _of_subsets(kernels, kernels.subset_names(feature_names))
-    found["feature_group"] = _of_subsets(kernels, _groups(kernels))
+    found["feature_group"] = _of_subsets(kernels, _groups(kernels, feature_names))
     found["view"] = np.full(len(kernels), "", dtype=object)
     for name, columns in views.items():
         own = np.isin(kernels.subset_indices, [*columns])
@@ -245,11 +245,15 @@ def _of_functions(
     return found
 
 
-def _groups(kernels: KernelList) -> list[str]:
-    """Return the group of every feature subset."""
+def _groups(kernels: KernelList, feature_names: Sequence[str]) -> list[str]:
+    """Return the group of every feature subset; a feature by its own name is a single one."""
     sizes = np.diff(kernels.subset_indptr).tolist()
-    plain = ("single" if size == 1 else "several" for size in sizes)
-    return [kernels.subset_labels.get(s, text) for s, text in enumerate(plain)]
+    found = ["single" if size == 1 else "several" for size in sizes]
+    for s, label in kernels.subset_labels.items():
+        first = kernels.subset_indices[kernels.subset_indptr[s]]
+        if sizes[s] > 1 or label != feature_names[first]:
+            found[s] = label
+    return found
 
 
 def _of_subsets(kernels: KernelList, texts: Sequence[str]) -> Array:

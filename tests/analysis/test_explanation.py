@@ -7,15 +7,20 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import norm
 
 from mkldist.analysis.explanation import (
     DecisionParts,
+    KernelSets,
     decision_shares,
-    groupings_of,
-    largest_kernels,
+    frequency,
+    kernel_sets,
+    losses_without,
+    shares_of,
     stability_of_choice,
 )
 from mkldist.analysis.kernel_selection import weight_shares
+from mkldist.analysis.resampling import Overlap, corrected_interval
 from mkldist.analysis.stability import selection_stability
 
 WEIGHTS = xr.DataArray(
@@ -26,9 +31,15 @@ WEIGHTS = xr.DataArray(
         "features": ("kernel", ["all", "x", "x", "all"]),
         "width": ("kernel", [0.5, 2.0, 0.5, np.nan]),
         "function": ("kernel", ["gaussian"] * 3 + ["linear"]),
-        "feature_group": ("kernel", ["one"] * 4),
+        "feature_group": ("kernel", ["all", "single", "single", "all"]),
     },
 )
+DECISION = np.array([[0.4, 0.3, 0.3, 0.0], [0.0, 0.2, 0.0, 0.8]])
+OVERLAP = Overlap(80, 20)
+
+
+def sets_of(weights: xr.DataArray) -> dict[str, KernelSets]:
+    return {one.level: one for one in kernel_sets(weights)}
 
 
 def test_shares_of_weights_sum_to_one():
@@ -40,79 +51,130 @@ def test_shares_of_weights_sum_to_one():
 def test_shares_of_the_decision_are_covariances_with_the_whole():
     draw = np.random.default_rng(0)
     values = draw.normal(size=(50, 3, 1))
-    (row,) = decision_shares([DecisionParts(np.array([0, 3, 4]), values)], n_kernels=5)
+    found = decision_shares([(np.array([0, 3, 4]), values)], n_kernels=5)
     whole = values[:, :, 0].sum(axis=1)
     expected = [np.cov(values[:, m, 0], whole)[0, 1] / whole.var(ddof=1) for m in range(3)]
-    np.testing.assert_allclose(row[[0, 3, 4]], expected)
-    assert row.sum() == pytest.approx(1.0)
-    assert (row[[1, 2]] == 0.0).all()
+    np.testing.assert_allclose(found[[0, 3, 4]], expected)
+    assert found.sum() == pytest.approx(1.0)
+    assert (found[[1, 2]] == 0.0).all()
 
 
 def test_independent_parts_share_by_their_variances_and_an_opposite_part_is_negative():
     signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=float)
     parts = np.stack([3.0 * signs[:, 0], 1.0 * signs[:, 1]], axis=1)[:, :, None]
-    found = decision_shares([DecisionParts(np.arange(2), parts)], 2)
-    np.testing.assert_allclose(found, [[0.9, 0.1]])
+    np.testing.assert_allclose(decision_shares([(np.arange(2), parts)], 2), [0.9, 0.1])
     against = np.stack([2.0 * signs[:, 0], -signs[:, 0]], axis=1)[:, :, None]
-    np.testing.assert_allclose(
-        decision_shares([DecisionParts(np.arange(2), against)], 2), [[2.0, -1.0]]
-    )
+    np.testing.assert_allclose(decision_shares([(np.arange(2), against)], 2), [2.0, -1.0])
 
 
-def test_classes_count_by_their_variance():
+def test_classes_count_by_their_variance_together_or_one_by_one():
     f = np.array([1.0, -1.0])
     values = np.zeros((2, 2, 2))
     values[:, 0, 0], values[:, 1, 1] = 2.0 * f, f  # kernel 0 makes class 0, kernel 1 class 1
-    np.testing.assert_allclose(
-        decision_shares([DecisionParts(np.arange(2), values)], 2), [[0.8, 0.2]]
-    )
+    np.testing.assert_allclose(decision_shares([(np.arange(2), values)], 2), [0.8, 0.2])
+    apart = [(np.array([m]), values[:, [m]][:, :, [m]]) for m in range(2)]
+    np.testing.assert_allclose(decision_shares(apart, 2), [0.8, 0.2])
 
 
 def test_a_constant_decision_has_no_shares():
-    assert np.isnan(decision_shares([DecisionParts(np.arange(2), np.ones((3, 2, 1)))], 2)).all()
+    assert np.isnan(decision_shares([(np.arange(2), np.ones((3, 2, 1)))], 2)).all()
 
 
-def test_shares_are_summed_by_features_width_and_function():
-    decision = np.array([[0.4, 0.3, 0.3, 0.0], [0.0, 0.2, 0.0, 0.8]])
-    found = {one.coordinate: one for one in groupings_of(WEIGHTS, decision)}
-    assert found.keys() == {"features", "width", "function"}  # feature_group has one value
-    everything, x = found["features"].shares
-    assert (everything.name, x.name) == ("all", "x")
-    assert (everything.weight, x.weight) == pytest.approx((0.625, 0.375))
-    assert everything.weight_sd == pytest.approx(np.std([0.5, 0.75], ddof=1))
-    assert (everything.decision, x.decision) == pytest.approx((0.6, 0.4))
-    assert (everything.n_kernels, everything.frequency, x.frequency) == (2, 1.0, 1.0)
-    narrow, wide = found["width"].shares
-    assert (narrow.name, narrow.weight, narrow.frequency) == (0.5, pytest.approx(0.375), 0.5)
-    assert (wide.name, wide.weight, wide.frequency) == (2.0, pytest.approx(0.25), 1.0)
+def test_a_set_that_is_left_out_has_the_mean_of_its_part():
+    draw = np.random.default_rng(0)
+    values, y = draw.normal(size=(40, 3, 1)), draw.choice([-1.0, 1.0], 40)
+    parts = DecisionParts(
+        np.array([0, 2, 3]), values, np.array([0.3]), lambda f: float((f[:, 0] * y < 0).mean())
+    )
+    sets = KernelSets("view", ("u", "v", "w"), np.array([0, 1, 2, 0]))
+    f = values[:, :, 0]
+    whole = f.sum(axis=1) + 0.3
+    before = (whole * y < 0).mean()
+    u, w = f[:, 0] + f[:, 2], f[:, 1]  # no kernel of v has a weight
+    expected = [((whole - one + one.mean()) * y < 0).mean() - before for one in (u, w)]
+    np.testing.assert_allclose(losses_without(parts, sets), [expected[0], 0.0, expected[1]])
+
+
+def test_shares_are_summed_by_features_width_and_function_and_ranked():
+    sets = sets_of(WEIGHTS)
+    assert sets.keys() == {"feature", "kernel", "width", "function"}
+    everything, x = shares_of(sets["feature"], WEIGHTS, OVERLAP, DECISION)
+    assert (everything.name, x.name) == ("(all features)", "x")
+    assert (everything.rank, x.rank) == (1, 2)
+    assert everything.weight == pytest.approx(corrected_interval(np.array([0.5, 0.75]), OVERLAP))
+    assert (everything.decision.mean, x.decision.mean) == pytest.approx((0.6, 0.4))
+    assert (everything.n_kernels, everything.selected.mean, x.selected.mean) == (2, 1.0, 1.0)
+    assert math.isnan(everything.p_value)
+    narrow, wide = shares_of(sets["width"], WEIGHTS, OVERLAP)  # by weight
+    assert (narrow.name, narrow.weight.mean, narrow.selected.mean) == (0.5, 0.375, 0.5)
+    assert (wide.name, wide.weight.mean) == (2.0, 0.25)
     chosen = np.array([[True, True], [False, True]])
-    assert found["width"].stability.mean == selection_stability(chosen).mean
+    expected = selection_stability(chosen)
+    assert stability_of_choice(sets["width"], WEIGHTS).mean == expected.mean
 
 
-def test_groups_that_are_the_features_are_not_told_twice():
-    def told(groups: list[str]) -> set[str]:
-        weights = WEIGHTS.assign_coords(feature_group=("kernel", groups))
-        return {one.coordinate for one in groupings_of(weights, None)}
+def test_equal_shares_have_one_rank():
+    uniform = xr.full_like(WEIGHTS, 0.25)
+    for shares in (shares_of(one, uniform, OVERLAP) for one in kernel_sets(uniform)):
+        if shares[0].level in ("feature", "kernel"):
+            assert {share.rank for share in shares} == {1}
+    three = KernelSets("view", ("u", "v", "w"), np.array([0, 1, 2, 2]))
+    assert [one.rank for one in shares_of(three, uniform, OVERLAP)] == [1, 2, 2]
 
-    assert told(["all", "x", "x", "all"]) == {"features", "width", "function"}
-    assert told(["one", "x", "x", "one"]) == {"feature_group", "features", "width", "function"}
+
+def test_p_values_count_permutations_of_at_least_the_share():
+    sets = sets_of(WEIGHTS)["feature"]
+    null = np.array([[0.3, 0.4, 0.0, 0.3], [0.5, 0.2, 0.2, 0.1], [0.2, 0.3, 0.4, 0.1]])
+    everything, x = shares_of(sets, WEIGHTS, OVERLAP, DECISION, null=null)
+    assert everything.p_value == (1 + 2) / 4  # 0.6 and 0.6 are at least 0.6, 0.3 is not
+    assert everything.null == pytest.approx(np.mean([0.6, 0.6, 0.3]))
+    assert x.p_value == (1 + 3) / 4  # 0.4, 0.4 and 0.7 are at least 0.4
+
+
+def test_views_groups_and_features_are_apart_and_told_once():
+    def told(**coords: list[str]) -> dict[str, tuple[object, ...]]:
+        weights = WEIGHTS.assign_coords({name: ("kernel", own) for name, own in coords.items()})
+        return {one.level: one.names for one in kernel_sets(weights)}
+
+    views = told(
+        view=["u", "v", "v", ""],
+        feature_group=["u", "IFNG", "single", "all"],
+        features=["u", "IFNG", "x", "all"],
+    )
+    assert views["view"] == ("(of no single view)", "u", "v")
+    assert views["group"] == ("IFNG",)
+    assert views["feature"] == ("(all features)", "x")
+    alike = told(view=["u", "u", "v", "v"], feature_group=["u", "u", "v", "v"])
+    assert "group" not in alike
+    assert "feature" not in alike
+    assert "kernel" not in told(feature_group=["single"] * 4, features=list("pqrs"))
 
 
 def test_without_parts_the_decision_is_unknown():
-    features = groupings_of(WEIGHTS, None)[0]
-    assert all(math.isnan(share.decision) for share in features.shares)
+    features = shares_of(sets_of(WEIGHTS)["feature"], WEIGHTS, OVERLAP)
+    assert all(math.isnan(share.decision.mean) for share in features)
+    assert [share.rank for share in features] == [1, 2]
 
 
-def test_the_largest_kernels_are_named_by_falling_weight():
-    found = largest_kernels(WEIGHTS, None)
-    assert [(one.name, one.weight) for one in found] == [
-        ("d", pytest.approx(0.375)),
-        ("a", pytest.approx(0.25)),
-        ("b", pytest.approx(0.25)),
-        ("c", pytest.approx(0.125)),
-    ]
-    assert [one.frequency for one in found] == [0.5, 0.5, 1.0, 0.5]
+def test_ten_kernels_are_named_by_weight():
+    many = xr.DataArray(
+        np.arange(24.0)[None], {"kernel": [f"k{m}" for m in range(24)]}, ("split", "kernel")
+    )
+    (kernels,) = kernel_sets(many)
+    shares = shares_of(kernels, many, OVERLAP)
+    assert [share.name for share in shares] == [f"k{m}" for m in range(23, 13, -1)]
+    assert shares[0].weight.mean == pytest.approx(23 / np.arange(24).sum())
+    assert math.isnan(shares[0].weight.low)
+
+
+def test_frequencies_have_wilson_intervals():
+    n, p, z = 10, 0.8, norm.ppf(0.975)
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    found = frequency(np.arange(10) < 8)
+    assert found == pytest.approx((p, centre - half, centre + half))
+    assert math.isnan(frequency(np.array([True])).low)
 
 
 def test_one_split_has_no_stability():
-    assert math.isnan(stability_of_choice(np.array([[True, False]])).mean)
+    assert math.isnan(stability_of_choice(None, WEIGHTS[:1]).mean)

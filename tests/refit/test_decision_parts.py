@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+import mkldist
+from mkldist.analysis.explanation import decision_shares
 from mkldist.data.snapshot import load_snapshot
-from mkldist.fit.select import decision_parts
+from mkldist.fit.explain import decisions_of
+from mkldist.fit.select import inputs_of
+from mkldist.metrics import METRICS
 from tests.models.test_used_texts import SWEEP as TEXTS
 from tests.models.test_used_texts import write_tables
 from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept
@@ -18,12 +22,21 @@ from tests.run.test_views import SWEEP as VIEWS
 from tests.run.test_views import write_views
 
 pytestmark = pytest.mark.slow
+KERNELS = [
+    {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each"]},
+    {"function": "polynomial", "degrees": [2]},
+]
+"""Those of the sweeps of :mod:`tests.refit.sweeps`."""
+
+
+def metric_of(record):
+    return METRICS["rmse" if "rmse" in record.scores else "error"]
 
 
 def parts_of(results, key: str):
     """Return the parts of the runs of a method, with their records."""
     records = sorted((r for r in recorded(results) if r.key == key), key=lambda r: r.split)
-    found = decision_parts(results, records)
+    found = decisions_of(results, records, metric_of(records[0]))
     assert not isinstance(found, str), found
     return list(zip(found, records, strict=True))
 
@@ -31,12 +44,11 @@ def parts_of(results, key: str):
 def assert_parts_make_the_predictions(results, keys) -> None:
     for key in keys:
         for parts, record in parts_of(results, key):
-            bias = record.bias if record.decision_values.ndim == 1 else None
-            bias = record.of_classes["class_bias"] if bias is None else bias
-            made = parts.values.sum(axis=1) + bias
+            made = parts.values.sum(axis=1) + parts.bias
             stored = np.atleast_2d(record.decision_values).T
-            centred = made - made.mean(axis=0)  # centring moves a constant into the intercept
-            np.testing.assert_allclose(centred, stored - stored.mean(axis=0), atol=1e-10)
+            np.testing.assert_allclose(made, stored, atol=1e-10)
+            metric = metric_of(record)
+            assert parts.loss(made) == pytest.approx(record.scores[metric.variable()])
 
 
 @pytest.mark.parametrize(
@@ -104,14 +116,42 @@ def test_a_part_is_the_kernel_of_scikit_learn_by_weight_and_coefficients(tmp_pat
     assert checked
 
 
+def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
+    results = swept(tmp_path, entry("uniform", C=1.0))
+    records = sorted(recorded(results), key=lambda record: record.split)
+    decisions = decisions_of(results, records, METRICS["error"])
+    assert not isinstance(decisions, str)
+    n_kernels = records[0].n_kernels
+    null = decisions.null(3, n_kernels)
+    assert null.shape == (3, n_kernels)
+    np.testing.assert_allclose(null.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(decisions.null(2, n_kernels), null[:2])
+    assert len({row.tobytes() for row in null}) == 3
+    source, total = decisions.source, np.zeros(n_kernels)
+    for record in records:
+        draw = np.random.default_rng([source.spec.seed, record.split, 0])
+        y, train = source.dataset.y.copy(), source.splits[record.split].train
+        y[train] = draw.permutation(y[train])
+        inputs = inputs_of(source, source.splits[record.split])
+        with mkldist.KernelBank(inputs.points[train], KERNELS, normalisation="trace") as bank:
+            solution = mkldist.solve("uniform", bank, y[train], C=1.0)
+            test = inputs.points[source.splits[record.split].test]
+            parts = bank.expansion(solution).by_kernel(test)
+        total += decision_shares([(np.arange(n_kernels), parts)], n_kernels)
+    np.testing.assert_allclose(null[0], total / len(records), atol=1e-3)
+
+
 def test_what_cannot_be_taken_apart_is_said(tmp_path):
-    assert decision_parts(tmp_path, []) == "no record of a complete run is there"
+    assert decisions_of(tmp_path, [], METRICS["error"]) == "no record of a complete run is there"
     methods = entry("lapmkl", gamma_a=0.01, gamma_i=0.1) + entry("level", C=1.0)
     results = swept(tmp_path, methods, splits=FEW_LABELS)
     records = recorded(results)
     few = [record for record in records if record.key == "lapmkl"]
-    assert decision_parts(results, few) == "methods that learn from a graph are not taken apart"
+    assert (
+        decisions_of(results, few, METRICS["error"])
+        == "methods that learn from a graph are not taken apart"
+    )
     others = [record for record in records if record.key == "level"]
-    assert not isinstance(decision_parts(results, others), str)
+    assert not isinstance(decisions_of(results, others, METRICS["error"]), str)
     beyond = [replace(record, split=record.split + 2) for record in others]
-    assert isinstance(decision_parts(results, beyond), str)
+    assert isinstance(decisions_of(results, beyond, METRICS["error"]), str)

@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError, SpecError
-from mkldist.fit.select import explain
+from mkldist.fit.explain import explain
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
 from tests.refit.sweeps import entry, swept
@@ -22,6 +22,8 @@ METHODS = (
     + entry("uniform", C=[1.0, 100.0])
     + entry("majority")
 )
+SIZES = {"n_train": np.full(3, 80), "n_test": np.full(3, 20), "n_unlabelled": np.zeros(3, int)}
+"""Those of three splits."""
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +32,32 @@ def results(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_method_of_least_mean_loss_that_chooses_kernels_is_explained(results):
+def test_the_method_of_least_mean_loss_is_explained(results):
     (found,) = explain(results)
     means = {}
     for node in Results.of(results).nodes():
         dims = [dim for dim in node.ds.test_error.dims if dim != "split"]
         means[node.name] = float(node.ds.test_error.mean("split").min(dims))
-    assert found.method == min(("level", "silp"), key=lambda name: means[name])
-    assert found.n_candidates == 2
-    assert found.n_settings == {"level": 2, "silp": 1}[found.method]
+    assert found.method == min(("level", "silp", "uniform"), key=lambda name: means[name])
+    assert found.n_candidates == 3
+
+
+@pytest.mark.slow
+def test_a_method_is_held_to_uniform_weights_and_its_shares_sum_to_one(results):
+    (found,) = explain(results, method="level", permutations=2)
+    assert (found.n_splits, found.no_decision, found.n_settings) == (2, "", 2)
     pair = found.against_uniform
     assert pair is not None
-    assert (pair.first, pair.second) == (found.method, "uniform")
-    assert pair.losses.first == pytest.approx(means[found.method])
-    assert pair.losses.second == pytest.approx(means["uniform"])
-    assert (found.n_splits, found.no_decision) == (2, "")
-    for grouping in found.groupings:
-        if grouping.coordinate != "width":  # polynomial kernels have none
-            assert sum(share.weight for share in grouping.shares) == pytest.approx(1.0)
-            assert sum(share.decision for share in grouping.shares) == pytest.approx(1.0)
+    assert (pair.first, pair.second) == ("level", "uniform")
+    features = found.of("feature")
+    for kind in ("weight", "decision"):
+        assert sum(getattr(share, kind).mean for share in features) == pytest.approx(1.0)
+    assert sum(share.null for share in features) == pytest.approx(1.0)
+    assert {share.p_value for share in features} <= {1 / 3, 2 / 3, 1.0}
+    assert [share.rank for share in features] == sorted(share.rank for share in features)
+    table = found.table
+    assert table["decision"].tolist() == [share.decision.mean for share in found.shares]
+    assert {"level", "name", "left_out_low", "selected_high", "p_value"} <= {*table}
 
 
 @pytest.mark.slow
@@ -57,10 +66,9 @@ def test_uniform_weights_are_explained_if_asked_for(results):
     assert (found.selected, found.always) == (found.n_kernels, found.n_kernels)
     assert found.against_uniform is None
     assert found.n_candidates == 1
-    features = found.grouping("features")
-    assert features is not None
-    sizes = {share.name: share.n_kernels / found.n_kernels for share in features.shares}
-    assert {share.name: share.weight for share in features.shares} == pytest.approx(sizes)
+    sizes = {share.name: share.n_kernels / found.n_kernels for share in found.of("feature")}
+    weights = {share.name: share.weight.mean for share in found.of("feature")}
+    assert weights == pytest.approx(sizes)
 
 
 @pytest.mark.slow
@@ -84,28 +92,17 @@ def test_weights_are_explained_without_records(results, tmp_path):
     shutil.rmtree(tmp_path / "copy" / "records")
     (found,) = explain(tmp_path / "copy")
     assert found.no_decision == "records of its runs are missing"
-    assert found.kernels[0].weight > 0.0
+    assert found.of("kernel")[0].weight.mean > 0.0
 
 
-@pytest.mark.parametrize(
-    ("method", "complete", "said"),
-    [
-        ("uniform", True, "only methods that learn no kernel weights: uniform; expected a method "
-         "that learns them. Add one to the sweep and run it again, or name one of these by "
-         "--method."),
-        ("level", False, "no complete run of level; expected at least one to explain. 'mkldist "
-         "status {folder}' says which runs failed and which are still to do."),
-    ],
-)  # fmt: skip
-def test_results_with_nothing_to_explain_say_what_they_lack(tmp_path, method, complete, said):
-    plan = made_up_plan({method: {}})
+def test_results_without_a_complete_run_say_so(tmp_path):
+    plan = made_up_plan({"level": {}})
     store = RecordStore(tmp_path / "records")
     for run in plan.runs:
-        store.write(made_up_record(run) if complete else RunRecord.failed(run, "no memory"))
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, {method: {}}), store)
-    with pytest.raises(InputError) as refused:
+        store.write(RunRecord.failed(run, "no memory"))
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, {"level": {}}), store)
+    with pytest.raises(InputError, match="no complete run of level"):
         explain(tmp_path)
-    assert str(refused.value) == f"{tmp_path}: found {said.format(folder=tmp_path)}"
 
 
 def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
@@ -119,7 +116,8 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
         if error is not None:
             record = replace(made_up_record(run), scores={"test_error": error})
         store.write(record)
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, grids), store)
+    facts = replace(made_up_facts(plan, grids), splits={"heart": SIZES})
+    prepare(tmp_path / "results.zarr", plan, facts, store)
     (found,) = explain(tmp_path)
     assert (found.method, found.n_candidates) == ("level", 1)
 
@@ -128,3 +126,9 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(SpecError, match=r"^path: found .*; expected a path$"):
         explain(path)
+
+
+@pytest.mark.parametrize("number", [-1, 2.5])
+def test_a_number_of_permutations_is_not_negative(number, tmp_path):
+    with pytest.raises(SpecError):
+        explain(tmp_path, permutations=number)

@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
-from mkldist.analysis.explanation import Grouping
-from mkldist.analysis.resampling import Interval
 from mkldist.errors import OutputError
-from mkldist.report.explanation_chart import COLUMN, check_figure, draw, write_explanation
-from tests.report.made_up_explanation import explanation, share
+from mkldist.report.charts import WIDTH
+from mkldist.report.explanation_chart import (
+    check_figure,
+    draw,
+    explanation_chart,
+    write_explanation,
+)
+from tests.report.made_up_explanation import NAN, explanation, share
 
-STABLE = Interval(0.8, 0.7, 0.9)
+
+def bars(axes) -> list[float]:
+    return [round(bar.get_width(), 6) for bar in axes.patches]
 
 
 def test_shares_are_drawn_where_they_are():
-    figure = draw(explanation())
-    features, widths = figure.axes
-    marks = [container.lines[0].get_xdata().tolist() for container in features.containers]
-    assert marks == [[0.6, 0.4], [0.3, 0.7]]
-    assert [label.get_text() for label in features.get_yticklabels()] == [
-        "age", "a name of a feature that …",
+    figure = draw(explanation(n_permutations=20))
+    decision, left_out = figure.axes
+    assert [label.get_text() for label in decision.get_yticklabels()] == [
+        "views", "clinic", "rna", "features", "a name of a feature t…", "age",
     ]  # fmt: skip
-    weights = widths.containers[0].lines[0]
-    assert weights.get_xdata().tolist() == [0.5, 1.0, 2.0, 4.0]
-    assert weights.get_ydata().tolist() == [0.05, 0.5, 0.3, 0.0]
-    assert widths.get_xscale() == "log"
+    assert [bar.get_y() + bar.get_height() / 2 for bar in decision.patches] == [1, 2, 4, 5]
+    assert bars(decision) == [60.0, 40.0, 70.0, 30.0]
+    assert bars(left_out) == [5.0] * 4
+    marks = {line.get_label(): line.get_xdata() for line in decision.lines}
+    np.testing.assert_allclose(marks["weights"], [20.0, 80.0, 40.0, 60.0])
+    np.testing.assert_allclose(marks["permuted labels"], [10.0] * 4)
+    (segments, *_) = [one.get_segments() for one in decision.collections]
+    np.testing.assert_allclose(segments[0], [[58.0, 1.0], [62.0, 1.0]])
 
 
 def test_without_parts_of_the_decision_weights_alone_are_drawn():
-    shares = (share("age", 0.6, math.nan), share("sex", 0.4, math.nan))
-    figure = draw(explanation(groupings=(Grouping("features", shares, STABLE),)))
+    shares = [share("feature", name, weight, NAN) for name, weight in (("age", 0.6), ("sex", 0.4))]
+    figure = draw(explanation(shares=tuple(shares), no_decision="no records"))
     (axes,) = figure.axes
-    assert len(axes.containers) == 1
+    assert bars(axes) == [60.0, 40.0]
 
 
 def test_a_bank_of_one_kind_shows_its_kernels():
-    (axes,) = draw(explanation(groupings=())).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["gaussian(1)[age]"]
+    axes, _ = draw(explanation(shares=(share("kernel", "gaussian(1)[age]", 1.0, 1.0),))).axes
+    assert axes.get_yticklabels()[1].get_text() == "gaussian(1)[age]"
+
+
+def test_the_report_has_the_figure_with_the_table():
+    chart = explanation_chart(explanation())
+    assert chart.data["name"].tolist()[:2] == ["clinic", "rna"]
+    assert chart.name == "explanation-heart"
 
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
@@ -58,7 +72,7 @@ def test_letters_are_legible_in_a_column_of_print(tmp_path):
     sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", text)]
     assert min(sizes) >= 7.0
     width = float(re.search(r'width="([\d.]+)pt"', text)[1]) / 72
-    assert width == pytest.approx(COLUMN)
+    assert width == pytest.approx(WIDTH)
     assert mpl.rcParams["font.size"] == 10.0  # the style of others is as before
 
 

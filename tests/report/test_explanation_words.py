@@ -1,4 +1,4 @@
-"""Sentences on what carries a decision, and on what is lost."""
+"""Rows of the table and sentences on what carries a decision, and on what is lost."""
 
 from __future__ import annotations
 
@@ -8,60 +8,95 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.resampling import Interval
-from mkldist.report.explanation_words import explanation_sentences
-from tests.report.made_up_explanation import explanation
-
-NAN = math.nan
-NOTHING = Interval(NAN, NAN, NAN)
-
-
-def test_an_explanation_in_full():
-    said = explanation_sentences(explanation())
-    assert said[:6] == [
-        "On heart, level (C = 1/10) selects 12.5 of 1,000 kernels of bank xu2008 on average over 6 "
-        "splits; 4 of them in every split.",
-        "Features by share of the weights: age 60 ± 2 %, a name of a feature that is very long "
-        "40 ± 2 %.",
-        "By share of the decision's variance: a name of a feature that is very long 70 ± 2 %, age "
-        "30 ± 2 %.",
-        "Kernels with a width carry 85 % of the weights; 94 % of this is on kernels of the 2 "
-        "widths from 1 to 2, of 4 from 0.5 to 4.",
-        "Kernel functions by share of the weights: gaussian 85 ± 2 %, linear 15 ± 2 %.",
-        "The selection of kernels over the splits is unstable: Nogueira's measure is 0.30 (95 % "
-        "interval 0.20 to 0.38); 1 is equal selections, 0 is chance.",
-    ]
-    assert said[6] == "The selection of features is stable: 0.80 (95 % interval 0.76 to 0.84)."
-    assert said[7].startswith("It selects 12.5 kernels where uniform weights use all 1,000. On he")
-    assert "a difference of +10.00 points" in said[7]
-    assert said[8].startswith("Shares describe this model, not causes")
-    assert len(said) == 9
+from mkldist.metrics import METRICS
+from mkldist.report.explanation_words import (
+    captions,
+    cells,
+    columns_of,
+    explanation_sentences,
+    name_of,
+    others_words,
+    percent,
+    shown_shares,
+    worse,
+)
+from tests.report.made_up_explanation import NAN, NOTHING, around, explanation, share
 
 
-def test_one_width_that_carries_the_weight_is_named_among_all():
+def test_a_row_has_every_share_with_its_interval():
     made = explanation()
-    widths = tuple(replace(s, weight=0.9 * (s.name == 1.0)) for s in made.groupings[1].shares)
-    groupings = (made.groupings[0], replace(made.groupings[1], shares=widths), made.groupings[2])
-    said = explanation_sentences(replace(made, groupings=groupings))
-    assert said[3] == (
-        "Kernels with a width carry 90 % of the weights; 100 % of this is on kernels of width 1, "
-        "one of 4 widths from 0.5 to 4."
-    )
+    assert cells(made, made.shares[0]) == ["60 [58, 62]", "20 [18, 22]", "5.0 [3.0, 7.0]", "3/6"]
+    permuted = explanation(n_permutations=20)
+    assert cells(permuted, made.shares[0])[4:] == ["0.040"]
+    assert len(columns_of(permuted)) == len(columns_of(made)) + 1
+    assert len(captions(permuted)) == len(captions(made)) + 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"), [("error", "5.0 [3.0, 7.0]"), ("auc", "0.050 [0.030, 0.070]")]
+)
+def test_a_loss_has_the_unit_of_its_metric(metric, text):
+    assert worse(around(0.05), METRICS[metric]) == text
+
+
+def test_one_split_has_no_interval_and_an_unknown_share_a_dash():
+    assert percent(Interval(0.62, NAN, NAN)) == "62"
+    assert percent(NOTHING) == "–"  # noqa: RUF001
+
+
+def test_features_that_are_never_active_are_summed_up():
+    active = [share("feature", f"f{n}", 0.05, 0.05, rank=n + 1) for n in range(12)]
+    idle = [replace(one, selected=around(0.0)) for one in active[:3]]
+    matter, others = shown_shares(explanation(shares=(*active, *idle)), "feature")
+    assert [one.name for one in matter] == [f"f{n}" for n in range(10)]
+    assert len(others) == 5
+    assert others_words(others) == "and 5 more: 25 % of the decision"
+    blind = [replace(one, decision=NOTHING) for one in others]
+    assert others_words(blind) == "and 5 more: 25 % of the weights"
+
+
+def test_equal_shares_have_one_rank_and_a_sentence():
+    alike = tuple(share("feature", name, 0.5, 0.5) for name in "ab")
+    assert [name_of(one, alike)[:2] for one in alike] == ["1=", "1="]
+    assert name_of(alike[0], alike[:1])[:2] == "1."
+    said = explanation_sentences(explanation(shares=alike))
+    assert any("do not tell the 2 features apart" in one for one in said)
+    apart = explanation_sentences(explanation())
+    assert not any("apart: all have equal" in one for one in apart)
+
+
+def test_the_largest_views_and_features_are_named():
+    said = " ".join(explanation_sentences(explanation()))
+    assert "clinic (60 %, 58 to 62), rna (40 %, 38 to 42)" in said
+    assert "kernels 0.30 [0.20, 0.38], unstable, features 0.80 [0.76, 0.84], stable" in said
+    assert "a difference of +10.00 points" in said
 
 
 def test_what_is_missing_is_said():
-    said = explanation_sentences(
-        explanation(
-            against_uniform=None,
-            no_decision="records of its runs are missing",
-            n_settings=3,
-            validated=False,
+    text = "\n".join(
+        explanation_sentences(
+            explanation(
+                against_uniform=None,
+                no_decision="records of its runs are missing",
+                n_settings=3,
+                validated=False,
+                normalised=False,
+            )
         )
     )
-    text = "\n".join(said)
-    assert "By share of the decision" not in text
-    assert "The sweep has no uniform weights on this bank. To see what it loses, add" in text
-    assert "Shares of the decision's variance are not known: records of its runs" in text
+    assert "most of the weights rests on" in text
+    assert "add [[methods]]" in text
+    assert "records of its runs" in text
     assert "Its setting was chosen from 3 by the test parts" in text
+    assert "weights do not compare" in text
+
+
+def test_p_values_are_offered_with_their_cost():
+    offered = [one for one in explanation_sentences(explanation()) if "--permutations" in one]
+    assert len(offered) == 1
+    assert "about 30 s" in offered[0]
+    made = explanation_sentences(explanation(n_permutations=20))
+    assert not any("--permutations" in one for one in made)
 
 
 def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts():
@@ -74,35 +109,30 @@ def test_the_pick_of_the_best_candidate_is_told(validated):
     said = explanation_sentences(explanation(validated=validated, n_candidates=7))
     (picked,) = [one for one in said if " of 7 methods and banks" in one]
     assert ("flatters" in picked) == (not validated)
-    alone = " ".join(explanation_sentences(explanation(n_candidates=1)))
-    assert "methods and banks" not in alone
 
 
 def test_few_splits_give_no_interval_and_no_grade():
-    said = explanation_sentences(explanation(n_splits=3, stability=Interval(0.3, NAN, NAN)))
-    (told,) = [one for one in said if "of the selection of kernels over the splits is 0.30;" in one]
-    assert "Fewer than 5 splits give it no interval" in told
-    assert "is unstable" not in " ".join(said)
+    few = {"kernel": Interval(0.3, NAN, NAN)}
+    said = " ".join(explanation_sentences(explanation(n_splits=3, stability=few)))
+    assert "kernels 0.30." in said
+    assert "Fewer than 5 splits" in said
+    assert "unstable" not in said
 
 
 def test_an_interval_across_a_limit_has_both_grades():
-    said = explanation_sentences(explanation(stability=Interval(0.5, 0.3, 0.7)))
-    assert any("is unstable or fairly stable (so few splits leave it open): Nog" in s for s in said)
+    wide = {"kernel": Interval(0.5, 0.3, 0.7)}
+    said = explanation_sentences(explanation(stability=wide))
+    assert any("unstable or fairly stable" in one for one in said)
 
 
-def test_real_values_have_no_uniform_weights_to_be_held_to():
-    said = explanation_sentences(explanation(against_uniform=None, task="regression"))
-    assert "Uniform weights learn classes alone, so nothing tells what is lost here." in said
-
-
-def test_one_split_and_all_kernels_have_no_stability():
-    one = explanation_sentences(explanation(n_splits=1, stability=NOTHING))
-    assert "One split cannot tell how stable the selection is." in one
-    assert one[0].endswith("kernels of bank xu2008 on one split.")
-    every = explanation_sentences(explanation(stability=NOTHING))
-    assert any(sentence.startswith("Every split selects all kernels or none") for sentence in every)
+@pytest.mark.parametrize(("n_splits", "said"), [(1, "One split"), (6, "Every split selects all")])
+def test_a_selection_without_stability_says_why(n_splits, said):
+    found = explanation_sentences(explanation(n_splits=n_splits, stability={"kernel": NOTHING}))
+    assert any(one.startswith(said) for one in found)
+    assert math.isnan(NOTHING.mean)
 
 
 def test_the_baseline_is_not_held_to_itself():
-    said = explanation_sentences(explanation(method="uniform", against_uniform=None))
-    assert "Uniform weights are the baseline that other methods are held to." in said
+    for changes, said in (({"method": "uniform"}, "baseline"), ({"task": "regression"}, "classes")):
+        found = explanation_sentences(explanation(against_uniform=None, **changes))
+        assert any(said in one for one in found)

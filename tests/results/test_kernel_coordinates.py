@@ -44,7 +44,7 @@ def test_every_kernel_has_its_function_parameters_and_features():
     assert groups["gaussian(0.5)[all]"] == "all"
     assert groups["gaussian(0.5)[weight]"] == "single"
     assert groups["gaussian(0.5)[body]"] == "body"
-    assert groups["polynomial(2, offset=0.5)[age]"] == "age"
+    assert groups["polynomial(2, offset=0.5)[age]"] == "single"
     assert groups[linear] == "several"
 
 

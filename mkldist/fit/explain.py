@@ -1,0 +1,367 @@
+"""Which views, groups and features carry the decisions of a sweep's methods, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mkldist.analysis.compare_results import compare_pair
+from mkldist.analysis.comparison import loss_name, number_of_settings, without_gaps
+from mkldist.analysis.explanation import (
+    DecisionParts,
+    Explanation,
+    decision_shares,
+    kernel_sets,
+    losses_without,
+    shares_of,
+    stability_of_choice,
+)
+from mkldist.analysis.kernel_selection import is_selected
+from mkldist.analysis.paired_losses import overlap_of
+from mkldist.analysis.pairing import Chosen, Place, Results, paired
+from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import threads_for
+from mkldist.consoles import command_line
+from mkldist.data.dataset import Split
+from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest
+from mkldist.fit.bank import recomputed
+from mkldist.fit.decision import BankFunctions
+from mkldist.fit.engine import FailedFit, Fitted, fit, opened
+from mkldist.fit.problem import TrainingView
+from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
+from mkldist.gram.view import make_views
+from mkldist.methods.registry import METHODS
+from mkldist.metrics import Metric, default_metric
+from mkldist.resolve.code_check import code_of
+from mkldist.results.node_variables import metric_of
+from mkldist.results.rows import place_of
+from mkldist.results.run_record import RunRecord
+from mkldist.results.schema import (
+    CLASS_BIAS,
+    STATE,
+    WEIGHTS,
+)
+from mkldist.results.state import RunState
+from mkldist.scores import multiclass_scores, regression_scores, two_class_scores
+from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.solver_params import validate
+from mkldist.solvers.targets import learns_unlabelled
+from mkldist.spec.arguments import given_path
+from mkldist.spec.banks import FACTORS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+MOST_VALUES = 10**10
+"""Kernel values that all splits together may need; more would take minutes."""
+UNIFORM = "uniform"
+SCALES = {"trace", "cosine", "variance"}
+"""Normalisations after which kernels have one scale."""
+
+
+def explain(
+    path: str | Path,
+    dataset: str | None = None,
+    bank: str | None = None,
+    method: str | None = None,
+    permutations: int = 0,
+) -> list[Explanation]:
+    """Explain a method on each data set of a sweep: which views, groups and features matter.
+
+    Parameters
+    ----------
+    path : str or Path
+        Output folder of the sweep.
+    dataset, bank, method : str, optional
+        Names in the results.  By default all data sets, and on each the method of least mean loss
+        among those with kernel weights that lack no split that another of them has: validation
+        loss where the sweep selects, else test loss.
+    permutations : int, optional
+        Fits of the method on permuted labels of each training part, of which the shares of the
+        decision are the null distribution of p-values.  Each takes as long as a run of the sweep.
+
+    Returns
+    -------
+    list of Explanation
+        One a data set; ``table`` is its table, a DataFrame.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a `path` that is none, and a negative number of permutations.
+    mkldist.errors.InputError
+        For names that the results do not have, and results without kernel weights.
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    if not isinstance(permutations, int) or permutations < 0:
+        raise SpecError("permutations", f"{permutations!r:.60}", "a number of at least 0")
+    results = Results.of(given_path("path", path))
+    nodes = results.nodes()
+    for key, asked in (("dataset", dataset), ("bank", bank), ("method", method)):
+        known = list(dict.fromkeys(place_of(node)[key] for node in nodes))
+        if asked is not None and asked not in known:
+            raise InputError(
+                f"--{key} {asked}", "nothing of this name", ", ".join(known) or "a run",
+                nearest(asked, known),
+            )  # fmt: skip
+        nodes = [node for node in nodes if asked in (None, place_of(node)[key])]
+    found = []
+    for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
+        own = [node for node in nodes if place_of(node)["dataset"] == name]
+        candidates = _candidates(results, own)
+        if candidates:
+            found.append(_explained(results, *_best(candidates), permutations))
+    if not found:
+        raise _nothing_to_explain(path, nodes)
+    return found
+
+
+def _nothing_to_explain(path: str | Path, nodes: Sequence[xr.DataTree]) -> InputError:
+    """Return the error that says why none of these methods can be explained, and what to do."""
+    where = str(path)
+    names = ", ".join(dict.fromkeys(place_of(node)["method"] for node in nodes)) or "any method"
+    if any((node.ds[STATE.name] == RunState.COMPLETE.value).any() for node in nodes):
+        hint = "'mkldist list methods' says what each method finds"
+        return InputError(where, f"no kernel weights of {names}", "a method that has them", hint)
+    hint = f"'{command_line('status', path)}' says which runs failed and which are still to do"
+    return InputError(where, f"no complete run of {names}", "at least one to explain", hint)
+
+
+def _candidates(results: Results, nodes: Sequence[xr.DataTree]) -> list[Chosen]:
+    """Return the methods on banks that have complete runs with weights."""
+    found = []
+    for node in nodes:
+        if WEIGHTS.name not in node.ds:
+            continue
+        chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+        weights = np.nan_to_num(chosen.data[WEIGHTS.name].to_numpy())
+        if weights.any() and chosen.complete.any():
+            found.append(chosen)
+    return found
+
+
+def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
+    """Return the method of least mean loss among those that lack no split that another has.
+
+    These are all methods where each lacks one.  The second number is how many they are.
+    """
+    import pandas as pd
+
+    def losses(chosen: Chosen) -> Floats:
+        metric = metric_of(chosen.node)
+        parts: tuple[str, ...] = (
+            ("validation",) if chosen.results.validated else ("test", "unlabelled")
+        )
+        found = [metric.loss(chosen.values(metric.variable(part))) for part in parts]
+        return next((one for one in found if not np.isnan(one).all()), found[0])
+
+    numbered: dict[Hashable, Chosen] = dict(enumerate(candidates))
+    found = pd.DataFrame({number: losses(one) for number, one in numbered.items()})
+    whole = without_gaps(found)
+    means = (whole if len(whole.columns) else found).mean().fillna(np.inf)
+    return numbered[means.idxmin()], len(means)
+
+
+def _explained(
+    results: Results, chosen: Chosen, n_candidates: int, permutations: int
+) -> Explanation:
+    """Return the explanation of one method on one data set."""
+    splits = np.flatnonzero(chosen.complete)
+    weights, metric = chosen.data[WEIGHTS.name].isel(split=splits).load(), metric_of(chosen.node)
+    parts: Decisions | str = "records of its runs are missing"
+    records = [record for j in splits if (record := chosen.records[j]) is not None]
+    if len(records) == len(splits):
+        parts = decisions_of(results.path, records, metric)
+    sets, n_kernels = kernel_sets(weights), weights.sizes["kernel"]
+    decision = null = None
+    left_out: list[Floats | None] = [None] * len(sets)
+    if not isinstance(parts, str):
+        found = [
+            (
+                decision_shares([(one.kernels, one.values)], n_kernels),
+                [losses_without(one, own) for own in sets],
+            )
+            for one in parts
+        ]
+        decision = np.array([shares for shares, _ in found])
+        left_out = [np.array([rises[place] for _, rises in found]) for place in range(len(sets))]
+        null = parts.null(permutations, n_kernels) if permutations else None
+    selected, place = is_selected(weights), chosen.place
+    overlap = overlap_of(chosen.data, splits.tolist())
+    uniform = [place_of(node) for node in results.nodes() if node.attrs["method"] == UNIFORM]
+
+    def with_uniform(one: Place, other: Place) -> bool:
+        return one == place != other and one["bank"] == other["bank"] and other in uniform
+
+    pairs, _ = paired(results, results, with_uniform)
+    return Explanation(
+        **place,
+        task=str(chosen.node.attrs["task"]),
+        metric=_metric_without_probabilities(metric),
+        setting=chosen.settings(splits.tolist()),
+        validated=results.validated,
+        n_splits=len(splits),
+        n_kernels=n_kernels,
+        selected=float(selected.sum(axis=1).mean()),
+        always=int(selected.all(axis=0).sum()),
+        stability={
+            "kernel": stability_of_choice(None, weights),
+            **{own.level: stability_of_choice(own, weights) for own in sets},
+        },
+        shares=tuple(
+            share
+            for own, rises in zip(sets, left_out, strict=True)
+            for share in shares_of(own, weights, overlap, decision, rises, null)
+        ),
+        no_decision=parts if isinstance(parts, str) else "",
+        normalised=isinstance(parts, str)
+        or not SCALES.isdisjoint(parts.source.bank.normalisations),
+        n_permutations=permutations if null is not None else 0,
+        seconds=sum(
+            record.times.get("own_seconds", 0.0) + record.times.get("pass_seconds", 0.0)
+            for record in records
+        ),
+        against_uniform=compare_pair(pairs[0]) if pairs else None,
+        n_candidates=n_candidates,
+        n_settings=number_of_settings(chosen.node),
+    )
+
+
+def _metric_without_probabilities(metric: Metric) -> Metric:
+    """Return the metric, the default one in place of those of probabilities."""
+    return default_metric(metric.task) if metric.probabilities else metric
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Complete runs of one method on one data set and bank, whose decisions are taken apart.
+
+    Nothing is solved again: weights and coefficients are those of the records, and the rows those
+    in the output folder of the sweep.  Only kernels with a weight are computed.
+    """
+
+    source: FittedFrom
+    records: Sequence[RunRecord]
+    metric: Metric
+
+    def __iter__(self) -> Iterator[DecisionParts]:
+        return map(self._parts, self.records)
+
+    def _split(self, record: RunRecord) -> tuple[Split, Ints, TrainingView]:
+        """Return the split of a run, the rows that it is scored on, and what it learnt from."""
+        split = self.source.splits[record.split]
+        unlabelled = learns_unlabelled(METHODS[record.method]) and len(split.unlabelled) > 0
+        scored = split.test if len(split.test) else split.unlabelled
+        return split, scored, TrainingView(0, unlabelled)
+
+    def _parts(self, record: RunRecord) -> DecisionParts:
+        """Return the parts of a run."""
+        split, rows, learnt_from = self._split(record)
+        inputs = inputs_of(self.source, split)
+        if inputs.kernels is None:
+            raise ValueError("parts of kernels need functions or matrices of views")
+        inputs = replace(inputs, kernels=inputs.kernels.select(record.kernels), _found={})
+        learnt, kernels = inputs.training_rows(learnt_from), inputs.source()
+        all_coefficients = np.atleast_2d(record.coefficients)
+        all_weights = np.broadcast_to(record.weights, (len(all_coefficients), len(record.kernels)))
+        bias = np.atleast_1d(record.of_classes.get(CLASS_BIAS.name, record.bias))
+        values = np.zeros((len(rows), len(record.kernels), len(all_coefficients)))
+        intercepts = []
+        with threads_for(len(learnt)), closing(recomputed(kernels)) as bank:
+            [view] = make_views(
+                bank,
+                [inputs.view_index(learnt_from)],
+                inputs.view_normalisations,
+                presence=kernels.presence,
+            )
+            points = inputs.new_points(view, rows, learnt)
+            for c, (weights, own) in enumerate(zip(all_weights, all_coefficients, strict=True)):
+                functions = BankFunctions.of(view, weights, own, float(bias[c]))
+                values[:, functions.kernels, c] = points.by_kernel(functions)[:, :, 0]
+                intercepts.append(functions.bias[0])
+        loss = partial(self._loss, split, rows)
+        return DecisionParts(record.kernels, values, np.array(intercepts), loss)
+
+    def _loss(self, split: Split, rows: Ints, values: Floats) -> float:
+        """Return the loss of decision values (t, k) at some rows."""
+        dataset, metric = self.source.dataset, _metric_without_probabilities(self.metric)
+        if dataset.task == "regression":
+            found = regression_scores(values[:, 0], dataset.y[rows])
+        elif dataset.multiclass:
+            numbers = dataset.class_numbers
+            sizes = np.bincount(numbers[split.train], minlength=len(dataset.multiclass))
+            order = np.argsort(-sizes, kind="stable")
+            found, _ = multiclass_scores(values.T, numbers[rows], order)
+        else:
+            found, _ = two_class_scores(values[:, 0], dataset.y[rows])
+        return float(metric.loss(found[metric.variable()]))
+
+    def null(self, permutations: int, n_kernels: int) -> Floats:
+        """Return the shares of kernels in decisions that were fitted on permuted labels, (N, M).
+
+        The labels of each training part are permuted, and the run of its split fitted with its
+        parameters; the shares are those at its scored rows, means over the splits.
+        """
+        total, dataset = np.zeros((permutations, n_kernels)), self.source.dataset
+        for record in self.records:
+            split, rows, learnt_from = self._split(record)
+            params = validate(METHODS[record.method].params, record.key, record.params)
+            run = run_of(replace(self.source, record=record), plain_settings(params))
+            inputs = inputs_of(self.source, split)
+            learnt = inputs.training_rows(learnt_from)
+            with threads_for(len(learnt)), opened(inputs, self.source.bank) as bank:
+                for number, shares in enumerate(total):
+                    draw = np.random.default_rng([self.source.spec.seed, record.split, number])
+                    labels = dataset.y.copy()
+                    labels[split.train] = draw.permutation(labels[split.train])
+                    permuted = replace(inputs, dataset=replace(dataset, y=labels))
+                    fitted: list[Fitted | FailedFit] = []
+                    fit(bank, permuted, [run], fitted.append, scored=False)
+                    if isinstance(fitted[0], FailedFit):
+                        raise fitted[0].error
+                    found = [
+                        (one.functions.kernels, points.by_kernel(one.functions))
+                        for one in fitted[0].on_all_rows.values()
+                        for points in (inputs.new_points(one.view, rows, learnt),)
+                    ]
+                    # A decision that does not vary rests on no kernel.
+                    shares += np.nan_to_num(decision_shares(found, n_kernels))
+        return total / len(self.records)
+
+
+def decisions_of(results: Path, records: Sequence[RunRecord], metric: Metric) -> Decisions | str:
+    """Return complete runs of one method on one data set and bank, to be taken apart.
+
+    Where their parts cannot be known, the reason is returned as a phrase.
+    """
+    if not records:
+        return "no record of a complete run is there"
+    first = records[0]
+    if METHODS[first.method].needs_laplacian:
+        return "methods that learn from a graph are not taken apart"
+    try:
+        source = source_of(results, first.id)
+    except (DataError, StoreError) as error:
+        return f"{error.where}: {error.found}"
+    if source.bank.backend == FACTORS:
+        return "the pivots' coefficients of runs on factors are not recorded"
+    if source.bank.label in {place.split(".")[1] for place, _ in code_of(source.spec)}:
+        return "kernel functions that are not mkldist's own are not called"
+    if max(record.split for record in records) >= len(source.splits):
+        return "runs learnt from a share of the training rows"
+    splits = [source.splits[record.split] for record in records]
+    n_values = sum(
+        len(record.kernels) * record.coefficients.shape[-1] * (len(one.test) or len(one.unlabelled))
+        for record, one in zip(records, splits, strict=True)
+    )
+    if n_values > MOST_VALUES:
+        return f"{n_values:.1e} kernel values would be computed, more than {MOST_VALUES:.0e}"
+    return Decisions(source, records, metric)
