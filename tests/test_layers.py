@@ -22,7 +22,7 @@ LAYERS = (
     "checked_json",
     "spec",
     "data kernels optim scores",
-    "gram",
+    "calibration gram",
     "machines",
     "solvers",
     "methods.baselines methods.block_norm methods.primal methods.smooth_dual methods.wrapper",

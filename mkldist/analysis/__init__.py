@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         compared_losses,
     )
     from mkldist.analysis.convergence import convergence_curves
+    from mkldist.analysis.decision_curves import prediction_curves
     from mkldist.analysis.growth import fit_power_law, scaling, scaling_fits
     from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
     from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
@@ -72,6 +73,7 @@ _MODULES = {
     "mcnemar_points": "mkldist.analysis.points",
     "nested_selection": "mkldist.analysis.nested_validation",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
+    "prediction_curves": "mkldist.analysis.decision_curves",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
     "selection_frequency": "mkldist.analysis.kernel_selection",
@@ -107,6 +109,7 @@ __all__ = [
     "nested_selection",
     "objective_path",
     "pairwise_wilcoxon",
+    "prediction_curves",
     "scaling",
     "scaling_fits",
     "selection_frequency",

@@ -9,10 +9,10 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
+from mkldist.calibration import cross_calibrated
 from mkldist.data.dataset import Split
 from mkldist.data.folds import inner_folds, n_inner_folds
 from mkldist.errors import DataError, InputError
-from mkldist.fit.calibration import cross_calibrated
 from mkldist.fit.engine import fit, opened
 from mkldist.fit.model import Model
 from mkldist.fit.score import Scorer

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Array, Bools, Floats
 from mkldist.blas_threads import single_threaded
+from mkldist.calibration import Calibrated
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
 from mkldist.data.listing import first_of
@@ -32,7 +33,6 @@ from mkldist.errors import (
     UnknownCategoryWarning,
     nearest,
 )
-from mkldist.fit.calibration import Calibrated
 from mkldist.fit.contributions import (
     check_by,
     contribution_columns,

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.calibration import fit_calibration
 from mkldist.data.preprocessing import TargetScale
-from mkldist.fit.calibration import fit_calibration
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView

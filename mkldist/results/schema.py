@@ -190,17 +190,6 @@ PROBABILITY_SCORES = (
 )
 """Scores of runs that have probabilities; other nodes lack them."""
 CLASS_SCORES = (
-    Variable("sensitivity", "1", "fraction of the test rows of class +1 that are predicted as +1"),
-    Variable("specificity", "1", "fraction of the test rows of class -1 that are predicted as -1"),
-)
-LOG_LOSS = Variable(
-    "log_loss",
-    "1",
-    "mean negative logarithm of the probability of the labels of the test rows, where decision "
-    "values are log odds: two classes and the logistic loss",
-)
-"""A score of runs whose decision values are log odds; other nodes lack it."""
-CLASS_SCORES = (
     Variable("class_error", "1", "fraction of a class's test rows misclassified", dims=(CLASS,)),
     Variable(
         "confusion", "1", "number of test rows by class and predicted class",

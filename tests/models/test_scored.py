@@ -20,9 +20,9 @@ from sklearn.metrics import (
 )
 
 import mkldist
+from mkldist.calibration import Calibrated, Isotonic, Sigmoid
 from mkldist.data.dataset import View
 from mkldist.errors import DataError, SpecError
-from mkldist.fit.calibration import Calibrated, Isotonic, Sigmoid
 from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import made_up_model, made_up_table, made_up_views
 

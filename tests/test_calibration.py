@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import balanced_accuracy_score, f1_score, zero_one_loss
 
-from mkldist.fit.calibration import best_threshold, calibration_from_dict, fit_calibration
+from mkldist.calibration import best_threshold, calibration_from_dict, fit_calibration
 
 
 class Given(ClassifierMixin, BaseEstimator):
