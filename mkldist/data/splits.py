@@ -168,9 +168,9 @@ def make_splits(
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
     are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
     regression.  With groups, both draw among groups, as ``GroupShuffleSplit`` and ``GroupKFold``
-    with shuffling do.  ``time`` is ``TimeSeriesSplit``.  ``predefined`` takes the partitions that
-    came with the data unchanged, and ``semi-supervised`` is
-    :func:`mkldist.data.splits.draw_splits`.
+    with shuffling do.  ``leave-one-group-out`` is ``LeaveOneGroupOut``, and ``time`` is
+    ``TimeSeriesSplit``.  ``predefined`` takes the partitions that came with the data unchanged, and
+    ``semi-supervised`` is :func:`mkldist.data.splits.draw_splits`.
 
     Parameters
     ----------
@@ -246,6 +246,8 @@ def _advice(spec: SplitsSpec) -> str:
         return "Correct this split in the data"
     if spec.kind == "time":
         return "Set fewer folds, so that the first training part is larger"
+    if spec.kind == "leave-one-group-out":
+        return 'Merge this group with others, or set kind = "kfold"'
     if spec.groups is not None:
         return "Enlarge the training part, or set another seed"
     return "Set stratified = true, or enlarge the training part"
@@ -291,9 +293,18 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
 
 
 def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:
-    """Return splits drawn among groups: ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling."""
+    """Return splits drawn among groups: ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling.
+
+    Where each group is left out, they are in order.
+    """
     n_groups = len(np.unique(groups))
-    if spec.kind == "kfold":
+    if spec.kind == "leave-one-group-out":
+        hint = 'Set kind = "kfold", whose folds hold many groups'
+        check_fits(n_groups, ROW_BYTES * len(groups), where, "splits", hint)
+        if n_groups < 2:
+            raise DataError(where, "one group", "two groups or more", "Choose other groups")
+        tests = list(np.unique(groups)[:, None])
+    elif spec.kind == "kfold":
         if spec.folds > n_groups:
             raise DataError(
                 where,

@@ -26,7 +26,7 @@ from mkldist.spec.overrides import apply_override, item_at, name_of
 from mkldist.spec.values import spelled, toml_text
 
 SOURCES = ("source", "file", "openml", "grams")
-KINDS = {"groups": ("holdout", "kfold"), "order": ("time",)}
+KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time",)}
 """Kinds of splits that use a column of this name."""
 
 

@@ -93,6 +93,8 @@ def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, 
     repeat, fold = number, np.zeros_like(number)
     if spec.kind in ("kfold", "time"):
         repeat, fold = np.divmod(number, spec.folds)
+    elif spec.kind == "leave-one-group-out":
+        repeat, fold = fold, number
     return {
         "repeat": repeat,
         "fold": fold,

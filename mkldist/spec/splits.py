@@ -15,9 +15,9 @@ _EFFECTIVE_WITH = {
     "train_fraction": ("holdout",),
     "folds": ("kfold", "time"),
     "order": ("time",),
-    "groups": ("holdout", "kfold"),
+    "groups": ("holdout", "kfold", "leave-one-group-out"),
     "column": ("predefined",),
-    "n_train": ("holdout", "kfold", "time", "predefined"),
+    "n_train": ("holdout", "kfold", "leave-one-group-out", "time", "predefined"),
     "stratified": ("holdout", "kfold", "semi-supervised"),
 } | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
 
@@ -25,17 +25,20 @@ _EFFECTIVE_WITH = {
 class SplitsSpec(Model):
     """``[splits]``: how rows are divided into training, unlabelled and test parts."""
 
-    kind: Literal["holdout", "kfold", "time", "predefined", "semi-supervised"] = Field(
+    kind: Literal[
+        "holdout", "kfold", "leave-one-group-out", "time", "predefined", "semi-supervised"
+    ] = Field(
         "holdout",
-        description="Random training and test parts; folds that are the test part in turn; folds "
-        "in the order of time, each after a training part of all rows before it; parts that the "
-        "data file holds; or a few labelled rows, the others unlabelled.",
+        description="Random training and test parts; folds that are the test part in turn; each of "
+        "the `groups` in turn, such as a hospital, as the test part; folds in the order of time, "
+        "each after a training part of all rows before it; parts that the data file holds; or a "
+        "few labelled rows, the others unlabelled.",
     )
     repeats: int = Field(
         1,
         ge=1,
         le=100_000,
-        description='Repetitions with other random draws; not for `"time"` and `"predefined"`.',
+        description="Repetitions with other random draws, where there are draws.",
     )
     train_fraction: float = Field(
         0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
@@ -48,9 +51,9 @@ class SplitsSpec(Model):
     )
     groups: str | None = Field(
         None,
-        description='`"holdout"` and `"kfold"`: column of a table whose rows of equal value, such '
-        "as those of one patient, stay in one part. Shares and folds then count groups. The inner "
-        "folds of `[selection]` keep them together too.",
+        description='`"holdout"`, `"kfold"` and `"leave-one-group-out"`: column of a table whose '
+        "rows of equal value, such as those of one patient, stay in one part. Shares and folds "
+        "then count groups. The inner folds of `[selection]` keep them together too.",
     )
     column: str | None = Field(
         None,
@@ -77,8 +80,8 @@ class SplitsSpec(Model):
     )
     stratified: bool | None = Field(
         None,
-        description="Draw from each class in proportion. By default true for classes, and false "
-        'for real values and with `groups`; not for `"time"` and `"predefined"`.',
+        description="Draw from each class in proportion, where there are draws. By default true "
+        "for classes, and false for real values and with `groups`.",
     )
     n_train: Sizes | None = Field(
         None,
@@ -102,6 +105,8 @@ class SplitsSpec(Model):
                 raise ValueError(
                     f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
                 )
+        if self.kind == "leave-one-group-out" and self.groups is None:
+            raise ValueError(f'found kind = "{self.kind}" without groups; expected groups = ...')
         if self.groups is not None and self.stratified:
             raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":

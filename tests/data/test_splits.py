@@ -1,14 +1,17 @@
 """Splits into training and test parts, against those of scikit-learn."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
@@ -120,6 +123,29 @@ def check_partition(split: Split, data: Dataset) -> None:
     np.testing.assert_array_equal(both, np.arange(data.n_points))
     assert {-1.0, 1.0} == set(data.y[split.train])
     assert len(split.test)
+
+
+def test_each_group_is_the_test_part_once() -> None:
+    groups = np.random.default_rng(0).integers(0, 5, 40)
+    data = replace(dataset(20, 20), row_groups=groups)
+    found = made(data, kind="leave-one-group-out", groups="site")
+    expected = LeaveOneGroupOut().split(data.x, groups=groups)
+    for split, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(split.train, train)
+        np.testing.assert_array_equal(split.test, test)
+    assert len(made(data, kind="leave-one-group-out", groups="site", first=2)) == 2
+
+
+def test_groups_that_leave_no_class_or_no_rows_to_train_on_are_refused() -> None:
+    data = replace(dataset(4, 4), row_groups=np.repeat([0, 1], 4))
+    with mistake("split 0 of 2", "no point of class", "Merge this group"):
+        made(data, kind="leave-one-group-out", groups="site")
+    with mistake("one group", "two groups or more"):
+        made(
+            replace(data, row_groups=np.zeros(8, dtype=int)), kind="leave-one-group-out", groups="g"
+        )
+    with pytest.raises(ValidationError, match="without groups"):
+        SplitsSpec(kind="leave-one-group-out")
 
 
 def test_predefined_partitions_are_taken_as_they_are() -> None:

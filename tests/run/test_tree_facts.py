@@ -31,6 +31,10 @@ def test_other_splits_are_repetitions_and_times_are_folds():
     found = split_coordinates(SplitsSpec(repeats=3), (split,) * 3)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 1, 2], [0, 0, 0])
     assert found["n_unlabelled"].tolist() == [3, 3, 3]
+    by_group = SplitsSpec(kind="leave-one-group-out", groups="site")
+    found = split_coordinates(by_group, (split,) * 3)
+    assert found["repeat"].tolist() == [0, 0, 0]
+    assert found["fold"].tolist() == [0, 1, 2]
     found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
 

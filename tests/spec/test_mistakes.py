@@ -163,8 +163,8 @@ MISTAKES = [
      ': preprocessing.scale: found "z-score"; expected one of "zscore", "minmax", '
      '"tfidf", "none". Did you mean \'zscore\'?'),
     ('kind = "holdout"', 'kind = "k-fold"',
-     ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", "time", '
-     '"predefined", "semi-supervised". Did you mean \'kfold\'?'),
+     ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", '
+     '"leave-one-group-out", "time", "predefined", "semi-supervised". Did you mean \'kfold\'?'),
     ('repeats = 5', 'repeats = 0',
      ': splits.repeats: found 0; expected a number of at least 1'),
     ('repeats = 5', 'repeat = 5',
