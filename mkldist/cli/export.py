@@ -12,7 +12,14 @@ from mkldist.results.formats import ENDINGS, format_of
 
 
 @click.command("export")
-@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.argument(
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    shell_complete=complete_results,
+)
 @click.option(
     "--format",
     "kind",
@@ -27,10 +34,13 @@ from mkldist.results.formats import ENDINGS, format_of
     help="File to write.  [default: NAME.nc, .parquet or .csv here]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
-def command(path: Path, kind: str | None, destination: Path | None, overwrite: bool) -> None:
-    """Write the results of the sweep PATH to a file for other programs.
+def command(
+    paths: tuple[Path, ...], kind: str | None, destination: Path | None, overwrite: bool
+) -> None:
+    """Write the results of the sweep PATH, or of several in one, to a file for other programs.
 
-    PATH is the folder of its results, its file or its name.
+    PATH is the folder of its results, its file or its name.  Several must be of the same data and
+    splits; a method that they have under one name has the name of its sweep, too.
     """
     from mkldist.errors import InputError
     from mkldist.results.export import export
@@ -42,8 +52,9 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
         if kind is None:
             wanted = f"a name that ends in {', '.join(ENDINGS.values())}, or a --format"
             raise InputError(f"--to {destination}", f"the ending {ending!r}", wanted)
-    path = results_of(path)
-    target = destination or Path(path.resolve().name + ENDINGS[kind])
-    for file in export(path, kind, target, overwrite=overwrite):
+    folders = [results_of(path) for path in paths]
+    name = "-".join(folder.resolve().name for folder in folders)
+    target = destination or Path(name + ENDINGS[kind])
+    for file in export(folders, kind, target, overwrite=overwrite):
         click.echo(str(file))
-    tell_left_out(path)
+    tell_left_out(*folders)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ from mkldist.durable import check_free, remove_temporaries, replacing, temporary
 from mkldist.errors import InputError, nearest
 from mkldist.results.caught_up import caught_up
 from mkldist.results.formats import ENDINGS, format_of
+from mkldist.results.joined import joined
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
+from mkldist.results.tree import current
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +27,19 @@ _PACKAGES = {"netcdf": "netCDF4", "parquet": "pyarrow"}
 
 
 def export(
-    path: str | Path, format: str, destination: str | Path, *, overwrite: bool = False
+    path: str | Path | Sequence[Path],
+    format: str,
+    destination: str | Path,
+    *,
+    overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write the results of a sweep to a file, and kernel weights to a second one.
+    """Write the results of a sweep, or of several, to a file, and kernel weights to a second one.
 
     Parameters
     ----------
-    path : str or Path
-        The sweep's output folder, or the ``results.zarr`` in it.
+    path : str or Path, or a sequence of them
+        The sweep's output folder, or the ``results.zarr`` in it; of several sweeps those of all,
+        as :func:`mkldist.open_results` joins them.
     format : str
         ``"netcdf"`` writes the whole tree, each node as a group.  ``"parquet"`` and ``"csv"``
         write one row per run with its hyperparameters and every number that it reported, and
@@ -70,7 +77,9 @@ def export(
         )
     target = Path(destination)
     _check_ending(target, format)
-    tree = caught_up(path)
+    paths = [Path(path)] if isinstance(path, str | Path) else [*path]
+    trees = [caught_up(one) for one in paths]
+    tree = trees[0] if len(trees) == 1 else joined([current(p).parent for p in paths], trees)
     files: dict[Path, Callable[[xr.DataTree, Path], None]] = {target: FORMATS[format]}
     if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)

@@ -137,13 +137,15 @@ def prepare(
     return found._replace(was_damaged=was_damaged)
 
 
-def open_results(path: str | Path) -> xr.DataTree:
-    """Open the results of a sweep, finished or still running.
+def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
+    """Open the results of a sweep, finished or still running, or of several in one tree.
 
     Parameters
     ----------
     path : str or Path
         The sweep's output folder, or the ``results.zarr`` in it.
+    *others : str or Path
+        Those of other sweeps, on the same data and splits.
 
     Returns
     -------
@@ -154,7 +156,9 @@ def open_results(path: str | Path) -> xr.DataTree:
         ``later_runs`` is the number of runs that were recorded after the tree was last written,
         which is every few seconds of a sweep, and at its end unless it is killed.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
-        ``trace = true``, along dim ``iteration``, counted from 1.
+        ``trace = true``, along dim ``iteration``, counted from 1.  In a tree of several sweeps, a
+        method or bank that differs under one name has the name of its sweep, too:
+        ``"wdbc/level (old)"``.
 
     Raises
     ------
@@ -162,6 +166,8 @@ def open_results(path: str | Path) -> xr.DataTree:
         If there are no results or they are damaged.
     mkldist.errors.SpecError
         For what is no path.
+    mkldist.errors.InputError
+        If several sweeps have other data or splits under one name, by fingerprints of their rows.
 
     Warns
     -----
@@ -173,13 +179,18 @@ def open_results(path: str | Path) -> xr.DataTree:
     >>> import mkldist
     >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
     >>> tree["wdbc/level"].test_error.mean("split")  # doctest: +SKIP
+    >>> both = mkldist.open_results("results/old", "results/new")  # doctest: +SKIP
     """
-    tree = read_tree(path)
-    later = later_words(tree.attrs[LATER_RUNS])
-    if later:
-        said = f"{current(path)}: {later} The sweep's command, or 'mkldist export', writes them"
-        warnings.warn(said, LaterRunsWarning, stacklevel=2)
-    return tree
+    from mkldist.results.joined import joined
+
+    paths = [path, *others]
+    trees = [read_tree(one) for one in paths]
+    for one, tree in zip(paths, trees, strict=True):
+        later = later_words(tree.attrs[LATER_RUNS])
+        if later:
+            said = f"{current(one)}: {later} The sweep's command, or 'mkldist export', writes them"
+            warnings.warn(said, LaterRunsWarning, stacklevel=2)
+    return joined([current(one).parent for one in paths], trees) if others else trees[0]
 
 
 def read_tree(path: str | Path) -> xr.DataTree:
