@@ -113,14 +113,28 @@ def explain(
                 nearest(asked, known),
             )  # fmt: skip
         nodes = [node for node in nodes if asked in (None, place_of(node)[key])]
+    found = explanations(results, nodes, permutations)
+    if not found:
+        raise _nothing_to_explain(path, nodes)
+    return found
+
+
+def explanations(
+    results: Results,
+    nodes: Sequence[xr.DataTree],
+    permutations: int = 0,
+    most_values: float = MOST_VALUES,
+) -> list[Explanation]:
+    """Explain the best of some methods on each data set; none of those without kernel weights.
+
+    Decisions that need more kernel values than `most_values` are not taken apart.
+    """
     found = []
     for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
         own = [node for node in nodes if place_of(node)["dataset"] == name]
         candidates = _candidates(results, own)
         if candidates:
-            found.append(_explained(results, *_best(candidates), permutations))
-    if not found:
-        raise _nothing_to_explain(path, nodes)
+            found.append(_explained(results, *_best(candidates), permutations, most_values))
     return found
 
 
@@ -171,7 +185,7 @@ def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
 
 
 def _explained(
-    results: Results, chosen: Chosen, n_candidates: int, permutations: int
+    results: Results, chosen: Chosen, n_candidates: int, permutations: int, most_values: float
 ) -> Explanation:
     """Return the explanation of one method on one data set."""
     splits = np.flatnonzero(chosen.complete)
@@ -179,7 +193,7 @@ def _explained(
     parts: Decisions | str = "records of its runs are missing"
     records = [record for j in splits if (record := chosen.records[j]) is not None]
     if len(records) == len(splits):
-        parts = decisions_of(results.path, records, metric)
+        parts = decisions_of(results.path, records, metric, most_values)
     sets, n_kernels = kernel_sets(weights), weights.sizes["kernel"]
     decision = null = None
     left_out: list[Floats | None] = [None] * len(sets)
@@ -337,7 +351,9 @@ class Decisions:
         return total / len(self.records)
 
 
-def decisions_of(results: Path, records: Sequence[RunRecord], metric: Metric) -> Decisions | str:
+def decisions_of(
+    results: Path, records: Sequence[RunRecord], metric: Metric, most_values: float = MOST_VALUES
+) -> Decisions | str:
     """Return complete runs of one method on one data set and bank, to be taken apart.
 
     Where their parts cannot be known, the reason is returned as a phrase.
@@ -362,6 +378,6 @@ def decisions_of(results: Path, records: Sequence[RunRecord], metric: Metric) ->
         len(record.kernels) * record.coefficients.shape[-1] * (len(one.test) or len(one.unlabelled))
         for record, one in zip(records, splits, strict=True)
     )
-    if n_values > MOST_VALUES:
-        return f"{n_values:.1e} kernel values would be computed, more than {MOST_VALUES:.0e}"
+    if n_values > most_values:
+        return f"{n_values:.1e} kernel values would be computed, more than {most_values:.0e}"
     return Decisions(source, records, metric)

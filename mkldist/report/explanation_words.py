@@ -11,9 +11,10 @@ from mkldist.analysis.resampling import Interval
 from mkldist.analysis.stability import FEWEST_SPLITS
 from mkldist.metrics import Metric
 from mkldist.report.comparison_words import pair_sentence
+from mkldist.report.tables import Cell, Row, Table
 
 POOR, EXCELLENT = 0.4, 0.75  # limits of Nogueira et al. (2018), after Fleiss
-SHOWN, NAMED = 10, 3
+SHOWN, NAMED, LEAST = 10, 3, 0.01  # rows, names in a sentence, and the share that has one
 TOLD = ("view", "group", "feature", "kernel")
 """Levels that tables show."""
 COLUMNS = ("decision %", "weights %", "left out", "active")
@@ -62,6 +63,43 @@ def others_words(others: Sequence[Share]) -> str:
     return f"and {len(others):,} more: {100 * total:z.0f} % of the {what}"
 
 
+def explanation_table(found: Sequence[Explanation]) -> Table:
+    """Return the rows that matter of the best method on each data set."""
+    import pandas as pd
+
+    def told(one: Explanation) -> pd.DataFrame:
+        matter = [share in shown_shares(one, share.level)[0] for share in one.shares]
+        own = one.table[[kept and one.shares[n].level in TOLD for n, kept in enumerate(matter)]]
+        return own.assign(dataset=one.dataset, method=one.method)
+
+    data = pd.concat([told(one) for one in found], ignore_index=True)
+
+    metrics = {one.dataset: one.metric for one in found}
+
+    def ends(name: str, text: Callable[[Interval, Metric], str]) -> Callable[[Row], Cell]:
+        def cell(row: Row) -> Cell:
+            own = Interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+            return Cell(text(own, metrics[row["dataset"]]), own.mean)
+
+        return cell
+
+    places: dict[str, Callable[[Row], Cell]] = {
+        "data set": lambda row: Cell(row["dataset"]),
+        "method": lambda row: Cell(row["method"]),
+    }
+    columns: dict[str, Callable[[Row], Cell]] = {
+        "set": lambda row: Cell(LEVELS[row["level"]]),
+        "name": lambda row: Cell(f"{row['name']}"),
+        "rank": lambda row: Cell(str(row["rank"]), row["rank"]),
+        COLUMNS[0]: ends("decision", lambda own, _: percent(own)),
+        COLUMNS[1]: ends("weight", lambda own, _: percent(own)),
+        COLUMNS[2]: ends("left_out", worse),
+        "active in %": ends("selected", lambda own, _: percent(own)),
+    }
+    shown = columns if len(found) == 1 else places | columns
+    return Table("explanation", data, shown, caption=" ".join(captions(found[0])))
+
+
 def percent(found: Interval) -> str:
     """Return a share and its interval in per cent.
 
@@ -105,7 +143,7 @@ def explanation_sentences(explanation: Explanation) -> list[str]:
     """Return what carries the decision, how stable that is, and what uniform weights would do."""
     return [
         _subject(explanation),
-        *_answer(explanation),
+        *answers(explanation),
         *_ties(explanation),
         *_stability(explanation),
         _against(explanation),
@@ -124,18 +162,21 @@ def _subject(one: Explanation) -> str:
     )
 
 
-def _answer(one: Explanation) -> Iterator[str]:
-    """Yield the largest shares of views, of groups and of features."""
-    what = "weights" if one.no_decision else "decision"
+def answers(one: Explanation) -> list[str]:
+    """Return sentences of the largest shares of views, of groups and of features."""
+    what, found = "weights" if one.no_decision else "decision", []
     for level in ("view", "group", "feature"):
         matter, _ = shown_shares(one, level)
-        if matter:
-            means = [(share.weight if one.no_decision else share.decision) for share in matter]
-            named = [
-                f"{share.name} {_in_words(mean)}"
-                for share, mean in zip(matter[:NAMED], means, strict=False)
-            ]
-            yield f"Of the {LEVELS[level]}, most of the {what} rests on {', '.join(named)}."
+        shares = [(share.weight if one.no_decision else share.decision) for share in matter]
+        named = [
+            f"{share.name} {_in_words(mean)}"
+            for share, mean in zip(matter[:NAMED], shares, strict=False)
+            if mean.mean >= LEAST
+        ]
+        if named:
+            words = f"Of the {LEVELS[level]}, most of the {what} rests on {', '.join(named)}."
+            found.append(words)
+    return found
 
 
 def _ties(one: Explanation) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
+from mkldist.analysis.pairing import Results
 from mkldist.analysis.summary import summary
 from mkldist.consoles import command_line
 from mkldist.figures.palette import Look, looks
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from mkldist.analysis.explanation import Explanation
+
+EXPLAINED, MOST_VALUES = 6, 1e9
+"""Data sets that a report explains, and kernel values that it computes for each."""
 LOSS_WORDS = {
     "test_error": "test error",
     "unlabelled_error": "error on unlabelled points",
@@ -132,6 +137,16 @@ class Facts:
     def stability(self) -> pd.DataFrame:
         """Numbers and stability of the kernels that each method selects."""
         return stability_of(self.weights)
+
+    @cached_property
+    def explanations(self) -> list[Explanation]:
+        """What the decisions of the best method rest on, of the first data sets."""
+        from mkldist.fit.explain import explanations
+
+        nodes = [
+            node for place, node in self.nodes if place["dataset"] in self.datasets[:EXPLAINED]
+        ]
+        return explanations(Results(self.status.path, self.tree), nodes, most_values=MOST_VALUES)
 
     @cached_property
     def growths(self) -> list[Growth]:

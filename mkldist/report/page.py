@@ -20,6 +20,8 @@ from mkldist.report.curves import (
     learning_charts,
     scaling_charts,
 )
+from mkldist.report.explanation_chart import explanation_chart
+from mkldist.report.explanation_words import answers, explanation_table
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
@@ -190,6 +192,7 @@ def made_page(facts: Facts) -> Page:
         Section("warnings", "What to beware of", cautions=cautions(facts)),
         _failures(facts),
         Section("results", "Results", tables=[results_table(facts)]),
+        _explanation(facts),
         _comparison(facts),
         Section(
             "optimism",
@@ -227,6 +230,17 @@ def made_page(facts: Facts) -> Page:
         note="" if drawn else NO_FIGURES,
         left_out=others_words(facts.status.others),
         sections=[section for section in sections if not section.is_empty],
+    )
+
+
+def _explanation(facts: Facts) -> Section:
+    found = facts.explanations
+    return Section(
+        "explanation",
+        "What the decision rests on",
+        " ".join(f"On {one.dataset}, {one.method}: {' '.join(answers(one))}" for one in found),
+        [explanation_table(found)] if found else [],
+        [explanation_chart(one) for one in found if one.shares],
     )
 
 

@@ -61,8 +61,8 @@ def html(page) -> str:
 def test_sections_come_in_the_order_of_their_weight(page):
     names = [section.name for section in page.sections]
     assert names == [
-        "warnings", "failures", "results", "comparison", "paths", "weights", "kernel-numbers",
-        "certificates", "provenance", "sweep-file",
+        "warnings", "failures", "results", "explanation", "comparison", "paths", "weights",
+        "kernel-numbers", "certificates", "provenance", "sweep-file",
     ]  # fmt: skip
     folded = [section.name for section in page.sections if section.folded]
     assert folded == ["certificates", "provenance", "sweep-file"]
