@@ -49,7 +49,7 @@ from mkldist.fit.preprocess import (
 from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.precomputed import Precomputed
-from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
+from mkldist.kernels.words import Gaussian, Spectrum
 from mkldist.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
@@ -59,7 +59,7 @@ from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import validate
 from mkldist.solvers.targets import losses_by_target
-from mkldist.spec.kernel_entries import PRECOMPUTED
+from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED
 from mkldist.target import LEARNT, Target
 
 if TYPE_CHECKING:
@@ -68,9 +68,6 @@ if TYPE_CHECKING:
 
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
-RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
-LENGTHS = (1, 2, 3)  # of substrings of texts
-MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 PATH_OF_C = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5  # that choose C, and fewer where a class has fewer rows
@@ -259,38 +256,6 @@ def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
     return restoring
 
 
-def default_kernels(
-    n_features: int,
-    views: Mapping[str, int] | None = None,
-    unit: float = 1.0,
-    *,
-    linear: bool = True,
-    texts: bool = False,
-) -> list[Kernel]:
-    """Return Gaussians and a linear kernel on all features, or on each view, and single Gaussians.
-
-    Between points of d features of standard deviation 1, squared distances are 2d on average.  The
-    widths are therefore multiples of the root of d, and of `unit`, the standard deviation of other
-    features.  Columns of texts have spectrum kernels of short substrings.
-    """
-    found: list[Kernel] = [Spectrum(length=LENGTHS, features="each")] if texts else []
-    for name, count in (views or ({"all": n_features} if n_features else {})).items():
-        widths = tuple(share * unit * math.sqrt(count) for share in RELATIVE_WIDTHS)
-        found.append(Gaussian(widths=widths, features=name))
-        if linear:
-            found.append(Linear(features=name))
-    if linear and 0 < n_features <= MOST_SINGLE_FEATURES:
-        found.append(Gaussian(widths=unit, features="each"))
-    return found
-
-
-def _unit_of(points: Any) -> float:
-    """Return the root of the mean of the variances of sparse features (n, d); 1 if all are 0."""
-    means = points.mean(axis=0)
-    variance = float((points.multiply(points).mean(axis=0) - means * means).mean())
-    return math.sqrt(variance) if variance > 0.0 else 1.0
-
-
 def _with_strength(
     method: Method, strength: float, settings: Mapping[str, Any], name: str = ""
 ) -> dict[str, Any]:
@@ -326,7 +291,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
 
     _target = Target.CLASSES
-    _linear_by_default = True
 
     def _set(self, parameters: Mapping[str, Any]) -> None:
         """Set the parameters, the local variables of ``__init__``."""
@@ -564,15 +528,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                     found += " in an estimator, whose rows scikit-learn divides"
                     raise SpecError("kernels", found, "kernels of features", OWN_GRAMS)
             return self.kernels
-        if self.kernels == "default":
-            sizes = {name: len(view.columns) for name, view in self._views.items()}
-            unit = _unit_of(points.numbers) if self._is_sparse else 1.0
-            linear, texts = self._linear_by_default, points.texts is not None
-            return default_kernels(points.n_features, sizes, unit, linear=linear, texts=texts)
         if self.kernels not in NAMED_FAMILIES:
-            known = ["default", *NAMED_FAMILIES]
-            expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
-            hint = OWN_GRAMS if self.kernels == PRECOMPUTED else nearest(self.kernels, known)
+            expected = f"one of {', '.join(map(repr, NAMED_FAMILIES))}, or a list of kernels"
+            hint = OWN_GRAMS
+            if self.kernels != PRECOMPUTED:
+                hint = nearest(self.kernels, NAMED_FAMILIES)
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
@@ -763,8 +723,9 @@ class MKLClassifier(KernelClassifier):
         The method's `C`: of most methods the weight of the losses, of spicymkl and elastmkl the
         strength of the regulariser.
     kernels : str or list
-        ``"default"``: Gaussians of four widths and a linear kernel on all features, and, up to a
-        hundred features, a Gaussian on each.  Or the name of a paper's family, such as
+        ``"default"``: on all features together, Gaussians of four widths, which see how features
+        combine, and additive kernels of three, each of which sums up functions of single features;
+        linear kernels in place of these for more than 250 features.  Or a paper's family, such as
         ``"xu2008"``; or a list of kernels, such as ``mkldist.kernels.Gaussian(widths=[0.5, 1, 2],
         features="each")``, and of dictionaries with the keys of ``[[banks.kernels]]``.  Gram
         matrices of your own are read by a function of row numbers, see the second example.
@@ -794,7 +755,7 @@ class MKLClassifier(KernelClassifier):
     views : dict of str to list, optional
         Views: blocks of columns of `X` by name, their columns by number, by name for a DataFrame,
         or as a slice.  ``features`` of a kernel may name a view, and ``"views"`` is each of them.
-        The default kernels are then those of each view, not of all features together.
+        The default kernels are then those of each view, and of all features if some are in none.
     missing_views : {"zero", "impute", "error"}
         What holds for rows without any value of a view: every kernel that uses it is zero between
         them and all rows, as in a sweep; its features are imputed like single missing values; or
@@ -839,9 +800,8 @@ class MKLClassifier(KernelClassifier):
     Notes
     -----
     M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
-    iteration reads many of them, or trains a machine on n rows.  The default kernels of 50 features
-    are 55, which take 2 GB on 3,000 rows.  There, four Gaussians on all features took a tenth of
-    the time, and ``tol=0.05`` a fifth.  So fewer `kernels` and a larger `tol` make a fit cheaper.
+    iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger
+    `tol` make a fit cheaper.
     ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.
     Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and `calibration`
     adds six.
@@ -1327,7 +1287,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _target = Target.ONE_CLASS
-    _linear_by_default = False
 
     def __init__(
         self, method: str = "primalmkl", *, alpha: float = 0.01, kernels: Any = "default",
@@ -1390,6 +1349,18 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             listed = counted(len(rows), "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
         return self
+
+    def _chosen_kernels(self, points: Rows) -> Any:
+        from mkldist.kernels.families import LENGTHS, RELATIVE_WIDTHS
+
+        chosen = super()._chosen_kernels(points)
+        if not isinstance(chosen, str) or chosen != DEFAULT:
+            return chosen
+        of_texts = [Spectrum(LENGTHS, features="each")] if points.texts is not None else []
+        if not points.n_features:
+            return of_texts
+        features = "views" if self._views else "all"
+        return [Gaussian(relative_widths=RELATIVE_WIDTHS, features=features), *of_texts]
 
     def _outcome(self) -> dict[str, Any]:
         return {"classes": np.array([-1, 1])}

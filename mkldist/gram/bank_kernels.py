@@ -21,12 +21,12 @@ from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.families import kernel_list
+from mkldist.kernels.families import default_family, kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.memory import readable_bytes
 from mkldist.spec.datasets import PreprocessingSpec
-from mkldist.spec.kernel_entries import PRECOMPUTED, KernelChoice, KernelSpec
+from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED, KernelChoice, KernelSpec
 
 AS_IS = PreprocessingSpec(scale="none")
 SHOWN = 8
@@ -94,6 +94,9 @@ class BankKernels:
         list of kernels serves all splits.  Kernels that do not fit the features, the texts or the
         views raise a SpecError.
         """
+        if choice.family == DEFAULT:
+            own_family = {"family": None, "kernels": _default_family(dataset)}
+            choice = choice.model_copy(update=own_family)
         texts, names = dataset.texts, () if dataset.texts is None else dataset.texts.names
         if choice.family == PRECOMPUTED and dataset.given:
             return cls(None, tuple(one for view in dataset.given for one in _of(view, dataset)))
@@ -280,6 +283,24 @@ def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> 
 def _words(entry: KernelSpec) -> Sequence[object]:
     """Return the words for features of an entry."""
     return entry.features if isinstance(entry.features, list) else [entry.features]
+
+
+def _default_family(dataset: Dataset) -> tuple[KernelSpec, ...]:
+    """Return the default kernels on the features of a data set, or on each view, and beside them.
+
+    Features of no view, besides others, make kernels on all features too.
+    """
+    sizes = {name: len(view.columns) for name, view in dataset.views.items()}
+    sizes = {name: size for name, size in sizes.items() if size}
+    of_views = {column for view in dataset.views.values() for column in view.columns}
+    if len(of_views) < dataset.n_features:
+        sizes["all"] = dataset.n_features
+    return default_family(
+        sizes,
+        sparse=dataset.sparse is not None,
+        texts=dataset.texts is not None,
+        given=list(dataset.given),
+    )
 
 
 def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:

@@ -34,15 +34,15 @@ class Base:
         ``compute(left, right, parameter, out)`` writes it for every pair to `out`.
     is_distance : bool
         True if it is 0 for equal points.
-    norm : int
-        1 or 2 if it follows from this norm of the difference of two points, else 0.  Widths are
-        then in units of the features.
+    norm : float
+        1 or 2 if it follows from this norm of the difference of two points, infinity if from
+        differences of single features, else 0.  Widths are then in units of the features.
     """
 
     formula: str
     compute: Callable[[Floats, Floats, float, Floats], None]
     is_distance: bool = False
-    norm: int = 0
+    norm: float = 0
 
 
 def inner_products(left: Floats, right: Floats, parameter: float, out: Floats) -> None:

@@ -142,7 +142,7 @@ class KernelFunction:
         return self.name
 
     @property
-    def norm(self) -> int:
+    def norm(self) -> float:
         """The norm of differences of points that its widths are compared with; 0 for none."""
         return 0 if self.base is None or WIDTH not in self.parameters else self.base.norm
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from mkldist.kernel_functions import (
+    additive,
     categorical,
     chi_squared,
     gaussian,
@@ -37,6 +38,7 @@ MODULES: tuple[ModuleType, ...] = (
     tanimoto,
     categorical,
     spectrum,
+    additive,
 )
 
 FUNCTIONS: dict[str, KernelFunction] = {module.FUNCTION.name: module.FUNCTION for module in MODULES}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mkldist.kernel_functions.spectrum import spectrum_gram
     from mkldist.kernels.precomputed import Precomputed
     from mkldist.kernels.words import (
+        Additive,
         Categorical,
         ChiSquared,
         Custom,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Additive",
     "Categorical",
     "ChiSquared",
     "Custom",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -273,7 +274,53 @@ def _guo2011() -> tuple[KernelSpec, ...]:
     )
 
 
+RELATIVE_WIDTHS = [0.5, 1.0, 2.0, 4.0]  # of Gaussians, of which the widest are nearly linear
+ADDITIVE_WIDTHS = [0.5, 1.0, 2.0]
+MOST_ADDED = 250  # features, with each of which an additive kernel takes longer
+LENGTHS = [1, 2, 3]  # of substrings of texts
+
+
+def default_family(
+    sizes: Mapping[str, int] = MappingProxyType({"all": 1}),
+    *,
+    sparse: bool = False,
+    texts: bool = False,
+    given: Sequence[str] = (),
+) -> tuple[KernelSpec, ...]:
+    """Return the default kernels of data: few, so that none of many crowds out the others.
+
+    On each set of features there are Gaussians of four widths, which see them together, and
+    additive kernels, each of which sums up functions of single features.  So a method chooses
+    between the two by a weight for each, not by one against hundreds.  In place of an additive
+    kernel of many or of sparse features there is a linear one.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Numbers of features by the names of their sets: of all, or of each view.
+    sparse : bool
+        True for sparse features.
+    texts : bool
+        True for columns of texts, which get spectrum kernels of short substrings.
+    given : sequence of str
+        Views that are Gram matrices.
+    """
+    found = []
+    for name, size in sizes.items():
+        found.append(_entry("gaussian", [name], relative_widths=RELATIVE_WIDTHS))
+        if sparse or size > MOST_ADDED:
+            found.append(_entry("linear", [name]))
+        else:
+            found.append(_entry("additive", [name], relative_widths=ADDITIVE_WIDTHS))
+    if texts:
+        found.append(_entry("spectrum", ["each"], length=LENGTHS))
+    if given:
+        found.append(_entry(PRECOMPUTED, given))
+    return tuple(found)
+
+
 NAMED_FAMILIES: dict[str, Callable[[], tuple[KernelSpec, ...]]] = {
+    "default": default_family,
     "xu2008": _xu2008,
     "suzuki2011": _suzuki2011,
     "hao2012": _hao2012,
@@ -282,7 +329,7 @@ NAMED_FAMILIES: dict[str, Callable[[], tuple[KernelSpec, ...]]] = {
     "do2009-gaussian": _do2009_gaussian,
     "guo2011": _guo2011,
 }
-"""The kernels of each paper's experiments.  All three series of hao2012 contain width 1."""
+"""The default kernels, and those of papers.  All three series of hao2012 contain width 1."""
 
 
 def kernel_choice(kernels: Any) -> KernelChoice:

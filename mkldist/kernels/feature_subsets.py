@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,11 +53,14 @@ class FeatureSubsets:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def spreads(self, deviations: Floats, norm: int) -> Floats:
+    def spreads(self, deviations: Floats, norm: float) -> Floats:
         """Return the norm of the standard deviations of each subset's features, (S,); 1 for 0."""
-        sums = np.add.reduceat(deviations[self.indices] ** norm, self.indptr[:-1])
-        found: Floats = np.where(sums > 0.0, sums, 1.0) ** (1.0 / norm)
-        return found
+        own, first = deviations[self.indices], self.indptr[:-1]
+        if math.isinf(norm):
+            found = np.maximum.reduceat(own, first)
+        else:
+            found = np.add.reduceat(own**norm, first) ** (1.0 / norm)
+        return np.where(found > 0.0, found, 1.0)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,27 @@ class Gaussian(Kernel):
 
 
 @dataclass(frozen=True)
+class Additive(Kernel):
+    """Mean over features of ``1 / (1 + (x_j - z_j)^2 / width^2)``.
+
+    One kernel for sums of functions of single features, in place of a kernel for each.
+
+    Parameters
+    ----------
+    widths, features
+        As for :class:`Gaussian`.
+    relative_widths
+        The same, of the largest standard deviation.
+    """
+
+    function = "additive"
+
+    widths: Numbers | None = None
+    relative_widths: Numbers | None = field(default=None, kw_only=True)
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
 class Laplacian(Kernel):
     """``exp(-||x - z||_1 / width)``.
 

@@ -40,6 +40,9 @@ from mkldist.spec.kinds import (
 )
 from mkldist.spec.sizes import check_fits
 
+DEFAULT = "default"
+"""The family of kernels that suits most data."""
+
 PRECOMPUTED = "precomputed"
 """The function of entries that name the Gram matrices of a view."""
 
@@ -249,7 +252,7 @@ class KernelSpec(_Parameters):
         return given if isinstance(given, str) else CustomFunction.of(given).label
 
 
-Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
+Family = Literal["default", "xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
                  "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
 
 
@@ -258,7 +261,8 @@ class KernelChoice(Model):
 
     family: Family | None = Field(
         None,
-        description="Kernels of a paper; `mkldist show NAME` writes a family out. "
+        description='`"default"`, which suits most data, or the kernels of a paper; '
+        "`mkldist show NAME` writes a family out. "
         '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
         "with it.",
     )

@@ -12,6 +12,7 @@ from mkldist.kernel_functions.tile import Tile
 SETTINGS = {
     "gaussian": [(0.7, 0.0)],
     "polynomial": [(3.0, 0.5)],
+    "additive": [(0.7, 0.0)],
     "laplacian-rbf": [(1.5, 0.0)],
     "matern": [(0.8, 0.5), (0.8, 1.5), (0.8, 2.5), (0.8, 3.3)],
     "periodic": [(0.9, 1.7)],

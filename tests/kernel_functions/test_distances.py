@@ -1,4 +1,4 @@
-"""Functions of distances, `gaussian` `laplacian_rbf` `matern` `periodic` `chi_squared`, by others.
+"""Functions of distances, `gaussian` `laplacian_rbf` `matern` `periodic` and so on, by others.
 
 The others are scikit-learn where it has the function, else its formula written out.
 """
@@ -13,7 +13,14 @@ from scipy.special import kv
 from sklearn.gaussian_process.kernels import ExpSineSquared, Matern
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, rbf_kernel
 
-from mkldist.kernel_functions import chi_squared, gaussian, laplacian_rbf, matern, periodic
+from mkldist.kernel_functions import (
+    additive,
+    chi_squared,
+    gaussian,
+    laplacian_rbf,
+    matern,
+    periodic,
+)
 from tests.kernel_functions.points import values
 
 RNG = np.random.default_rng(0)
@@ -26,6 +33,14 @@ def test_gaussian_and_laplacian():
     np.testing.assert_allclose(found, rbf_kernel(X, Z, gamma=0.5 / 0.49), rtol=1e-12)
     found = values(laplacian_rbf.FUNCTION, X, Z, 0.7)
     np.testing.assert_allclose(found, laplacian_kernel(X, Z, gamma=1 / 0.7), rtol=1e-12)
+
+
+def test_additive_is_the_mean_of_functions_of_single_features():
+    squares = (X[:, None] - Z) ** 2
+    found = values(additive.FUNCTION, X, Z, 0.7)
+    np.testing.assert_allclose(found, (1.0 / (1.0 + squares / 0.49)).mean(axis=2), rtol=1e-13)
+    far = values(additive.FUNCTION, X, Z + 1e300, 1e-3)
+    np.testing.assert_array_equal(far, 0.0)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, 0.3, 3.0, 7.2, 20.0])

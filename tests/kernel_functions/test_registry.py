@@ -62,6 +62,7 @@ def test_codes_are_those_of_banks_that_exist():
         "tanimoto": 9,
         "categorical": 10,
         "spectrum": 11,
+        "additive": 12,
     }
     assert {code: f.name for code, f in registry.BY_CODE.items()} == {
         function.code: name for name, function in FUNCTIONS.items()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.kernel_functions.definition import kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import check_entry, kernel_list
 from mkldist.kernels.kernel_list import KernelList
@@ -40,7 +41,9 @@ def test_parameters_without_a_default_are_needed_and_others_take_it():
             others = {one.key: 1 for one in function.parameters if one is not parameter}
             entry = KernelSpec.model_validate({"function": name, **others})
             if parameter.default is None:
-                with pytest.raises(SpecError, match=f"a {name} kernel without {parameter.key}"):
+                with pytest.raises(
+                    SpecError, match=f"{kernel_words(name)} without {parameter.key}"
+                ):
                     check_entry(entry, "here")
 
 

@@ -176,8 +176,8 @@ MISTAKES = [
     ('train_fraction = 0.5', 'stratified = "yes"',
      ': splits.stratified: found "yes"; expected true or false'),
     ('family = "xu2008"', 'family = "xu2007"',
-     ': banks.xu2007.family: found "xu2007"; expected one of "xu2008", "suzuki2011", '
-     '"hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian", "guo2011", '
+     ': banks.xu2007.family: found "xu2007"; expected one of "default", "xu2008", '
+     '"suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian", "guo2011", '
      '"precomputed". Did you mean \'xu2008\'?'),
     ('family = "xu2008"', 'family = "xu2008"\ndtype = "float16"',
      ': banks.xu2008.dtype: found "float16"; expected one of "auto", "float32", '
