@@ -87,6 +87,10 @@ class Metric:
         """
         return f"1 - {self.words}" if self.greater else self.words
 
+    def heading(self, part: str) -> str:
+        """Return its name with that of the part of the split, such as ``test error``."""
+        return f"{part} {self.words}"
+
     @property
     def most(self) -> float:
         """The greatest loss that there can be: 1 of a share, else infinity."""
@@ -108,6 +112,23 @@ class Metric:
         if self.unit == "%":
             return f"{100.0 * value:.2f}"
         return f"{value:.3f}" if self.unit == "1" else f"{value:#.4g}".rstrip(".")
+
+    def with_interval(self, mean: float, low: float, high: float) -> str:
+        """Return a mean for a cell of a table, with an interval if its ends are known.
+
+        Examples
+        --------
+        >>> METRICS["error"].with_interval(0.254, 0.09, 0.331)
+        '25.40 [ 9.0, 33.1]'
+        >>> METRICS["auc"].with_interval(0.7, 0.61, 0.78)
+        '0.700 [0.61, 0.78]'
+        """
+        if low != low or high != high:
+            return self.number(mean)
+        if self.unit == "%":
+            return f"{self.number(mean)} [{100.0 * low:4.1f}, {100.0 * high:4.1f}]"
+        ends = (f"{end:.2f}" if self.unit == "1" else f"{end:.3g}" for end in (low, high))
+        return f"{self.number(mean)} [{', '.join(ends)}]"
 
 
 METRICS: dict[str, Metric] = {
@@ -149,6 +170,11 @@ def metric_of_variable(name: str) -> Metric | None:
     ('AUC', None)
     """
     return _BY_VARIABLE.get(name)
+
+
+def part_of_variable(name: str) -> str:
+    """Return the part of the split that a metric's variable is of, such as ``validation``."""
+    return next((part for part in PARTS if name.startswith(f"{part}_")), "test")
 
 
 _BY_VARIABLE = {

@@ -121,7 +121,8 @@ print(*(path for path in paths if "results/small/" in path), sep="\\n")
 
 
 def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
-    assert not modules_of("status", "results/small", cwd=finished) & HEAVY
+    needed = {"scipy.special"}  # for the quantiles of intervals
+    assert not modules_of("status", "results/small", cwd=finished) & HEAVY - needed
 
 
 @pytest.mark.slow

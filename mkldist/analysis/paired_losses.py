@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mkldist.analysis.resampling import (
+    Interval,
     Overlap,
     Posterior,
     corrected_t_test,
     correlated_posterior,
+    loss_interval,
 )
-from mkldist.arrays import Floats
+from mkldist.arrays import Array, Bools, Floats
+from mkldist.metrics import Metric, metric_of_variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,8 +30,9 @@ ROPE = 0.01
 
 
 def is_error(loss: str) -> bool:
-    """Return True for the name of a share of wrong predictions, which has no unit."""
-    return loss.endswith("error")
+    """Return True for the name of a share of wrong predictions, shown in per cent."""
+    metric = metric_of_variable(loss)
+    return metric is not None and metric.unit == "%"
 
 
 def region(loss: str, size: float, rope: float | None = None) -> float:
@@ -49,7 +54,8 @@ def region(loss: str, size: float, rope: float | None = None) -> float:
     """
     if rope is not None:
         return rope
-    return ROPE if is_error(loss) else ROPE * abs(size)
+    metric = metric_of_variable(loss)
+    return ROPE if metric is not None and metric.most == 1.0 else ROPE * abs(size)
 
 
 def overlap_of(data: xr.Dataset, splits: Sequence[int] | None = None) -> Overlap:
@@ -70,6 +76,83 @@ def overlap_of(data: xr.Dataset, splits: Sequence[int] | None = None) -> Overlap
 
     n_test = mean("n_test") or mean("n_unlabelled")
     return Overlap(mean("n_train"), n_test, independent=len(places) == 1)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """How many rows tell the losses of some splits.
+
+    Parameters
+    ----------
+    overlap : Overlap
+        Mean sizes of the parts.
+    n_rows : float
+        Rows that were tested, each counted once.
+    n_rarest : float
+        Of these, rows of the rarest class.
+    """
+
+    overlap: Overlap
+    n_rows: float
+    n_rarest: float
+
+    @classmethod
+    def of(cls, splits: Mapping[str, Array], known: Bools, part: str = "test") -> Tested:
+        """Return those of the known splits of a part.
+
+        Parameters
+        ----------
+        splits : mapping of str to (J,) array
+            The coordinates ``n_train``, ``n_test``, ``n_unlabelled``, ``n_new`` and ``n_rarest``;
+            those that are missing count as 0.
+        known : (J,) bool
+            The splits.
+        part : {"test", "unlabelled"}
+            Part of the splits that is scored.
+        """
+        names = ("n_train", f"n_{part}", "n_new", "n_rarest")
+        n_train, n_test, n_new, n_rarest = (
+            float(splits[name][known].sum()) if name in splits else 0.0 for name in names
+        )
+        n_splits = int(known.sum())
+        overlap = Overlap(max(n_train, 1.0) / n_splits, n_test / n_splits, n_splits == 1)
+        return cls(overlap, n_new, n_rarest * n_new / max(n_test, 1.0))
+
+    def interval(self, losses: Floats, metric: Metric) -> Interval:
+        """Return the mean and the 95 % interval of a metric's losses on these splits.
+
+        A score of the order of decision values, or of one class, tells no more than the rows of
+        the rarest class do; one that averages over classes, twice as much.
+        """
+        by_name = {"error": self.n_rows, "balanced_error": 2.0 * self.n_rarest}
+        n = by_name.get(metric.name, self.n_rows if metric.probabilities else self.n_rarest)
+        n = min(n, self.n_rows) if metric.task == "classification" else self.n_rows
+        return loss_interval(losses, self.overlap, n, metric.most)
+
+
+def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> bool:
+    """Return True if losses are less than those of a constant prediction, as far as splits tell.
+
+    The corrected resampled t-test decides, one-sided at 0.05.  Where it does not apply, for one
+    split or equal differences, the upper end of the interval of the mean loss does; without an
+    interval, the mean.
+
+    Parameters
+    ----------
+    losses, constants : (J,) float64
+        On the same splits.
+    high : float
+        Upper end of the interval of the mean loss.
+    overlap : Overlap
+        Sizes of the parts.
+    """
+    differences = losses - constants
+    mean = float(differences.mean())
+    if mean >= 0.0:
+        return False
+    if len(differences) < 2 or only_shifted(differences):
+        return bool(math.isnan(high) or high < float(constants.mean()))
+    return corrected_t_test(differences, overlap).p_value / 2.0 < SIGNIFICANCE
 
 
 def only_shifted(differences: Floats) -> bool:

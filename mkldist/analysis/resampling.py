@@ -182,7 +182,7 @@ def corrected_t_test(differences: Floats, overlap: Overlap) -> TTest:
     if scale == 0.0:
         return TTest(mean, math.copysign(math.inf, mean) if mean else 0.0, 0.0 if mean else 1.0)
     statistic = mean / scale
-    return TTest(mean, statistic, 2.0 * float(scipy.stats.t.sf(abs(statistic), freedom)))
+    return TTest(mean, statistic, 2.0 * float(scipy.special.stdtr(freedom, -abs(statistic))))
 
 
 class Posterior(NamedTuple):

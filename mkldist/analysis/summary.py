@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats, Ints
+from mkldist.analysis.paired_losses import Tested, beats
+from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.metrics import METRICS, PARTS
 from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
@@ -49,13 +51,19 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
         ``early_max_iter``, ``early_time_limit``, ``early_stalled``, ``early_rank_limit``,
         ``early_memory_limit``
             numbers of these by the reason for which they stopped;
-        ``test_error_mean``, ``test_error_sd``
-            fraction of misclassified test points; NaN for regression or without test points;
-        ``unlabelled_error_mean``, ``unlabelled_error_sd``
-            the same for unlabelled points;
-        ``rmse_mean``, ``rmse_sd``, ``r2_mean``, ``r2_sd``
-            root mean square error, in the units of the labels, and coefficient of determination
-            on the test points; NaN for classification;
+        ``metric``
+            name of the metric by which the rows are ranked;
+        ``test_error_mean``, ``test_error_sd``, ``test_error_low``, ``test_error_high``
+            fraction of misclassified test points, and its 95 % interval by
+            :func:`mkldist.analysis.loss_interval`; and so for every metric that the runs have:
+            ``balanced_error``, ``auc``, ``average_precision``, ``f1``, ``log_loss``, ``brier``,
+            or for regression ``rmse``, ``mae`` and ``r2``; with ``unlabelled_`` in front, those of
+            unlabelled points, such as ``unlabelled_error_mean`` and ``unlabelled_auc_mean``;
+        ``constant_mean``
+            the metric of the best constant prediction, such as the most frequent class;
+        ``no_better``
+            true where the metric is no better than that by a one-sided corrected resampled t-test
+            at 0.05, or by the interval where the splits give no test;
         ``active_mean``, ``active_sd``
             number of kernels of more than 0.001 of the largest weight;
         ``seconds_mean``, ``seconds_sd``
@@ -68,14 +76,14 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             number of runs of which a sample of the points told that gap;
         ``stationarity_max``
             the largest stationarity, of methods whose problem is not convex;
-        ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
-            losses on the inner folds of a sweep with ``[selection]``;
+        ``validation_error_mean``, ``validation_error_sd``, ``validation_auc_mean`` …
+            metrics on the inner folds of a sweep with ``[selection]``;
         ``lacking``
             number of splits on which another row of the data set has a complete run and this has
             none: their means are not of the same points;
         ``best``
             true in the rows of the smallest :func:`loss_of` their data set, among those that lack
-            no split;
+            no split and are not ``no_better``;
         ``edge``
             in the row of a method's smallest loss, the hyperparameters whose value there is the
             least or the greatest of several, such as ``C = 1000``; else empty, as where another
@@ -168,24 +176,35 @@ def _span(values: np.ndarray[Any, Any]) -> str | None:
 
 
 def loss_of(row: Row) -> float:
-    """Return the loss of a row, by which the best one is found.
+    """Return the loss of a row, by which the best one is found; NaN without one.
 
-    It is the mean loss on the inner folds, where the sweep has ``[selection]``; else the mean test
-    error, or for regression the mean RMSE; without test points, the mean error on the unlabelled
-    points.
+    It is that of the sweep's metric, of the part that :func:`ranked_by` names.
     """
-    of_task = ("validation_rmse", "rmse") if row["task"] == "regression" else ERRORS
-    losses = [float(row[f"{name}_mean"]) for name in of_task]
-    return next((loss for loss in losses if not np.isnan(loss)), np.nan)
+    name = ranked_by(row)
+    return float(METRICS[row["metric"]].loss(row[f"{name}_mean"])) if name else np.nan
 
 
-ERRORS = ("validation_error", "test_error", "unlabelled_error")
-"""Losses of classification by which rows are ranked: the first that a row has."""
+def ranked_by(row: Row) -> str:
+    """Return the name of the variable by which a row is ranked; empty without one.
+
+    It is that of the sweep's metric on the inner folds, where there are any; else on the test part,
+    or on the unlabelled points without a test part.
+    """
+    names = (METRICS[row["metric"]].variable(part) for part in PARTS)
+    return next((name for name in names if not is_missing(row.get(f"{name}_mean"))), "")
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for None and NaN."""
+    return value is None or bool(value != value)
+
+
 _DONE = "done"  # of a row, until it is returned: whether its run on each split is complete
 _IDENTITY = ("dataset", "bank", "method")
-_SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
+SCORES = {m.variable(part): (m, part) for m in METRICS.values() for part in PARTS}
+"""Metric and part of the split of every score of a row."""
 INPUTS = (
-    "state", "stop_reason", *_SCORES, "active_kernels", "gap", "exact_gap", SAMPLED,
+    "state", "stop_reason", *SCORES, "active_kernels", "gap", "exact_gap", SAMPLED,
     STATIONARITY, "seconds",
 )  # fmt: skip
 """Variables that :func:`summary_rows` needs."""
@@ -194,16 +213,20 @@ INPUTS = (
 def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
     """Return the rows of :func:`summary`."""
     names = dict.fromkeys(name for node in nodes for name in node.dims)
+    held = {name for node in nodes for name in node.values}
+    held |= {node.metric.variable() for node in nodes}
     rows = []
     for node in nodes:
-        own = list(_rows_of(node, names))
+        own = list(_rows_of(node, names, [name for name in SCORES if name in held]))
         if own:
             _mark_edges(own, {} if TRIAL in node.dims else node.dims)
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
-        for row, lacking, best in zip(own, _lacking(own).tolist(), _are_best(own), strict=True):
-            row["lacking"], row["best"] = lacking, best
+        able = np.array([not row["no_better"] for row in own])
+        best = _are_best(own, able & (_lacking(own) == 0))
+        for row, lacking, is_best in zip(own, _lacking(own).tolist(), best, strict=True):
+            row["lacking"], row["best"] = lacking, is_best
     for row in rows:
         del row[_DONE]
     return rows
@@ -216,17 +239,19 @@ def _lacking(rows: Sequence[Row]) -> Ints:
     return lacking
 
 
-def _are_best(rows: Sequence[Row]) -> Sequence[bool]:
-    """Return whether each row has the least loss, but for rounding, of those that lack no split.
+def _are_best(rows: Sequence[Row], able: Bools) -> Sequence[bool]:
+    """Return whether each row has the least loss, but for rounding, of those that are able to.
 
     The mean of a row that lacks splits is one of other points, perhaps of easier ones.
     """
-    losses = np.where(_lacking(rows) == 0, [loss_of(row) for row in rows], np.nan)
+    losses = np.where(able, [loss_of(row) for row in rows], np.nan)
     best: list[bool] = (losses <= np.fmin.reduce(losses) * ROUNDING).tolist()
     return best
 
 
-def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterator[Row]:
+def _rows_of(
+    node: NodeArrays, names: Sequence[str] | dict[str, None], scores: Sequence[str]
+) -> Iterator[Row]:
     """Yield the row of each setting of a node, in the order of their first runs."""
     n_splits, *grid = node.planned.shape
     planned = node.planned.reshape(n_splits, -1)
@@ -234,7 +259,8 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
     state = flat.get("state", np.full(planned.shape, np.nan))
     complete = planned & (state == RunState.COMPLETE.value)
     failed = planned & (state == RunState.FAILED.value)
-    columns = _averages(planned, complete, failed, flat)
+    columns = _averages(planned, complete, failed, flat, scores)
+    columns |= _inferences(node, complete, flat, scores)
     settings = np.flatnonzero(planned.any(axis=0))
     for number in sorted(settings.tolist(), key=lambda setting: planned[:, setting].argmax()):
         place = np.unravel_index(number, grid) if grid else ()
@@ -244,6 +270,7 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
             **node.place,
             **{n: value.item() if hasattr(value, "item") else value for n, value in own.items()},
             "task": node.task,
+            "metric": node.metric.name,
             _DONE: complete[:, number],
             **{name: column[number].item() for name, column in columns.items()},
         }
@@ -251,7 +278,8 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
 
 def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
     """Set in the rows of least loss which hyperparameters lie at an end of their grid."""
-    best = [row for row, is_best in zip(rows, _are_best(rows), strict=True) if is_best]
+    are_best = _are_best(rows, _lacking(rows) == 0)
+    best = [row for row, is_best in zip(rows, are_best, strict=True) if is_best]
     for row in rows:
         row["edge"] = ""
     for row in best:
@@ -264,7 +292,11 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
 
 
 def _averages(
-    planned: Array, complete: Array, failed: Array, values: dict[str, Array]
+    planned: Array,
+    complete: Array,
+    failed: Array,
+    values: dict[str, Array],
+    names: Sequence[str],
 ) -> dict[str, Array]:
     """Return counts of states, and means and deviations over the splits, by setting."""
     nothing = np.full(planned.shape, np.nan)
@@ -274,7 +306,7 @@ def _averages(
     def of_complete(name: str) -> Floats:
         return np.where(complete, values.get(name, nothing).astype(float), np.nan)
 
-    scores = {score: _mean_sd(of_complete(score)) for score in _SCORES}
+    scores = {score: _mean_sd(of_complete(score)) for score in names}
     active, taken = _mean_sd(of_complete("active_kernels")), _mean_sd(of_complete("seconds"))
     return {
         "complete": complete.sum(axis=0),
@@ -293,6 +325,38 @@ def _averages(
         "sampled": (~np.isnan(of_complete(SAMPLED))).sum(axis=0),
         "stationarity_max": np.fmax.reduce(of_complete(STATIONARITY), axis=0),
     }
+
+
+def _inferences(
+    node: NodeArrays, complete: Array, values: dict[str, Array], scores: Sequence[str]
+) -> dict[str, Array]:
+    """Return the intervals of the scores of test or unlabelled parts, and who beats a constant."""
+    n_settings = complete.shape[1]
+    unlabelled = not node.splits.get("n_test", np.ones(1)).any()
+    scored = "unlabelled" if unlabelled else "test"
+    constants = node.splits.get("constant_score", np.full(len(complete), np.nan))
+    no_better = np.zeros(n_settings, dtype=np.bool_)
+    found: dict[str, Array] = {
+        "constant_mean": _mean_sd(np.where(complete, constants[:, None], np.nan))[0]
+    }
+    for name in scores:
+        metric, part = SCORES[name]
+        if part != scored:
+            continue
+        ends = np.full((2, n_settings), np.nan)
+        for setting in range(n_settings) if name in values else ():
+            done = complete[:, setting] & ~np.isnan(values[name][:, setting].astype(float))
+            if not done.any():
+                continue
+            losses = metric.loss(values[name][done, setting])
+            tested = Tested.of(node.splits, done, part)
+            interval = tested.interval(losses, metric)
+            ends[:, setting] = np.sort(metric.loss(np.array(interval[1:])))
+            if metric is node.metric and not np.isnan(constants[done]).any():
+                constant = metric.loss(constants[done])
+                no_better[setting] = not beats(losses, constant, interval.high, tested.overlap)
+        found |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    return found | {"no_better": no_better}
 
 
 def _mean_sd(values: Floats) -> tuple[Floats, Floats]:

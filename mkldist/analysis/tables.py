@@ -11,19 +11,24 @@ import numpy as np
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.summary import (
     EARLY,
-    ERRORS,
     INPUTS,
+    SCORES,
     Row,
+    is_missing,
     loss_of,
+    ranked_by,
     selected_summary,
     summary,
     summary_rows,
 )
 from mkldist.consoles import ENDLESS
 from mkldist.counted import counted
+from mkldist.metrics import METRICS, PARTS, Metric, part_of_variable
 from mkldist.results import node_arrays
 from mkldist.results.newest import later_words, with_newest
 from mkldist.results.node_arrays import nodes_of
+from mkldist.results.node_variables import metric_of
+from mkldist.results.rows import method_nodes
 from mkldist.results.schema import STATE
 from mkldist.results.selected import is_validated
 from mkldist.results.snapshot import Snapshot
@@ -32,7 +37,7 @@ from mkldist.results.tree import current, read_tree
 from mkldist.solvers.outcome import StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
@@ -88,12 +93,14 @@ def caption(
     counts : RunCounts, optional
         All runs of the sweep, where the summary is of those at selected settings.
     """
-    losses = list(dict.fromkeys(map(_loss, summary)))
-    lowest = " or ".join(losses)
-    lines = [f"Mean ± sd over splits; * lowest mean {lowest} of its data set."]
-    if not all(loss.startswith("validation") for loss in losses):
-        part = "unlabelled" if losses == ["unlabelled error"] else "test"
-        lines.append(f"* is the best on the {part} part; [selection] selects without its labels.")
+    losses = list(dict.fromkeys(map(_ranking, summary)))
+    best = " or ".join(losses)
+    lines = ["Mean [95 % interval by the splits].", f"* best mean {best} of its data set."]
+    parts = {loss.partition(" ")[0] for loss in losses}
+    if parts != {"validation"}:
+        part = "unlabelled" if parts == {"unlabelled"} else "test"
+        lines.append(f"* is the best on the {part} part; inner folds select without its labels.")
+    lines += _no_better(summary)
     lacking = any(row["lacking"] and row["complete"] for row in summary)
     if lacking:
         lines.append("Rows that lack a split that others of their data set have are not marked.")
@@ -119,7 +126,7 @@ def caption(
         left = of_all.failed - own.failed
         lines.append(f"{counted(left, 'run')} failed at settings that are not selected.")
     if len(shown) < len(summary):
-        lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
+        lines.append(f"Each method where its mean {best} is best, of {len(summary)} rows.")
         if lacking:
             lines.append(
                 "A row that lacks splits stands for its method only if all of its rows do."
@@ -129,13 +136,49 @@ def caption(
     return "\n".join(lines)
 
 
-def _loss(row: Row) -> str:
-    """Return the name of the loss by which a row is ranked."""
-    named = {"validation_rmse": "validation RMSE", "rmse": "RMSE"}
-    if row["task"] != "regression":
-        named = {name: name.replace("_", " ") for name in ERRORS}
-    known = (words for name, words in named.items() if not is_missing(row[f"{name}_mean"]))
-    return next(known, "RMSE" if row["task"] == "regression" else "test error")
+def _ranking(row: Row) -> str:
+    """Return what a row is ranked by, such as ``test error``."""
+    name = ranked_by(row) or METRICS[row["metric"]].variable()
+    return METRICS[row["metric"]].heading(part_of_variable(name))
+
+
+def constant_words(task: str, metric: Metric, value: float) -> str:
+    """Return what a constant prediction is and scores.
+
+    Examples
+    --------
+    >>> constant_words("classification", METRICS["error"], 0.2611)
+    'always answering the majority (error 26.11 %)'
+    """
+    answer = "mean" if task == "regression" else "majority"
+    known = "" if is_missing(value) else f" ({metric.words} {metric.text(value)})"
+    return f"always answering the {answer}{known}"
+
+
+TO_TRY = (
+    'Try metric = "balanced_error" and class_weight = "balanced" for unequal classes,',
+    "another normalisation, other kernel widths, a wider grid of C, or more rows.",
+)
+"""Lines of what may help where nothing beats a constant prediction."""
+
+
+def _no_better(summary: Sequence[Row]) -> list[str]:
+    """Return lines on the rows that are no better than a constant prediction."""
+    found: dict[str, dict[str, None]] = {}
+    for row in (row for row in summary if row.get("no_better")):
+        metric = METRICS[row["metric"]]
+        words = constant_words(row["task"], metric, row["constant_mean"])
+        found.setdefault(words, {})[str(row["dataset"])] = None
+    several = len({row["dataset"] for row in summary}) > 1
+    lines = [
+        f"~ no better than {words}" + f" on {', '.join(names)}" * several + ", by a test."
+        for words, names in found.items()
+    ]
+    starred = {row["dataset"] for row in summary if row.get("best")}
+    names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
+    if names:
+        lines += [f"So nothing is starred{f' on {chr(44).join(names)}' * several}.", *TO_TRY]
+    return lines
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:
@@ -169,26 +212,17 @@ def _early(summary: Sequence[Row]) -> list[str]:
     ]
 
 
-def is_missing(value: Any) -> bool:
-    """Return True for None and NaN."""
-    return value is None or bool(value != value)
-
-
 ROW_LIMIT = 60
-_AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "validation_rmse", "r2",
-             "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
     ("complete", "failed", "waiting", "early", "gap_max", "exact_gap_max", "sampled",
-     "stationarity_max", "task", "lacking", "best", "edge", *(f"early_{one}" for one in EARLY),
-     *(f"{name}_{of}" for name in _AVERAGED for of in ("mean", "sd")))
+     "stationarity_max", "task", "metric", "constant_mean", "no_better", "lacking", "best", "edge",
+     *(f"early_{one}" for one in EARLY),
+     *(f"{name}_{of}" for name in ("active", "seconds") for of in ("mean", "sd")),
+     *(f"{name}_{of}" for name in SCORES for of in ("mean", "sd", "low", "high")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
-_ERRORS = {
-    "validation_error": "validation\nerror %",
-    "test_error": "test error %",
-    "unlabelled_error": "unlabelled\nerror %",
-}
-_LOSSES = {"validation_rmse": "validation\nRMSE", "rmse": "RMSE"}
+BESIDE = {"classification": ("error", "balanced_error", "auc"), "regression": ("rmse", "r2")}
+"""Metrics that tables show beside that of the sweep, by task."""
 _PROXIMITIES = {
     "gap_max": "largest\ngap",
     "exact_gap_max": "largest\nexact gap",
@@ -204,15 +238,17 @@ class _Detail:
     spread: bool = True  # the standard deviation of the numbers of active kernels
     runs: bool = True  # how many runs failed
     gaps: bool = True  # a blank between columns
+    beside: bool = True  # metrics other than the sweep's
+    intervals: bool = True
 
 
 def _details(summary: Sequence[Row]) -> Iterator[_Detail]:
     """Yield levels of detail, the fullest first.  Failed or waiting runs always have a column."""
     clean = not any(row["failed"] or row["waiting"] for row in summary)
-    for spread, runs in ((True, True), (False, True), (False, False)):
-        if runs or clean:
-            yield _Detail(spread, runs)
-            yield _Detail(spread, runs, gaps=False)
+    levels = [(True, True, True), (False, True, True), (False, False, True), (False, False, False)]
+    for beside, intervals in ((True, True), (False, True), (False, False)):
+        for spread, runs, gaps in levels:
+            yield _Detail(spread, runs or not clean, gaps, beside, intervals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,9 +307,10 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
     """
     if not is_validated(tree):
         return summary_table(summary(tree))
+    words = " or ".join(dict.fromkeys(metric_of(node).words for node in method_nodes(tree)))
     return replace(
         summary_table(selected_summary(tree)),
-        note="Settings of least validation error in each split, by mkldist.selected.",
+        note=f"Settings of best validation {words} in each split, by mkldist.selected.",
         counts=run_counts(tree),
     )
 
@@ -341,15 +378,20 @@ def _tables_of(
     """Return headings and the rows of each data set of one task."""
     from rich.text import Text
 
-    losses = _losses_of(shown, _LOSSES if task == "regression" else _ERRORS)
-    scores = [*losses.values(), *(["R²"] if task == "regression" else [])]
+    scores = _scores_of(shown, task, detail)
     early = any(row["early"] for row in shown)
     left = _proximities_of(shown)
     mark = _MET if early else ""
     headed = [_PROXIMITIES[name].replace("\n", f"{mark}\n") + mark for name in left]
-    measures = [*scores, "active\nkernels", "seconds", *headed, *(["failed\nruns"] * detail.runs)]
+    measures = [
+        *map(_heading, scores),
+        "active\nkernels",
+        "seconds",
+        *headed,
+        *(["failed\nruns"] * detail.runs),
+    ]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, [*losses], left, detail, early=early) for row in shown]
+    rows = [_cells(row, names, scores, left, detail, early=early) for row in shown]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
@@ -363,11 +405,48 @@ def _tables_of(
     return parts
 
 
-def _losses_of(rows: Sequence[Row], headings: Mapping[str, str]) -> dict[str, str]:
-    """Return the losses that any row has, with their headings, or else that of the test part."""
-    found = {n: h for n, h in headings.items() if not all(is_missing(r[f"{n}_mean"]) for r in rows)}
-    test = "rmse" if "rmse" in headings else "test_error"
-    return found or {test: headings[test]}
+@dataclass(frozen=True)
+class _Score:
+    """A column of a metric: its variable, and whether it ranks rows or shows intervals."""
+
+    name: str
+    metric: Metric
+    part: str
+    alone: bool  # True if the heading need not say the part
+    interval: bool
+
+
+def _scores_of(rows: Sequence[Row], task: str, detail: _Detail) -> list[_Score]:
+    """Return the columns of metrics that any row has: the sweep's, and others of the same part."""
+    metric = METRICS[rows[0]["metric"]]
+
+    def known(name: str) -> bool:
+        return not all(is_missing(row.get(f"{name}_mean")) for row in rows)
+
+    parts = [part for part in PARTS if known(metric.variable(part))] or ["test"]
+    scored = next((part for part in parts if part != "validation"), "test")
+    found = [
+        _Score(
+            metric.variable(part), metric, part, alone=False,
+            interval=detail.intervals and part != "validation",
+        )
+        for part in parts
+    ]  # fmt: skip
+    others = (METRICS[name] for name in BESIDE[task] if detail.beside)
+    return found + [
+        _Score(other.variable(scored), other, scored, alone=True, interval=False)
+        for other in others
+        if other is not metric and known(other.variable(scored))
+    ]
+
+
+def _heading(score: _Score) -> str:
+    """Return the heading of a column, in two lines if it has several words."""
+    unit = " %" * (score.metric.unit == "%")
+    words = score.metric.words if score.alone else score.metric.heading(score.part)
+    first, blank, last = f"{words}{unit}".partition(" ")
+    ends = "  [95 %]" * score.interval
+    return f"{first}\n{last}{ends}" if blank and last != "%" else f"{first}{blank}{last}{ends}"
 
 
 def _proximities_of(rows: Sequence[Row]) -> list[str]:
@@ -449,7 +528,7 @@ def _best_of_each(summary: Sequence[Row]) -> list[Row]:
 def _cells(
     row: Row,
     names: list[str],
-    losses: Sequence[str],
+    scores: Sequence[_Score],
     proximities: Sequence[str],
     detail: _Detail,
     *,
@@ -461,7 +540,7 @@ def _cells(
     return [
         f" {row['method']}",
         *([_parameters(row, names)] if names else []),
-        *_scores(row, losses),
+        *(_score(row, score) for score in scores),
         _mean_sd(row["active_mean"], row["active_sd"] if detail.spread else float("nan"), 1),
         _seconds(row["seconds_mean"]),
         *(_gap(row.get(name)) + mark for name in proximities),
@@ -469,33 +548,18 @@ def _cells(
     ]
 
 
-def _scores(row: Row, losses: Sequence[str]) -> list[str]:
-    """Return the cells of the losses, the best of them marked, and of R² for regression."""
-    shown = _rmse if row["task"] == "regression" else _percent
-    cells = [shown(row[f"{name}_mean"], row[f"{name}_sd"]) for name in losses]
-    known = (n for n, name in enumerate(losses) if not is_missing(row[f"{name}_mean"]))
-    ranking = next(known, 0)
-    cells = [
-        cell + (" *" if row["best"] and n == ranking else "  ") for n, cell in enumerate(cells)
-    ]
-    if row["task"] == "regression":
-        cells.append(NOTHING if is_missing(row["r2_mean"]) else f"{row['r2_mean']:.3f}")
-    return cells
-
-
-def _percent(mean: float, sd: float) -> str:
-    return _mean_sd(100 * mean, 100 * sd, 2)
-
-
-def _rmse(mean: float, sd: float) -> str:
-    if is_missing(mean):
-        return NOTHING
-    return _digits(mean, 4) + ("" if is_missing(sd) else f" ± {_digits(sd, 2)}")
-
-
-def _digits(number: float, digits: int) -> str:
-    """Return a number with this many significant digits, trailing zeros included."""
-    return f"{number:#.{digits}g}".rstrip(".")
+def _score(row: Row, score: _Score) -> str:
+    """Return the cell of a metric, with the mark of the best row and of those that beat nothing."""
+    mean = row.get(f"{score.name}_mean")
+    if mean is None or is_missing(mean):
+        return NOTHING + "  " * (not score.alone)
+    ends = [row.get(f"{score.name}_{end}", np.nan) for end in ("low", "high")]
+    cell = score.metric.with_interval(mean, *ends) if score.interval else score.metric.number(mean)
+    if score.alone:
+        return cell
+    if score.part != "validation" and row.get("no_better"):
+        return f"{cell} ~"
+    return cell + (" *" if row["best"] and score.name == ranked_by(row) else "  ")
 
 
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:

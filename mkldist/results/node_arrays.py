@@ -6,7 +6,7 @@ Those on disk are read without zarr and xarray, which take a second to import.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mkldist.arrays import Array
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from mkldist.spec.kinds import Task
+
+
+OF_SPLITS = ("n_train", "n_test", "n_unlabelled", "n_new", "n_rarest", "constant_score")
+"""Coordinates along the splits, on which inference from few splits depends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,8 @@ class NodeArrays:
         Which splits and settings have a run, a dim for each hyperparameter.
     values : dict of str to (n_splits, ...) array
         Variables by name; those that the node lacks are left out.
+    splits : dict of str to (n_splits,) array
+        :data:`OF_SPLITS` by name; those that the tree lacks are left out.
     """
 
     place: Mapping[str, str]
@@ -48,6 +54,7 @@ class NodeArrays:
     dims: Mapping[str, Array]
     planned: Array
     values: Mapping[str, Array]
+    splits: Mapping[str, Array] = field(default_factory=dict)
 
 
 def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
@@ -72,6 +79,7 @@ def nodes_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
                 {name: data[name].to_numpy() for name in dims},
                 _is_planned(data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy()),
                 {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
+                {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
             )
         )
     return found
@@ -98,6 +106,7 @@ def nodes_in(index: TreeIndex, names: Collection[str]) -> list[NodeArrays]:
                 {name: index.read(path, name) for name in dims if name != SPLIT},
                 _is_planned(index.read(path, RUN_ID.name)),
                 {name: index.read(path, name) for name in own},
+                {n: index.read(dataset, n) for n in OF_SPLITS if index.holds(dataset, n)},
             )
         )
     return found

@@ -118,7 +118,7 @@ def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[
     metric : str
         Name of the metric that ranks its results.
     """
-    labels = dataset.y if dataset.classes is None else dataset.class_numbers
+    labels = dataset.y if dataset.classes is None else dataset.class_numbers.astype(np.float64)
     k = len(dataset.classes or ())
     unlabelled = not any(len(split.test) for split in splits)
     parts = [split.unlabelled if unlabelled else split.test for split in splits]
@@ -127,11 +127,10 @@ def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[
     for split, rows in zip(splits, parts, strict=True):
         new.append(int((~seen[rows]).sum()))
         seen[rows] = True
-        rarest.append(int(np.bincount(labels[rows], minlength=k).min()) if k else len(rows))
-        known = len(rows) > 0
-        scores.append(
-            constant_score(metric, labels[split.train], labels[rows], k) if known else np.nan
-        )
+        train, tested = labels[split.train], labels[rows]
+        counts = np.bincount(tested.astype(np.intp), minlength=k) if k else [len(rows)]
+        rarest.append(int(min(counts)))
+        scores.append(constant_score(metric, train, tested, k) if len(rows) else np.nan)
     return {
         "n_new": np.array(new),
         "n_rarest": np.array(rarest),

@@ -9,12 +9,11 @@ from mkldist.analysis.tables import EDGES_SHOWN, RunCounts, caption
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
-    names = ("validation_error", "test_error", "unlabelled_error", "validation_rmse", "rmse")
-    missing = {f"{name}_mean": np.nan for name in names}
+    metric = "rmse" if given.get("task") == "regression" else "error"
     return {
         "dataset": dataset, "bank": "b", "method": method, "task": "classification", "edge": "",
         "complete": 5, "failed": 0, "waiting": 0, "early": 0, "lacking": 0, "gap_max": 0.01,
-        **missing, **given,
+        "metric": metric, "best": False, "no_better": False, "constant_mean": 0.25, **given,
     }  # fmt: skip
 
 
@@ -27,15 +26,16 @@ def lines(*rows: dict, runs: bool = True, shown=None) -> list[str]:
     [
         ({"test_error_mean": 0.1}, "test error", "test"),
         ({"unlabelled_error_mean": 0.1}, "unlabelled error", "unlabelled"),
-        ({"task": "regression", "rmse_mean": 3.0}, "RMSE", "test"),
+        ({"task": "regression", "rmse_mean": 3.0}, "test RMSE", "test"),
+        ({"metric": "auc", "auc_mean": 0.9, "test_error_mean": 0.1}, "test AUC", "test"),
         ({"test_error_mean": 0.1, "validation_error_mean": 0.2}, "validation error", None),
         ({"task": "regression", "rmse_mean": 3.0, "validation_rmse_mean": 2.0},
          "validation RMSE", None),
     ],
 )  # fmt: skip
 def test_the_star_says_by_what_it_was_given(given, loss, part):
-    first, second, *_ = lines(row(**given))
-    assert first.endswith(f"* lowest mean {loss} of its data set.")
+    _, first, second, *_ = lines(row(**given))
+    assert first == f"* best mean {loss} of its data set."
     assert second.startswith(f"* is the best on the {part} part") == (part is not None)
 
 
@@ -110,5 +110,20 @@ def test_what_did_not_end_well_is_told():
         "  memory_limit (1): no memory holds longer factors; raise memory or tol",
     ]
     assert "1 run without an outcome yet." in found
-    assert "Each method where its mean test error is lowest, of 2 rows." in found
+    assert "Each method where its mean test error is best, of 2 rows." in found
     assert all(len(line) <= 80 for line in found)
+
+
+def test_rows_that_beat_no_constant_are_told_with_what_to_try():
+    worse = row("majority", test_error_mean=0.25, no_better=True)
+    found = lines(worse, row(test_error_mean=0.1, best=True))
+    said = "~ no better than always answering the majority (error 25.00 %), by a test."
+    assert found.count(said) == 1
+    assert not any("starred" in line for line in found)
+    found = lines(worse, row(test_error_mean=0.25, no_better=True))
+    assert any(line.startswith("So nothing is starred") for line in found)
+    assert any("class_weight" in line for line in found)
+    ranked = {"metric": "auc", "auc_mean": 0.5, "constant_mean": 0.5, "no_better": True}
+    assert any("(AUC 0.500)" in line for line in lines(row(**ranked)))
+    of_mean = {"task": "regression", "rmse_mean": 3.0, "constant_mean": 3.0, "no_better": True}
+    assert any("always answering the mean (RMSE 3.000)" in line for line in lines(row(**of_mean)))

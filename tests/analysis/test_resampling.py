@@ -14,6 +14,7 @@ from mkldist.analysis.resampling import (
     corrected_t_test,
     correlated_posterior,
     known_interval,
+    loss_interval,
 )
 
 HALVES = Overlap(50, 50)
@@ -93,3 +94,66 @@ def test_an_interval_is_of_the_values_that_are_known():
     assert math.isnan(one.low)
     assert math.isnan(one.high)
     assert math.isnan(known_interval(values[1:2], HALVES).mean)
+
+
+def test_the_interval_of_a_share_is_clopper_and_pearsons_of_the_effective_rows():
+    errors, overlap = np.array([0.1, 0.3, 0.2, 0.25, 0.15]), Overlap(126, 54)
+    interval = loss_interval(errors, overlap, 150, 1.0)
+    variance = errors.var(ddof=1) * (1 / 5 + 54 / 126)
+    ratio = stats.t.ppf(0.975, 149) / stats.t.ppf(0.975, 4)
+    n = 0.2 * 0.8 / variance * ratio**2
+    assert n < 150
+    assert interval.mean == pytest.approx(0.2)
+    assert interval.low == pytest.approx(stats.beta.ppf(0.025, 0.2 * n, 0.8 * n + 1))
+    assert interval.high == pytest.approx(stats.beta.ppf(0.975, 0.2 * n + 1, 0.8 * n))
+
+
+@pytest.mark.parametrize("errors", [[0.0] * 5, [0.25] * 5, [1.0] * 5, [0.0], [0.0, 0.02]])
+def test_no_interval_of_a_share_is_of_no_width_or_leaves_its_bounds(errors):
+    interval = loss_interval(np.array(errors), Overlap(126, 54), 150, 1.0)
+    assert 0.0 <= interval.low < interval.high <= 1.0
+    assert interval.low <= interval.mean <= interval.high
+
+
+def test_the_interval_of_a_loss_without_bound_is_students_of_its_logarithm():
+    losses = np.array([3.0, 5.0, 4.0, np.nan])
+    interval = loss_interval(losses, Overlap(90, 10), 30, math.inf)
+    relative = losses[:3].std(ddof=1) * math.sqrt(1 / 3 + 1 / 9) / 4.0
+    half = stats.t.ppf(0.975, 2) * relative
+    assert interval.low == pytest.approx(4.0 * math.exp(-half))
+    assert interval.high == pytest.approx(4.0 * math.exp(half))
+    assert math.isnan(loss_interval(losses[:1], Overlap(90, 10), 30, math.inf).low)
+    assert math.isnan(loss_interval(np.array([np.nan]), Overlap(90, 10), 30, 1.0).mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_splits", [1, 3, 5, 10])
+def test_intervals_of_errors_hold_the_expected_error_as_often_as_they_say(n_splits):
+    """Nearest centroids on 60 rows of two Gaussian classes, 42 of them for training."""
+    rng, truth, found = np.random.default_rng(0), [], []
+    shift = np.array([3.5, 0.0, 0.0, 0.0, 0.0])
+
+    def drawn(n):
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
+        return rng.normal(size=(n, 5)) + y[:, None] * shift / 2, y
+
+    def rule(x, y):
+        ends = x[y > 0].mean(axis=0), x[y < 0].mean(axis=0)
+        return ends[0] - ends[1], (ends[0] @ ends[0] - ends[1] @ ends[1]) / 2
+
+    for _ in range(1000):
+        w, b = rule(*drawn(42))
+        centre, spread = w @ shift / 2, np.linalg.norm(w)
+        ends = np.array([b - centre, -centre - b]) / spread
+        truth.append(stats.norm.cdf(ends).mean())
+    for _ in range(300):
+        (x, y), errors, tested = drawn(60), [], set()
+        for _ in range(n_splits):
+            order = rng.permutation(60)
+            w, b = rule(x[order[18:]], y[order[18:]])
+            errors.append(((x[order[:18]] @ w >= b) != (y[order[:18]] > 0)).mean())
+            tested |= {*order[:18].tolist()}
+        overlap = Overlap(42, 18, independent=n_splits == 1)
+        found.append(loss_interval(np.array(errors), overlap, len(tested), 1.0))
+    held = np.mean([one.low <= np.mean(truth) <= one.high for one in found])
+    assert held >= 0.94

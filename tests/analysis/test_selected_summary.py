@@ -119,7 +119,7 @@ def printed(table):
 def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
     text = printed(results_table(tree))
     assert printed(recorded_table(folder)) == text
-    assert "least validation error in each split" in text
+    assert "best validation error in each split" in text
     assert sum(line.startswith(" level ") for line in text.splitlines()) == 1
-    assert "* lowest mean validation error of its data set." in text
+    assert "* best mean validation error of its data set." in text
     assert "test part" not in text

@@ -9,14 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from scipy import stats
 
 from mkldist.analysis.summary import summary
-from mkldist.analysis.tables import recorded_table, results_table
+from mkldist.analysis.tables import recorded_rows, recorded_table, results_table
 from mkldist.errors import StoreError
+from mkldist.metrics import METRICS
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.snapshot import Snapshot
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.zarr_documents import read_root, write_documents
+from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)
@@ -235,3 +238,76 @@ def test_exact_gaps_by_a_sample_are_counted(tmp_path):
 
 def test_other_runs_have_no_exact_gap(table):
     assert table["exact_gap_max"].isna().all()
+
+
+def of_splits(errors: dict[str, list[float]], constants: list[float], tmp_path, metric="error"):
+    """Return the summary of methods with these losses on splits of 126 and 54 of 180 rows."""
+    n_splits = len(constants)
+    grids = {key: {} for key in errors}
+    plan = made_up_plan(grids, n_splits=n_splits)
+    spec = plan.spec.model_copy(update={"selection": SelectionSpec(metric=metric, folds=0)})
+    plan = dataclasses.replace(plan, spec=spec)
+    name = METRICS[metric].variable()
+    records = [
+        dataclasses.replace(made_up_record(run), scores={name: errors[run.key][run.split]})
+        for run in plan.runs
+    ]
+    numbers = {"n_train": 126, "n_test": 54, "n_unlabelled": 0, "n_rarest": 14}
+    coordinates = {name: np.full(n_splits, number) for name, number in numbers.items()}
+    coordinates |= {"n_new": np.array([54, 36, 26, 20, 14][:n_splits])}
+    coordinates |= {"constant_score": np.array(constants)}
+    facts = dataclasses.replace(made_up_facts(plan, grids), splits={"heart": coordinates})
+    store = RecordStore(tmp_path / "records")
+    for record in records:
+        store.write(record)
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    rows = recorded_rows(tmp_path)
+    table = summary(open_results(tmp_path))
+    pd.testing.assert_frame_equal(table, pd.DataFrame(rows))
+    return table.set_index("method")
+
+
+def test_rows_that_beat_no_constant_are_marked_and_get_no_star(tmp_path):
+    majority = [0.26, 0.24, 0.26, 0.25, 0.26]
+    table = of_splits(
+        {
+            "uniform": majority,
+            "silp": [0.25, 0.24, 0.25, 0.26, 0.25],
+            "level": [0.1, 0.2, 0.15, 0.1, 0.2],
+        },
+        majority,
+        tmp_path,
+    )
+    assert table["no_better"].to_dict() == {"uniform": True, "silp": True, "level": False}
+    assert table["best"].to_dict() == {"uniform": False, "silp": False, "level": True}
+    assert table["constant_mean"].tolist() == pytest.approx([np.mean(majority)] * 3)
+    differences = np.array([0.1, 0.2, 0.15, 0.1, 0.2]) - majority
+    statistic = differences.mean() / (differences.std(ddof=1) * np.sqrt(1 / 5 + 54 / 126))
+    assert stats.t.cdf(statistic, 4) < 0.05
+
+
+def test_a_sweep_whose_rows_are_all_the_majority_has_no_star(tmp_path):
+    table = of_splits({"uniform": [0.26] * 5, "level": [0.26] * 5}, [0.26] * 5, tmp_path)
+    assert table["no_better"].all()
+    assert not table["best"].any()
+    ends = table.loc["level", ["test_error_low", "test_error_high"]].to_numpy(float)
+    wrong, right = 0.26 * 150, 0.74 * 150  # of the rows that were tested, each counted once
+    expected = stats.beta.ppf(0.025, wrong, right + 1), stats.beta.ppf(0.975, wrong + 1, right)
+    np.testing.assert_allclose(ends, expected)
+
+
+def test_an_auc_is_held_against_a_half_and_the_greatest_is_best(tmp_path):
+    aucs = {"uniform": [0.5, 0.52, 0.47], "level": [0.9, 0.92, 0.91], "silp": [0.8, 0.82, 0.83]}
+    table = of_splits(aucs, [0.5] * 3, tmp_path, "auc")
+    assert table["best"].to_dict() == {"uniform": False, "level": True, "silp": False}
+    assert table["no_better"].to_dict() == {"uniform": True, "level": False, "silp": False}
+    assert (table["auc_low"] < table["auc_mean"]).all()
+    assert ((table["auc_high"] > table["auc_mean"]) & (table["auc_high"] <= 1.0)).all()
+
+
+def test_one_split_is_judged_by_its_rows(tmp_path):
+    table = of_splits({"uniform": [0.25], "level": [0.05]}, [0.26], tmp_path)
+    assert table["no_better"].to_dict() == {"uniform": True, "level": False}
+    assert table.loc["level", "test_error_high"] == pytest.approx(
+        stats.beta.ppf(0.975, 0.05 * 54 + 1, 0.95 * 54)
+    )
