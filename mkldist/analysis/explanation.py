@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 
 from mkldist.analysis.compare_results import PairComparison
 from mkldist.analysis.kernel_selection import is_selected, weight_shares
 from mkldist.analysis.resampling import Interval, Overlap, known_interval
-from mkldist.analysis.stability import selection_stability
+from mkldist.analysis.stability import frequencies, selection_stability
 from mkldist.arrays import Floats, Ints
 from mkldist.metrics import Metric
 
@@ -333,7 +332,7 @@ def shares_of(
     """
     n_sets, unknown = len(sets.names), np.full((1, len(sets.names)), math.nan)
     of_weight = sets.summed(weight_shares(weights))
-    active = sets.summed(is_selected(weights).astype(float)) > 0.0
+    selected = frequencies(sets.summed(is_selected(weights).astype(float)) > 0.0)
     of_decision = unknown if decision is None else sets.summed(decision)
     rises = unknown if left_out is None else left_out
     sizes = np.bincount(sets.place[sets.place >= 0], minlength=n_sets)
@@ -351,25 +350,13 @@ def shares_of(
             known_interval(of_decision[:, g], overlap),
             known_interval(of_weight[:, g], overlap),
             known_interval(rises[:, g], overlap),
-            frequency(active[:, g]),
+            selected[g],
             float(permuted[:, g].mean()),
             float(p_values[g]),
         )
         for g, name in enumerate(sets.names)
     ]
     return sorted(shares, key=lambda share: share.rank)
-
-
-def frequency(selected: Sequence[bool] | np.ndarray[Any, Any]) -> Interval:
-    """Return the share of the splits that select a set, and its 95 % interval by Wilson.
-
-    The interval takes the splits for independent; they share training rows.
-    """
-    count, chosen = len(selected), int(np.sum(selected))
-    if count < 2:
-        return Interval(float(chosen), math.nan, math.nan)
-    ends = scipy.stats.binomtest(chosen, count).proportion_ci(method="wilson")
-    return Interval(chosen / count, float(ends.low), float(ends.high))
 
 
 def stability_of_choice(sets: KernelSets | None, weights: xr.DataArray) -> Interval:

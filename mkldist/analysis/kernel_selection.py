@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.analysis.comparison import best_setting, loss_name
-from mkldist.analysis.stability import selection_stability
+from mkldist.analysis.stability import frequencies, selection_stability
 from mkldist.arrays import Bools, Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import CLASS
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import xarray as xr
+
+
+FREQUENCIES = ("frequency", "frequency_low", "frequency_high")
+"""Columns of the share of the splits that select something, and its interval."""
 
 
 def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArray]]:
@@ -107,15 +111,16 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
         As :func:`mkldist.open_results` returns it.
     by : str
         ``"kernel"`` or a coordinate along it: ``"width"``, ``"features"``, ``"feature_group"``,
-        ``"function"``, ``"family"``, ``"degree"``.
+        ``"view"``, ``"function"``, ``"family"``, ``"degree"``.
 
     Returns
     -------
     DataFrame
         A row for each data set, bank, method and value: ``dataset``, ``bank``, ``method``, the
         value in a column named as `by`, ``n_kernels`` that have it, ``share`` of the sum of
-        weights, and ``frequency``, the share of the splits that select it; both are means over the
-        splits.  Banks without the coordinate have no rows, nor do kernels without a value.
+        weights, and ``frequency``, the share of the splits that select it, with Wilson's interval
+        ``frequency_low`` and ``frequency_high``; both are means over the splits.  Banks without the
+        coordinate have no rows, nor do kernels without a value.
     """
     import pandas as pd
 
@@ -126,7 +131,7 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
             for column, name in enumerate(("dataset", "bank", "method")):
                 table.insert(column, name, place[name])
             tables.append(table)
-    columns = ["dataset", "bank", "method", by, "n_kernels", "share", "frequency"]
+    columns = ["dataset", "bank", "method", by, "n_kernels", "share", *FREQUENCIES]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
@@ -166,8 +171,8 @@ def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``
-        and ``frequency``, as in :func:`selection_frequency`.
+        The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``,
+        ``frequency`` and its interval, as in :func:`selection_frequency`.
     """
     import pandas as pd
 
@@ -176,9 +181,8 @@ def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
     keys = keys[known]
     shares = pd.DataFrame(weight_shares(weights).T[known]).groupby(keys)
     selected = pd.DataFrame(is_selected(weights).T[known]).groupby(keys)
-    columns = {
-        "n_kernels": shares.size(),
-        "share": shares.sum().mean(axis=1),
-        "frequency": selected.any().mean(axis=1),
-    }
-    return pd.DataFrame(columns).rename_axis(by).reset_index()
+    chosen = selected.any()
+    columns = {"n_kernels": shares.size(), "share": shares.sum().mean(axis=1)}
+    found = pd.DataFrame(columns).rename_axis(by).reset_index()
+    found[[*FREQUENCIES]] = frequencies(chosen.to_numpy().T)
+    return found

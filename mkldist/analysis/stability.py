@@ -14,6 +14,25 @@ FEWEST_SPLITS = 5
 """With fewer splits, the large-sample interval of the measure means nothing."""
 
 
+def frequencies(selected: npt.NDArray[np.bool_]) -> list[Interval]:
+    """Return the share of the splits that select each of G sets, and its 95 % interval by Wilson.
+
+    The interval takes the splits for independent; they share training rows.  Its ends are NaN for
+    one split.
+
+    Parameters
+    ----------
+    selected : (J, G) bool
+        True where a split selects a set.
+    """
+    n_splits, counts = len(selected), np.asarray(selected).sum(axis=0).tolist()
+    found = {count: Interval(count / n_splits, math.nan, math.nan) for count in counts}
+    for count in found if n_splits > 1 else ():
+        ends = scipy.stats.binomtest(count, n_splits).proportion_ci(method="wilson")
+        found[count] = Interval(count / n_splits, float(ends.low), float(ends.high))
+    return [found[count] for count in counts]
+
+
 def selection_stability(selected: npt.NDArray[np.bool_]) -> Interval:
     """Return Nogueira's measure of the stability of selections, and its 95 % interval.
 

@@ -7,13 +7,11 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import norm
 
 from mkldist.analysis.explanation import (
     DecisionParts,
     KernelSets,
     decision_shares,
-    frequency,
     kernel_sets,
     losses_without,
     shares_of,
@@ -165,15 +163,6 @@ def test_ten_kernels_are_named_by_weight():
     assert [share.name for share in shares] == [f"k{m}" for m in range(23, 13, -1)]
     assert shares[0].weight.mean == pytest.approx(23 / np.arange(24).sum())
     assert math.isnan(shares[0].weight.low)
-
-
-def test_frequencies_have_wilson_intervals():
-    n, p, z = 10, 0.8, norm.ppf(0.975)
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    found = frequency(np.arange(10) < 8)
-    assert found == pytest.approx((p, centre - half, centre + half))
-    assert math.isnan(frequency(np.array([True])).low)
 
 
 def test_one_split_has_no_stability():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from mkldist.analysis.stability import selection_stability
+from mkldist.analysis.stability import frequencies, selection_stability
 
 
 def test_equal_sizes_give_the_mean_correlation_of_pairs():
@@ -53,3 +55,12 @@ def test_selections_without_choice_have_no_measure():
     assert np.isnan(selection_stability(np.zeros((3, 4), bool)).mean)
     with pytest.raises(ValueError, match="found 1 split"):
         selection_stability(np.ones((1, 4), bool))
+
+
+def test_frequencies_have_wilson_intervals():
+    n, p, z = 10, 0.8, norm.ppf(0.975)
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    (found,) = frequencies(np.arange(10)[:, None] < 8)
+    assert found == pytest.approx((p, centre - half, centre + half))
+    assert math.isnan(frequencies(np.array([[True]]))[0].low)
