@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats, Ints
+from mkldist.calibration import Calibrated, fit_calibration
 from mkldist.counted import counted
 from mkldist.data.dataset import absent_of
 from mkldist.data.missing import check_values
@@ -71,6 +72,8 @@ CACHED_SHARE = 8  # and at most an eighth of this machine's
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 PATH_OF_C = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5  # that choose C, and fewer where a class has fewer rows
+_HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
+"""Training and held-out rows of folds, and the decision values (h, k) of the held-out ones."""
 FOLDS_TOL = 10.0  # times tol: a relative gap of 0.1 by default, where decisions hardly change
 ROUNDING = 1e-9  # of the largest coefficient
 UNSCALED = (None, "none")
@@ -291,6 +294,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
 
     _target = Target.CLASSES
+    _calibrated: Calibrated | None = None
 
     def _set(self, parameters: Mapping[str, Any]) -> None:
         """Set the parameters, the local variables of ``__init__``."""
@@ -611,7 +615,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def to_model(self) -> Model:
         """Return the fitted model apart from scikit-learn, to be saved to one file.
 
-        It predicts and decides as the estimator does; probabilities stay with the estimator.
+        It predicts and decides as the estimator does, and has its probabilities.
 
         Raises
         ------
@@ -645,6 +649,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "stop_reason": self.stop_reason_,
             },
             self._views,
+            calibration=self._calibrated,
             ranges=self._ranges,
         ).with_texts(texts)
 
@@ -746,8 +751,11 @@ class MKLClassifier(KernelClassifier):
     shared_weights : bool
         True if more than two classes are to share kernel weights, for methods that can.
     calibration : {"sigmoid", "isotonic"} or None
-        Calibration of ``predict_proba`` by :class:`sklearn.calibration.CalibratedClassifierCV` in
-        five folds, which fits six more times.
+        Calibration of ``predict_proba`` by decision values of held-out rows, as of
+        :class:`sklearn.calibration.CalibratedClassifierCV` with ``ensemble=False``.  It solves on
+        five folds, or fewer where a class has fewer rows, which share kernels, imputation and
+        scaling.  :meth:`predict` then returns the class of the greatest probability; with
+        `class_weight`, of the greatest product of class weight and probability.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
     groups : dict of str to list, optional
@@ -804,7 +812,13 @@ class MKLClassifier(KernelClassifier):
     `tol` make a fit cheaper.
     ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.
     Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and `calibration`
-    adds six.
+    solves five more times on parts of the rows.
+
+    :class:`sklearn.calibration.CalibratedClassifierCV` calibrates by folds with a preparation of
+    their own, or of groups: ``CalibratedClassifierCV(MKLClassifier(), cv=folds)`` with ``folds =
+    list(GroupKFold(5).split(X, y, groups))``.
+    :class:`sklearn.model_selection.TunedThresholdClassifierCV` takes such folds too, and finds the
+    threshold of decision values or of probabilities that is best by a metric.
 
     Examples
     --------
@@ -838,7 +852,7 @@ class MKLClassifier(KernelClassifier):
     ) -> None:  # fmt: skip
         self._set(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn kernel weights and a decision function.
 
         Parameters
@@ -849,6 +863,8 @@ class MKLClassifier(KernelClassifier):
             Labels of any type, of two classes or more.
         sample_weight : (n,) array-like, optional
             Weights of the rows, which multiply `C`.
+        groups : (n,) array-like, optional
+            Groups of rows that are not to be divided among the folds of `calibration`.
 
         Raises
         ------
@@ -861,7 +877,7 @@ class MKLClassifier(KernelClassifier):
         mkldist.errors.ConvergenceWarning
             If a solver stops before it reaches the tolerance.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, groups)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
         """Learn kernel weights and a decision function; `groups` are those of rows, for folds."""
@@ -885,15 +901,20 @@ class MKLClassifier(KernelClassifier):
             own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
         of_groups = None if groups is None else np.asarray(groups)[used]
 
+        self._calibrated = None
+
         def choose(bank: KernelBank) -> Mapping[str, Any]:
             given = bank, problems, settings, of_rows
-            return self._chosen(*given, y=y[used], sample_weight=own, groups=of_groups)
+            chosen, held_out = self._chosen(*given, y=y[used], sample_weight=own, groups=of_groups)
+            if self.calibration is not None:
+                if held_out is None:
+                    folds = _folds(None, y[used], of_groups)
+                    [values] = self._on_folds(bank, problems, folds, [settings], of_rows)
+                    held_out = folds, values
+                self._calibrated = self._calibration(*held_out, numbers, own, of_rows)
+            return chosen
 
         self._fit_problems(rows.where(used), problems, settings, weights=of_rows, choose=choose)
-        if self.calibration is not None:
-            if not used.all():
-                X = X.iloc[used] if hasattr(X, "iloc") else rows.where(used).numbers
-            self._calibrate(X, numbers, own)
         return self
 
     def _chosen(
@@ -906,9 +927,24 @@ class MKLClassifier(KernelClassifier):
         y: npt.NDArray[Any],
         sample_weight: Any,
         groups: Any,
-    ) -> Mapping[str, Any]:
-        """Return settings that are chosen on a bank; none."""
-        return {}
+    ) -> tuple[Mapping[str, Any], _HeldOut | None]:
+        """Return settings that are chosen on a bank, none, and decisions on folds at them."""
+        return {}, None
+
+    def _on_folds(
+        self,
+        bank: KernelBank,
+        problems: Sequence[Floats],
+        folds: Sequence[tuple[Ints, Ints]],
+        settings: Sequence[Mapping[str, Any]],
+        weights: Floats | None,
+    ) -> list[list[Floats]]:
+        """Return decision values (h, k) of held-out rows, by setting and by fold."""
+        from mkldist.fit.api import held_out_values
+
+        method = METHODS[self.method]
+        points = [validate(method.params, method.name, one) for one in settings]
+        return held_out_values(method, bank, problems, folds, points, weights)
 
     def _solver_settings(self) -> dict[str, Any]:
         """Return the parameters of the method with C, which one without takes only as 1."""
@@ -923,24 +959,42 @@ class MKLClassifier(KernelClassifier):
             raise SpecError("C", found, "C=1.0, its default", hint)
         return settings
 
-    def _calibrate(self, X: Any, numbers: Ints, sample_weight: Any) -> None:
-        """Learn the probabilities from values of decision functions of other folds.
+    def _calibration(
+        self,
+        folds: Sequence[tuple[Ints, Ints]],
+        values: Sequence[Floats],
+        numbers: Ints,
+        sample_weight: Floats | None,
+        weights: Floats | None,
+    ) -> Calibrated:
+        """Return the probabilities by decision values of held-out rows, and what they predict.
 
-        The classes go by their numbers, for scikit-learn fits some of the folds so and some by
-        their names, which the keys of `class_weight` have to fit.
+        A class whose rows weigh more has probabilities that count more, in the same proportion.
         """
-        weights = self.class_weight
-        if isinstance(weights, Mapping):
-            names = self.classes_.tolist()
-            weights = {k: weights[name] for k, name in enumerate(names) if name in weights}
-        uncalibrated = clone(self).set_params(calibration=None, class_weight=weights or None)
-        self._calibrated = CalibratedClassifierCV(
-            uncalibrated, method=self.calibration, ensemble=False
-        ).fit(X, numbers, sample_weight=sample_weight)
+        rows, found = np.concatenate([out for _, out in folds]), np.concatenate(values)
+        own = np.ones(len(numbers)) if sample_weight is None else sample_weight
+        first = np.unique(numbers, return_index=True)[1]
+        of_classes = np.ones(len(first)) if weights is None else (weights / own)[first]
+        places = range(1, 2) if found.shape[1] == 1 else range(len(first))
+        curves = tuple(
+            fit_calibration(column, numbers[rows] == c, str(self.calibration), own[rows])
+            for c, column in zip(places, found.T, strict=True)
+        )
+        if len(curves) > 1:
+            return Calibrated(curves, class_weights=tuple(of_classes.tolist()))
+        return Calibrated(curves, curves[0].value_above(of_classes[0] / of_classes.sum()))
+
+    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
+        if self._calibrated is None:
+            return super()._classes_of(values)
+        return self.classes_[self._calibrated.predicted(values, self._precedence)]
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:
         """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
+
+        :meth:`predict` returns the class of the greatest one, or, with `class_weight`, of the
+        greatest product of class weight and probability.
 
         Parameters
         ----------
@@ -956,8 +1010,10 @@ class MKLClassifier(KernelClassifier):
         return self._probabilities
 
     def _probabilities(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return self._calibrated.predict_proba(X)
+        values = self._values(self._new_rows(X))
+        if self._calibrated is None:  # set_params(calibration=...) came after the fit
+            raise NotFittedError(f"{type(self).__name__}: fit it again, with its calibration")
+        return self._calibrated.probabilities(values)
 
 
 class MKLClassifierCV(MKLClassifier):
@@ -1061,20 +1117,15 @@ class MKLClassifierCV(MKLClassifier):
         y: npt.NDArray[Any],
         sample_weight: Any,
         groups: Any,
-    ) -> Mapping[str, Any]:
+    ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return the C of the best mean score; set what :meth:`fit` tells of the choice."""
-        from mkldist.fit.api import held_out_values
-
-        method = METHODS[self.method]
         given = self.Cs if np.iterable(self.Cs) and not isinstance(self.Cs, str) else [self.Cs]
         Cs = [positive("Cs", C) for C in given]
         tol = FOLDS_TOL * settings["tol"]
-        points = [
-            validate(method.params, method.name, {**settings, "C": C, "tol": tol}) for C in Cs
-        ]
+        each = [{**settings, "C": C, "tol": tol} for C in Cs]
         folds = _folds(self.cv, y, groups)
         scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
-        values = held_out_values(method, bank, problems, folds, points, weights)
+        values = self._on_folds(bank, problems, folds, each, weights)
         scores = np.empty((len(Cs), len(folds)))
         for c, of_folds in enumerate(values):
             for f, (_, rows) in enumerate(folds):
@@ -1091,7 +1142,7 @@ class MKLClassifierCV(MKLClassifier):
             "rank_test_score": rankdata(-means, method="min").astype(np.intp),
             **{f"split{f}_test_score": scores[:, f] for f in range(len(folds))},
         }
-        return {"C": self.C_}
+        return {"C": self.C_}, (folds, values[best])
 
 
 def _folds(cv: Any, y: npt.NDArray[Any], groups: Any) -> list[tuple[Ints, Ints]]:

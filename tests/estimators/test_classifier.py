@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import _SigmoidCalibration
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import (
     load_breast_cancer,
     load_digits,
@@ -21,15 +21,16 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     StratifiedKFold,
-    cross_val_predict,
+    TunedThresholdClassifierCV,
     cross_val_score,
 )
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist import MKLClassifier
+from mkldist import MKLClassifier, MKLClassifierCV
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.fit.estimators import BANKS
 from mkldist.kernels import Gaussian, Linear
@@ -161,20 +162,63 @@ def test_groups_and_columns_are_named_in_kernels():
     assert set(shares.columns.get_level_values("part")) <= {*features, "intercept"}
 
 
-@pytest.mark.parametrize("names", [(0, 1), (1, 2), ("a", "b")], ids=str)
-def test_weights_of_classes_are_calibrated_whatever_the_classes_are_called(names, wdbc):
-    X, y = wdbc
+CALIBRATED = MKLClassifier(
+    calibration="sigmoid", kernels=[Gaussian(widths=3.0)], impute=None, scale=None, tol=1e-6
+)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("names", [(0, 1), ("a", "b")], ids=str)
+def test_probabilities_are_those_of_scikit_learn(names, method, wdbc):
+    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
     y = np.array(names)[(y[:150] == y[0]).astype(int)]
-    model = MKLClassifier(class_weight=dict(zip(names, (1.0, 5.0), strict=True)))
-    model.set_params(calibration="sigmoid", kernels=[Gaussian(widths=1.0)]).fit(X[:150], y)
-    found = model.predict_proba(X[:150])
-    # by hand: decision values of held-out folds, and Platt's curve through them
-    second = (y == names[1]).astype(int)
-    plain = clone(model).set_params(calibration=None, class_weight={0: 1.0, 1: 5.0})
-    held_out = cross_val_predict(plain, X[:150], second, cv=5, method="decision_function")
-    curve = _SigmoidCalibration().fit(held_out, second)
-    expected = curve.predict(plain.fit(X[:150], second).decision_function(X[:150]))
-    np.testing.assert_allclose(found[:, 1], expected, atol=1e-6)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    model = clone(CALIBRATED).set_params(calibration=method).fit(X[:150], y, weights)
+    plain = clone(CALIBRATED).set_params(calibration=None)
+    other = CalibratedClassifierCV(plain, method=method, ensemble=False, cv=5)
+    expected = other.fit(X[:150], y, sample_weight=weights).predict_proba(X)
+    found = model.predict_proba(X)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert (model.predict(X) == model.classes_[found.argmax(axis=1)]).all()
+    kept = model.to_model()
+    np.testing.assert_allclose(kept.predict_proba(X), found, rtol=1e-9)
+    assert (kept.predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_classes_that_weigh_more_are_predicted_from_smaller_probabilities(several, wdbc):
+    X, y = load_iris(return_X_y=True) if several else wdbc
+    X, names = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]
+    of_classes = {"a": 1.0, "b": 4.0, **({"c": 2.0} if several else {})}
+    model = clone(CALIBRATED).set_params(class_weight=of_classes).fit(X, names)
+    found = model.predict_proba(X)
+    weighted = found * [of_classes[name] for name in model.classes_]
+    assert (model.predict(X) == model.classes_[weighted.argmax(axis=1)]).all()
+    assert (model.to_model().predict(X) == model.predict(X)).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_a_path_gives_the_probabilities_of_its_best_value(wdbc):
+    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
+    settings = {k: v for k, v in CALIBRATED.get_params().items() if k != "C"}
+    groups = np.repeat(np.arange(60), 4)
+    model = MKLClassifierCV(**settings | {"Cs": [0.1, 1.0], "tol": 1e-3}).fit(X, y, groups=groups)
+    single = MKLClassifier(**settings | {"C": model.C_, "tol": 1e-2}).fit(X, y, groups=groups)
+    np.testing.assert_allclose(model.predict_proba(X), single.predict_proba(X), atol=0.02)
+    apart = MKLClassifier(**settings | {"C": model.C_, "tol": 1e-2}).fit(X, y)
+    assert np.abs(single.predict_proba(X) - apart.predict_proba(X)).max() > 1e-4
+
+
+def test_groups_and_thresholds_are_those_of_scikit_learn(wdbc):
+    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
+    groups = np.repeat(np.arange(60), 4)
+    folds = list(GroupKFold(3).split(X, y, groups))
+    plain = clone(CALIBRATED).set_params(calibration=None, tol=1e-3)
+    calibrated = CalibratedClassifierCV(plain, cv=folds).fit(X, y)
+    assert calibrated.predict_proba(X).shape == (240, 2)
+    tuned = TunedThresholdClassifierCV(plain, cv=folds, scoring="balanced_accuracy").fit(X, y)
+    values = tuned.estimator_.decision_function(X)
+    assert (tuned.predict(X) == (values >= tuned.best_threshold_)).all()
 
 
 def test_rows_of_weight_zero_are_not_calibrated_on(wdbc):
