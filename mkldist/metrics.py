@@ -172,6 +172,26 @@ def metric_of_variable(name: str) -> Metric | None:
     return _BY_VARIABLE.get(name)
 
 
+def loss_words(name: str) -> str:
+    """Return the loss of a metric's variable in words, as comparisons and figures show it.
+
+    Examples
+    --------
+    >>> loss_words("test_error"), loss_words("unlabelled_rmse"), loss_words("auc")
+    ('test error', 'RMSE on unlabelled points', '1 - test AUC')
+    """
+    metric = _BY_VARIABLE[name]
+    if name.startswith("unlabelled_"):
+        return f"{metric.loss_words} on unlabelled points"
+    words = f"{part_of_variable(name)} {metric.words}"
+    return f"1 - {words}" if metric.greater else words
+
+
+def task_of_variable(name: str) -> str:
+    """Return the task of a metric's variable."""
+    return _BY_VARIABLE[name].task
+
+
 def part_of_variable(name: str) -> str:
     """Return the part of the split that a metric's variable is of, such as ``validation``."""
     return next((part for part in PARTS if name.startswith(f"{part}_")), "test")

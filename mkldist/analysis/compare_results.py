@@ -21,7 +21,7 @@ from mkldist.analysis.over_data_sets import (
 from mkldist.analysis.paired_losses import (
     ROPE,
     inference,
-    is_error,
+    is_share,
     only_shifted,
     overlap_of,
     region,
@@ -298,12 +298,12 @@ def over_data_sets(
         if len(members) < 2:
             continue
         means = pd.DataFrame([[m.losses.first, m.losses.second] for m in members])
-        if not is_error(loss):
+        if not is_share(loss):
             means = means.div(means[1], axis=0)
         row = pairwise_wilcoxon(means).iloc[0]
         enough = len(members) >= FEWEST_DATA_SETS
         p_value = float(row["p_value"]) if enough else math.nan
-        width = rope if is_error(loss) and rope is not None else ROPE
+        width = rope if is_share(loss) and rope is not None else ROPE
         posterior = signed_rank_posterior((means[0] - means[1]).to_numpy(), width)
         datasets = tuple(member.dataset for member in members)
         median = float(row["median_difference"])

@@ -18,22 +18,16 @@ from mkldist.analysis.over_data_sets import (
 from mkldist.analysis.paired_losses import inference, overlap_of, region
 from mkldist.analysis.resampling import Overlap
 from mkldist.arrays import Floats
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
-from mkldist.results.schema import DATASET_SERIES
+from mkldist.results.node_variables import metric_of
+from mkldist.results.rows import complete_losses, hyperparameters, method_nodes, place_of
+from mkldist.results.schema import DATASET_SERIES, SPLIT
 from mkldist.results.selected import is_validated, selected
-from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
     import xarray as xr
-
-SCORES = {
-    "classification": ("test_error", "unlabelled_error"),
-    "regression": ("rmse", "unlabelled_rmse"),
-}
-"""Losses of each task; the first that a data set has compares its methods."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +41,7 @@ class Compared:
     series : str
         Name that it shares with other sizes of it in a scaling study; else its own.
     loss : str
-        Name of the loss.
+        Name of its variable; the losses of a metric that is better greater are 1 less its values.
     losses : DataFrame
         A row a split, a column a method; NaN where a run is missing.
     overlap : Overlap
@@ -71,7 +65,8 @@ class Compared:
 def compared_losses(tree: xr.DataTree) -> list[Compared]:
     """Return the losses of all methods, for each data set (and bank, if there are several).
 
-    The loss is the test error, or the root mean square error for regression.
+    The loss is that of the sweep's metric on the test part: by default the test error, or the root
+    mean square error for regression; of a metric that is better greater, 1 less its value.
 
     Parameters
     ----------
@@ -89,9 +84,9 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
         name = f"{place['method']} ({place['bank']})" if several_banks else place["method"]
         groups.setdefault((place["dataset"], str(node.attrs["task"])), []).append((name, node))
     found = []
-    for (dataset, task), members in groups.items():
+    for (dataset, _), members in groups.items():
         columns, settings = {}, {}
-        loss = loss_name([node for _, node in members], task)
+        loss = loss_name([node for _, node in members])
         for name, node in members:
             losses, setting = best_setting(node, loss)
             if not np.isnan(losses).all():
@@ -214,12 +209,18 @@ def ranks_of(compared: Sequence[Compared]) -> OverDataSets | None:
     return OverDataSets(losses, pairwise_wilcoxon(losses), ranks, left_out)
 
 
-def loss_name(nodes: Sequence[xr.DataTree], task: str) -> str:
-    """Return the name of the loss that compares nodes of a data set."""
-    for name in SCORES[task]:
+def loss_name(nodes: Sequence[xr.DataTree]) -> str:
+    """Return the name of the variable whose loss compares nodes of a data set.
+
+    It is that of the sweep's metric on the test part, or on the unlabelled points if only these
+    have it.  Its losses are those of :func:`mkldist.results.rows.complete_losses`.
+    """
+    metric = metric_of(nodes[0])
+    names = [metric.variable(part) for part in ("test", "unlabelled")]
+    for name in names:
         if any(name in node.ds and node.ds[name].notnull().any() for node in nodes):
             return name
-    return SCORES[task][0]
+    return names[0]
 
 
 def number_of_settings(node: xr.DataTree) -> int:
@@ -239,10 +240,8 @@ def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]
     if score not in data:
         return np.full(n_splits, np.nan), {}
     dims = hyperparameters(node)
-    complete = (data["state"] == RunState.COMPLETE.value).to_numpy()
-    values = np.where(complete, data[score].to_numpy(), np.nan)
-    array = data[score].copy(data=values).transpose("split", *dims)
-    flat = array.to_numpy().reshape(n_splits, -1)
+    losses = complete_losses(node, score, (SPLIT, *dims))
+    flat = losses.reshape(n_splits, -1)
     count = (~np.isnan(flat)).sum(axis=0)
     started = count > 0
     shared = ~np.isnan(flat[:, started]).any(axis=1)
@@ -252,7 +251,7 @@ def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]
     sums = np.nansum(flat[shared], axis=0)
     means = np.where(started, sums / np.maximum((~np.isnan(flat[shared])).sum(axis=0), 1), np.inf)
     best = int(means.argmin())
-    place = np.unravel_index(best, array.shape[1:]) if dims else ()
+    place = np.unravel_index(best, losses.shape[1:]) if dims else ()
     setting = {
         name: data[name].to_numpy()[position].item()
         for name, position in zip(dims, place, strict=True)

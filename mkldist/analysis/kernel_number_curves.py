@@ -11,7 +11,13 @@ from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.growth import series_names
 from mkldist.analysis.paired_losses import overlap_of
 from mkldist.analysis.resampling import known_interval
-from mkldist.results.rows import complete_values, hyperparameters, method_nodes, place_of
+from mkldist.results.rows import (
+    complete_losses,
+    complete_values,
+    hyperparameters,
+    method_nodes,
+    place_of,
+)
 from mkldist.results.schema import SPLIT
 from mkldist.results.selected import is_validated, selected
 
@@ -77,10 +83,11 @@ def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
 
 def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
     """Yield the row of each setting of a node that has a complete run."""
-    loss, dims = loss_name([node], str(node.attrs["task"])), hyperparameters(node)
+    loss, dims = loss_name([node]), hyperparameters(node)
     if not {loss, "active_kernels"} <= set(node.data_vars):
         return
-    losses, kernels = (complete_values(node, n, (SPLIT, *dims)) for n in (loss, "active_kernels"))
+    losses = complete_losses(node, loss, (SPLIT, *dims))
+    kernels = complete_values(node, "active_kernels", (SPLIT, *dims))
     overlap = overlap_of(node.ds)
     for place in np.ndindex(losses.shape[1:]):
         values = losses[:, *place]
@@ -98,7 +105,7 @@ def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
 
 def _chosen(node: xr.DataTree, bank: str) -> Iterator[dict[str, Any]]:
     """Yield the row of a node's chosen setting, if it has a complete run."""
-    loss = loss_name([node], str(node.attrs["task"]))
+    loss = loss_name([node])
     values, _ = best_setting(node, loss)
     n_splits = int((~np.isnan(values)).sum())
     if n_splits and N_KERNELS in node.ds.coords:

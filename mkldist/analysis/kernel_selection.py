@@ -48,7 +48,7 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
     for node in method_nodes(chosen):
         if "kernel_weights" not in node.ds:
             continue
-        score = loss_name([node], str(node.attrs["task"]))
+        score = loss_name([node])
         _, setting = best_setting(node, score)
         dims = hyperparameters(node)
         weights = node.ds["kernel_weights"]

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mkldist.analysis.comparison import loss_name
-from mkldist.analysis.paired_losses import is_error, overlap_of
+from mkldist.analysis.paired_losses import overlap_of
 from mkldist.analysis.resampling import Overlap, known_interval
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
+from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import (
-    complete_values,
+    complete_losses,
     hyperparameters,
     method_nodes,
     place_of,
@@ -89,8 +90,8 @@ def nested_selection(tree: xr.DataTree) -> pd.DataFrame:
     The rules are ``"best"``, the setting of least validation loss, and ``"sparsest"``, that of
     fewest active kernels among those whose validation error is within one standard error of the
     least (Breiman, Friedman, Olshen & Stone 1984).  The standard error is theirs,
-    ``sqrt(e (1 - e) / n)`` for the error e on the n training points of a split.  A root mean square
-    error has no such formula, and its ``"sparsest"`` setting is left out.  Of equal settings the
+    ``sqrt(e (1 - e) / n)`` for the error e on the n training points of a split.  Other metrics
+    have no such formula, and their ``"sparsest"`` setting is left out.  Of equal settings the
     first counts, and runs that are not complete do not.
 
     Parameters
@@ -203,13 +204,13 @@ def _check(tree: xr.DataTree) -> None:
 
 def _rows(node: xr.DataTree) -> list[dict[str, Any]]:
     """Return a row for each rule and split of a node."""
-    loss = loss_name([node], str(node.attrs["task"]))
-    name = "validation_error" if is_error(loss) else "validation_rmse"
+    loss = loss_name([node])
+    name = metric_of(node).variable("validation")
     validation, test, kernels = (_flat(node, one) for one in (name, loss, "active_kernels"))
     known = ~np.isnan(validation) & ~np.isnan(test)
     n_train = node.ds["n_train"].to_numpy()
     rows = []
-    for rule in RULES if is_error(loss) else RULES[:1]:
+    for rule in RULES if metric_of(node).name == "error" else RULES[:1]:
         for split in np.flatnonzero(known.any(axis=1)).tolist():
             errors = np.where(known[split], validation[split], np.nan)
             chosen = _choose(errors, kernels[split], int(n_train[split]), rule)
@@ -241,7 +242,7 @@ def _choose(losses: Floats, kernels: Floats, n_points: int, rule: NestedRule) ->
 
 def _flat(node: xr.DataTree, name: str) -> Floats:
     """Return a variable as (splits, settings), NaN where no run is complete."""
-    values = complete_values(node, name, (SPLIT, *hyperparameters(node)))
+    values = complete_losses(node, name, (SPLIT, *hyperparameters(node)))
     return values.reshape(len(values), -1)
 
 

@@ -12,7 +12,7 @@ from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.equal_settings import problem_settings
 from mkldist.arrays import Floats
 from mkldist.methods.registry import METHODS
-from mkldist.results.rows import complete_values, hyperparameters, method_nodes, place_of
+from mkldist.results.rows import complete_losses, hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _problem(node: xr.DataTree, along: str) -> str:
 
 def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
     """Yield the row of each value of a node."""
-    loss = loss_name([node], str(node.attrs["task"]))
+    loss = loss_name([node])
     if not {loss, "objective", "dual_objective"} <= set(node.data_vars):
         return
     losses, objectives, bounds = (
@@ -95,5 +95,5 @@ def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:
     """Return a variable as (splits, values, other settings), NaN where no run is complete."""
     others = [dim for dim in hyperparameters(node) if dim != along]
     dims = (SPLIT, along, *others)
-    found = complete_values(node, name, dims)
+    found = complete_losses(node, name, dims)
     return found.reshape(*found.shape[:2], -1)

@@ -26,13 +26,28 @@ if TYPE_CHECKING:
 SIGNIFICANCE = 0.05
 """P-values below it are called significant."""
 ROPE = 0.01
-"""Half the width of the region of equivalence: of an error, or as a share of another loss."""
+"""Half the width of the region of equivalence: of a share, or relative to another loss."""
 
 
 def is_error(loss: str) -> bool:
     """Return True for the name of a share of wrong predictions, shown in per cent."""
     metric = metric_of_variable(loss)
     return metric is not None and metric.unit == "%"
+
+
+LABEL_UNITS = "units of the labels"
+
+
+def in_units(loss: str) -> bool:
+    """Return True for the name of a loss in the units of the labels."""
+    metric = metric_of_variable(loss)
+    return metric is not None and not metric.unit
+
+
+def is_share(loss: str) -> bool:
+    """Return True for the name of a loss between 0 and 1, such as an error or 1 less an AUC."""
+    metric = metric_of_variable(loss)
+    return metric is not None and metric.most == 1.0
 
 
 def region(loss: str, size: float, rope: float | None = None) -> float:
@@ -54,8 +69,7 @@ def region(loss: str, size: float, rope: float | None = None) -> float:
     """
     if rope is not None:
         return rope
-    metric = metric_of_variable(loss)
-    return ROPE if metric is not None and metric.most == 1.0 else ROPE * abs(size)
+    return ROPE if is_share(loss) else ROPE * abs(size)
 
 
 def overlap_of(data: xr.Dataset, splits: Sequence[int] | None = None) -> Overlap:

@@ -13,6 +13,7 @@ import numpy as np
 from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.arrays import Bools, Floats
+from mkldist.metrics import metric_of_variable
 from mkldist.results.caught_up import caught_up
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
@@ -129,7 +130,9 @@ class Chosen:
     @property
     def losses(self) -> Floats:
         """Loss on each split; NaN where a run is not complete."""
-        return self.values(self.loss)
+        values, metric = self.values(self.loss), metric_of_variable(self.loss)
+        losses: Floats = values if metric is None else metric.loss(values)
+        return losses
 
     def metrics(self) -> list[str]:
         """Return the names of the variables that have one number a run."""
@@ -201,7 +204,7 @@ def methods_by_data_set(
     datasets = list(nodes)
     for dataset in (datasets[number] for number in largest_of_series(sizes)):
         own = nodes[dataset]
-        loss = loss_name(own, str(own[0].attrs["task"]))
+        loss = loss_name(own)
         found = [results.chosen(node, loss) for node in own if _is_asked(place_of(node), methods)]
         yield dataset, {one.name(with_bank=several_banks): one for one in found}
 
@@ -349,7 +352,7 @@ def _pair(
     tasks = [str(one.attrs["task"]) for one in (node, other)]
     if tasks[0] != tasks[1]:
         return Unpaired(where, f"one is of {tasks[0]}, the other of {tasks[1]}")
-    loss = loss_name([node, other], tasks[0])
+    loss = loss_name([node, other])
     one, two = first.chosen(node, loss), second.chosen(other, loss)
     for side, name in ((one, names[0]), (two, names[1])):
         if np.isnan(side.losses).all():

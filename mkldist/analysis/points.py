@@ -11,9 +11,10 @@ import numpy.typing as npt
 import scipy
 
 from mkldist.analysis.over_data_sets import holm
-from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
+from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen, Pair, Results, methods_by_data_set
 from mkldist.arrays import Bools, Floats, Ints
+from mkldist.results.node_variables import task_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState
@@ -116,7 +117,7 @@ def point_counts(pair: Pair) -> PointCounts | None:
     PointCounts or None
         None for regression, and where predictions were not kept.
     """
-    if not pair.first.loss.endswith("error"):
+    if task_of(pair.first.node) == "regression":
         return None
     tests = []
     for i, j in pair.splits:
@@ -257,7 +258,7 @@ def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
     points: dict[str, float] = {}
     for first, second in combinations(methods, 2):
         one, two = methods[first], methods[second]
-        if not is_error(one.loss) or one.place["bank"] != two.place["bank"]:
+        if task_of(one.node) == "regression" or one.place["bank"] != two.place["bank"]:
             continue
         found = pair_points(one, two)
         if found is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mkldist.analysis.comparison import SCORES
 from mkldist.analysis.equal_settings import certificates_apart
 from mkldist.arrays import Bools, Floats
+from mkldist.metrics import default_metric
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import COORDINATES, SPLIT, STATE
 from mkldist.results.state import RunState
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CERTIFICATE = ("objective", "dual_objective")
-LOSSES = tuple(name for names in SCORES.values() for name in names)
+LOSSES = tuple(
+    default_metric(task).variable(part)
+    for task in ("classification", "regression")
+    for part in ("test", "unlabelled")
+)
 _OF_SPLITS = {variable.name for variable in COORDINATES}
 
 

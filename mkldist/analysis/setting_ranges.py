@@ -10,10 +10,9 @@ from mkldist.analysis.pairing import Results
 from mkldist.analysis.published_number import Published
 from mkldist.analysis.split_values import nodes_of
 from mkldist.arrays import Floats
+from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import SPLIT
-
-VALIDATION = "validation_error"
 
 
 class SettingRange(NamedTuple):
@@ -26,7 +25,7 @@ class SettingRange(NamedTuple):
     least, most : float
         Least and largest mean of a setting.
     n_tied : tuple of int
-        How many settings share the least validation error, split by split.
+        How many settings share the best validation score, split by split.
     tied_least, tied_most : float
         Means over the splits of the least and the largest value of these.
     """
@@ -53,13 +52,15 @@ def setting_range(results: Results, one: Published) -> SettingRange:
     if one.setting or len(nodes) != 1 or one.metric not in nodes[0].data_vars:
         return SettingRange()
     (node,) = nodes
-    dims = hyperparameters(node)
-    if not dims or set(node[one.metric].dims) != {SPLIT, *dims} or VALIDATION not in node.data_vars:
+    dims, metric = hyperparameters(node), metric_of(node)
+    validation = metric.variable("validation")
+    if not dims or set(node[one.metric].dims) != {SPLIT, *dims} or validation not in node.data_vars:
         return SettingRange()
     values, errors = (
         node[name].transpose(SPLIT, *dims).to_numpy().reshape(node.sizes[SPLIT], -1)
-        for name in (one.metric, VALIDATION)
+        for name in (one.metric, validation)
     )
+    errors = metric.loss(errors)
     whole = np.isfinite(values).all(axis=1) & np.isfinite(errors).all(axis=1)
     if values.shape[1] < 2 or not whole.any():
         return SettingRange()

@@ -236,7 +236,7 @@ def _chosen(results: Results, one: Published) -> Chosen | str:
     if len(nodes) > 1:
         return "in several banks: name it BANK/METHOD"
     (node,) = nodes
-    chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+    chosen = results.chosen(node, loss_name([node]))
     if one.setting:
         data = _at(node, parsed_setting(one.setting, one.source), one.metric)
         if data is None:

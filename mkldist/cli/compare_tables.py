@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
-from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
 from mkldist.consoles import command_line, standard_output
+from mkldist.metrics import loss_words, task_of_variable
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -107,8 +108,8 @@ def _print_matrix(
     """
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
     methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
-    percent = loss.endswith("error")
-    unit = f"{title}, {loss.replace('_', ' ')}{' %' * percent}"
+    percent = is_error(loss)
+    unit = f"{title}, {loss_words(loss)}{' %' * percent}"
 
     def made(named: bool, with_interval: bool) -> Table:
         from rich.text import Text
@@ -168,7 +169,7 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
             f"pairs of this answer; below {SIGNIFICANCE} counts."
         )
         yield "probably better: A, B, or neither, where they are less apart than --rope."
-    classes = [pair for pair in pairs if pair.loss.endswith("error")]
+    classes = [pair for pair in pairs if task_of_variable(pair.loss) == "classification"]
     if any(pair.points is not None for pair in classes):
         yield "McNemar: splits whose test finds A better, B better, or leaves it open."
     if any(pair.points is None for pair in classes):
@@ -219,9 +220,9 @@ def _details(pairs: Sequence[PairComparison], space: str) -> Table:
     for pair in pairs:
         table.add_section()
         table.add_row(Text(_name(pair), style="bold"))
-        percent = pair.loss.endswith("error")
+        percent = is_error(pair.loss)
         table.add_row(
-            f" {pair.loss.replace('_', ' ')}{' %' * percent}",
+            f" {loss_words(pair.loss)}{' %' * percent}",
             _loss(pair.losses.first, percent),
             _loss(pair.losses.second, percent),
             _signed(pair.losses.difference, percent),

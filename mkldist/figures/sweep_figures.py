@@ -11,6 +11,7 @@ from typing import Any
 from mkldist.durable import remove_temporaries
 from mkldist.figures.files import keep_figure
 from mkldist.identity import content_id
+from mkldist.metrics import PARTS
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore, RunRecord
@@ -19,8 +20,6 @@ from mkldist.results.state import RunState
 VERSION = 1  # of the style of pictures
 FIRST_SPLIT = 0
 LINE = 46  # letters below a title
-# The first of these scores that a record has chooses the setting to draw.
-CHOSEN_BY = ("validation_error", "test_error", "unlabelled_error")
 SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
 
@@ -124,8 +123,10 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
         complete = [record for record in records if record.state is RunState.COMPLETE]
         if not complete:
             continue
-        score = next(name for name in CHOSEN_BY if name in complete[0].scores)
-        best = min(complete, key=lambda record: record.scores[score])
+        metric = plan.spec.metric_of("classification")
+        names = map(metric.variable, PARTS)
+        score = next(name for name in names if name in complete[0].scores)
+        best = min(complete, key=lambda record: metric.loss(record.scores[score]))
         run = next(run for run in runs if run.id == best.id)
         on = f", {run.bank_label}" if several_banks else ""
         yield FigurePlan(

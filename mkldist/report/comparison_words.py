@@ -12,8 +12,8 @@ from mkldist.analysis.compare_results import (
     PairComparison,
     ResultsComparison,
 )
-from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.report.facts import LOSS_WORDS
+from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE, in_units, is_error
+from mkldist.metrics import loss_words
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them
@@ -76,7 +76,7 @@ def best_sentence(pairs: Sequence[PairComparison]) -> str:
     parts = [f"finds it better than {listed(worse)}"] if worse else []
     parts += [f"does not tell it from {listed(alike)}"] if alike else []
     return (
-        f"On {pairs[0].dataset} {best} has the least mean {LOSS_WORDS[pairs[0].loss]}, "
+        f"On {pairs[0].dataset} {best} has the least mean {loss_words(pairs[0].loss)}, "
         f"{loss(means[best], pairs[0])}; the corrected t-test {' and '.join(parts)}."
     )
 
@@ -90,9 +90,9 @@ def listed(names: Sequence[str]) -> str:
 def pair_sentence(pair: PairComparison) -> str:
     """Return what the splits of one data set say about two methods."""
     first, second = names(pair)
-    unit = "points" if pair.loss.endswith("error") else "units of the labels"
+    unit = " points" if is_error(pair.loss) else f" {LABEL_UNITS}" if in_units(pair.loss) else ""
     start = (
-        f"On {pair.dataset} the mean {LOSS_WORDS[pair.loss]} is {loss(pair.losses.first, pair)} "
+        f"On {pair.dataset} the mean {loss_words(pair.loss)} is {loss(pair.losses.first, pair)} "
         f"with {first} and {loss(pair.losses.second, pair)} with {second}"
     )
     if pair.n_splits == 1:
@@ -103,7 +103,7 @@ def pair_sentence(pair: PairComparison) -> str:
     if pair.losses.low == pair.losses.high:
         return f"{start}: there is no difference on any of {splits}."
     said = (
-        f"{start}, a difference of {signed(pair.losses.difference, pair)} {unit} (95 % interval "
+        f"{start}, a difference of {signed(pair.losses.difference, pair)}{unit} (95 % interval "
         f"{signed(pair.losses.low, pair)} to {signed(pair.losses.high, pair)})"
     )
     if pair.p_holm < SIGNIFICANCE:
@@ -123,12 +123,12 @@ def names(pair: PairComparison) -> tuple[str, str]:
 
 def loss(value: float, pair: PairComparison) -> str:
     """Return a loss with its unit."""
-    return f"{100 * value:.2f} %" if pair.loss.endswith("error") else f"{value:.4g}"
+    return f"{100 * value:.2f} %" if is_error(pair.loss) else f"{value:.4g}"
 
 
 def signed(value: float, pair: PairComparison) -> str:
     """Return a difference of losses with its sign, of errors in percentage points."""
-    return f"{100 * value:+.2f}" if pair.loss.endswith("error") else f"{value:+.3g}"
+    return f"{100 * value:+.2f}" if is_error(pair.loss) else f"{value:+.3g}"
 
 
 def p_words(test: PairComparison | OverDataSets) -> str:
@@ -145,7 +145,7 @@ def _posterior(pair: PairComparison, first: str, second: str) -> str:
     most = max(pair.posterior)
     points = 100 * pair.rope
     width = f"{pair.rope:.3g}"
-    if pair.loss.endswith("error"):
+    if is_error(pair.loss):
         width = f"{points:g} point{'s' * (points != 1.0)}"
     if equivalent == most:
         what = f"the two are within {width} of each other"

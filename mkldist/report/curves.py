@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from mkldist.analysis.convergence import COSTS, convergence_curves
 from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
 from mkldist.analysis.learning_curves import curves_of
+from mkldist.metrics import loss_words
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
-from mkldist.report.facts import LOSS_WORDS, Facts
+from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, label, loss_units, slug, spans_decades
 from mkldist.report.scaling_figures import charts_of
 
@@ -92,7 +93,7 @@ def _of_training_points(table: pd.DataFrame, facts: Facts) -> Chart:
     banks = " Of several banks, that of least loss at the largest size." * facts.several_banks
     return Chart(
         f"learning-{slug(dataset)}",
-        f"{dataset}: {LOSS_WORDS[loss]} against training points",
+        f"{dataset}: {loss_words(loss)} against training points",
         "Mean over the splits at the setting chosen for each size; the band is the 95 % interval "
         f"corrected for overlapping training parts (Nadeau & Bengio 2003).{banks}",
         table.drop(columns="look"),
@@ -126,7 +127,7 @@ def _by_active_kernels(table: pd.DataFrame, facts: Facts) -> Chart:
 
     return Chart(
         f"kernels-{slug(dataset)}",
-        f"{dataset}: {LOSS_WORDS[loss]} against the number of kernels",
+        f"{dataset}: {loss_words(loss)} against the number of kernels",
         "Each mark is one setting of a method. Low and left is better: fewer kernels for the same "
         "loss.",
         table,
@@ -165,7 +166,7 @@ def _by_bank_size(table: pd.DataFrame, facts: Facts) -> Chart:
 
     return Chart(
         f"candidates-{slug(dataset)}-{slug(bank)}",
-        f"{dataset}: {LOSS_WORDS[loss]} against the number of candidates, bank {bank}",
+        f"{dataset}: {loss_words(loss)} against the number of candidates, bank {bank}",
         f"Mean over the splits at the setting chosen for each size{band}.",
         table,
         draw,

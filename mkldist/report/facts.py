@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 
 EXPLAINED, MOST_VALUES = 6, 1e9
 """Data sets that a report explains, and kernel values that it computes for each."""
-LOSS_WORDS = {
-    "test_error": "test error",
-    "unlabelled_error": "error on unlabelled points",
-    "rmse": "root mean square error",
-    "unlabelled_rmse": "root mean square error on unlabelled points",
-}
-
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries."""
@@ -209,7 +202,7 @@ class Facts:
     def loss(self, dataset: str) -> str:
         """Return the name of the loss that compares methods on a data set."""
         nodes = [node for _, node in self.members(dataset)]
-        return loss_name(nodes, str(nodes[0].attrs["task"]))
+        return loss_name(nodes)
 
     def axis(self, dataset: str) -> str | None:
         """Return the hyperparameter of most methods of a data set that holds numbers, if any."""

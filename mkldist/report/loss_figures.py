@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.objective_paths import objective_path
-from mkldist.analysis.paired_losses import is_error
+from mkldist.analysis.paired_losses import LABEL_UNITS, in_units
+from mkldist.metrics import loss_words, metric_of_variable
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
-from mkldist.report.facts import LOSS_WORDS, Facts, records
+from mkldist.report.facts import Facts, records
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 MOST = 6  # data sets that have figures of their own
-LABEL_UNITS = "units of the labels"
 
 
 def path_charts(facts: Facts) -> list[Chart]:
@@ -47,7 +47,7 @@ def path_charts(facts: Facts) -> list[Chart]:
         charts.append(
             Chart(
                 f"path-{slug(dataset)}",
-                f"{dataset}: {LOSS_WORDS[loss]} along {axis}",
+                f"{dataset}: {loss_words(loss)} along {axis}",
                 f"Mean over the splits; the band is one standard deviation. For each value of "
                 f"{axis}, other hyperparameters have the value of least mean loss.",
                 table,
@@ -147,7 +147,9 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
 def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
     """Return mean and deviation of the loss of each method at each value of a hyperparameter."""
     mean, sd = f"{loss}_mean", f"{loss}_sd"
+    metric = metric_of_variable(loss)
     known = rows.dropna(subset=[axis, mean])
+    known = known if metric is None else known.assign(**{mean: metric.loss(known[mean])})
     at_best = known.loc[known.groupby(["bank", "method", axis], sort=False)[mean].idxmin()]
     table = at_best.assign(loss=loss)[["dataset", "bank", "method", axis, "loss", mean, sd]]
     table = table.rename(columns={mean: "mean", sd: "sd"})
@@ -165,13 +167,13 @@ def spans_decades(values: pd.Series) -> bool:
 
 def label(loss: str) -> str:
     """Return the label of an axis of a loss."""
-    units = "" if is_error(loss) else f", {LABEL_UNITS}"
-    return LOSS_WORDS[loss] + units
+    units = f", {LABEL_UNITS}" if in_units(loss) else ""
+    return loss_words(loss) + units
 
 
 def loss_units(loss: str, *columns: str) -> dict[str, str]:
     """Return the units of columns that hold values of a loss."""
-    return {} if is_error(loss) else dict.fromkeys(columns, LABEL_UNITS)
+    return dict.fromkeys(columns, LABEL_UNITS) if in_units(loss) else {}
 
 
 def slug(text: str) -> str:

@@ -14,8 +14,10 @@ import pandas as pd
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.tables import BESIDE
 from mkldist.durable import write_file
-from mkldist.report.facts import LOSS_WORDS, Facts, records
+from mkldist.metrics import METRICS, PARTS, metric_of_variable, part_of_variable
+from mkldist.report.facts import Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import SPLIT
 from mkldist.results.selected import selected
@@ -136,28 +138,58 @@ def results_table(facts: Facts) -> Table:
     """Return a row for each data set, bank, method and setting, its score first."""
     rows = facts.summary
     axes = list(dict.fromkeys(n for _, node in facts.nodes for n in hyperparameters(node)))
-    losses = [
-        name for name in LOSS_WORDS if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
-    ]
     columns = identity_columns(rows)
-    columns |= {LOSS_WORDS[name]: _score(name) for name in losses}
+    columns |= _scores(rows)
     columns |= {name: _setting(name) for name in axes}
     columns["kernels"] = lambda row: _mean_sd(row["active_mean"], row["active_sd"], digits=1)
     columns["seconds"] = numbers("seconds_mean", "{:.3g}")
     columns |= _proximities(rows, "gap_max", "stationarity_max")
     columns["runs"] = _runs
     chosen = "inner folds" if facts.validated else "test parts"
+    constant = (
+        " Rows with ~ are no better than the best constant answer, such as always the majority, by "
+        "a one-sided corrected t-test."
+    )
     caption = (
-        "Means over the splits ± one standard deviation. Of each data set, the rows of the best "
-        f"mean on the {chosen} are marked, of those that lack no split. Kernels are those of "
-        "more than 0.001 of the largest weight."
+        "Means over the splits, with 95 % intervals in brackets. Of each data set, the rows of the "
+        f"best mean on the {chosen} are marked, of those that lack no split and beat a constant "
+        f"answer.{constant * bool(rows['no_better'].any())} Kernels are those of more than 0.001 "
+        "of the largest weight; ± is one standard deviation."
     )
     return Table("results", rows, columns, lambda row: row["best"], caption)
 
 
+def _scores(rows: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
+    """Return the columns of the sweep's metrics by part, then of others that readers know."""
+    tasks = [task for task in BESIDE if (rows["task"] == task).any()]
+    names = [
+        METRICS[metric].variable(part) for metric in dict.fromkeys(rows["metric"]) for part in PARTS
+    ]
+    names += [METRICS[name].variable() for task in tasks for name in BESIDE[task]]
+    held = [name for name in dict.fromkeys(names) if f"{name}_mean" in rows]
+    return {_heading(n): _score(n) for n in held if rows[f"{n}_mean"].notna().any()}
+
+
+def _heading(name: str) -> str:
+    metric = metric_of_variable(name)
+    return "" if metric is None else metric.heading(part_of_variable(name))
+
+
 def _score(name: str) -> Callable[[Row], Cell]:
-    percent = name.endswith("error")
-    return lambda row: _mean_sd(row[f"{name}_mean"], row[f"{name}_sd"], percent=percent)
+    """Return the function that makes the cell of a metric, with its interval if it has one."""
+    metric = metric_of_variable(name)
+
+    def cell(row: Row) -> Cell:
+        mean = float(row[f"{name}_mean"])
+        if metric is None or np.isnan(mean):
+            return Cell(NOTHING)
+        ends = [float(row.get(f"{name}_{end}", np.nan)) for end in ("low", "high")]
+        unit = " %" * (metric.unit == "%")
+        marked = row["no_better"] and row["metric"] == metric.name
+        mark = " ~" * bool(marked and not name.startswith("validation"))
+        return Cell(metric.with_interval(mean, *ends) + unit + mark, mean)
+
+    return cell
 
 
 def certificates_table(facts: Facts) -> Table:

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
-from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
 from mkldist.analysis.summary import ROUNDING
 from mkldist.counted import counted
-from mkldist.report.facts import LOSS_WORDS, Facts, records
-from mkldist.results.node_variables import task_of
+from mkldist.metrics import loss_words
+from mkldist.report.facts import Facts, records
+from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters
-from mkldist.results.schema import DATASET_SERIES, SPLIT, VALIDATION_SCORES
+from mkldist.results.schema import DATASET_SERIES, SPLIT
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 
@@ -89,7 +90,7 @@ def _least(facts: Facts, compared: Compared, means: pd.Series[float], how: str) 
     value = _loss(float(means.min()), loss)
     over = " on average" if len(compared.losses) > 1 else " on one split"
     rivals = _rivals(facts, compared, best) if len(tied) == 1 else ""
-    return f"On {compared.dataset}, {who} the least {LOSS_WORDS[loss]}, {value}{over}{how}{rivals}"
+    return f"On {compared.dataset}, {who} the least {loss_words(loss)}, {value}{over}{how}{rivals}"
 
 
 def _lacking(facts: Facts) -> str:
@@ -224,7 +225,7 @@ def _edges(facts: Facts) -> Iterator[Caution]:
             if facts.several_banks:
                 method = f"{method} ({place['bank']})"
             setting = compared.settings.get(method, {})
-            chosen_by = VALIDATION_SCORES[task_of(node)][0].name
+            chosen_by = metric_of(node).variable("validation")
             for name in hyperparameters(node):
                 values = node.ds[name].to_numpy()
                 if values.dtype.kind not in "fiu" or len(values) < 3 or name not in setting:
@@ -243,7 +244,7 @@ def _edges(facts: Facts) -> Iterator[Caution]:
 
 def _is_tied(node: xr.DataTree, loss: str, name: str) -> bool:
     """Return True if several values of a hyperparameter have the least mean loss."""
-    means = node.ds[loss].mean(SPLIT)
+    means = metric_of(node).loss(node.ds[loss].mean(SPLIT))
     least = means.min([dim for dim in means.dims if dim != name])
     return int((least <= least.min() * ROUNDING).sum()) > 1
 
@@ -305,7 +306,7 @@ def shared_times(facts: Facts) -> Iterator[Caution]:
 
 
 def _loss(value: float, loss: str) -> str:
-    return f"{100 * value:.2f} %" if loss.endswith("error") else f"{value:.4g}"
+    return f"{100 * value:.2f} %" if is_error(loss) else f"{value:.4g}"
 
 
 def _gap(value: float) -> str:

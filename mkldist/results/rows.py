@@ -9,6 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
+from mkldist.metrics import metric_of_variable
 from mkldist.results.schema import (
     BANK_BYTES,
     BUILD_TIMES,
@@ -163,6 +164,18 @@ def place_of(node: xr.DataTree) -> dict[str, str]:
 def hyperparameters(node: xr.DataTree) -> list[str]:
     """Return the names of a node's hyperparameters."""
     return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
+
+
+def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats:
+    """Return the losses of a metric's variable, which are the less the better.
+
+    They are its values, or 1 less those of a metric that is better greater; NaN where a run is not
+    complete.
+    """
+    values = complete_values(node, name, dims)
+    metric = metric_of_variable(name)
+    losses: Floats = values if metric is None else metric.loss(values)
+    return losses
 
 
 def complete_values(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats:
