@@ -112,7 +112,7 @@ def test_status_counts_runs(finished):
     assert "not at work" in done.stdout
     tables = done.stdout.split("\n\n")
     assert tables[1].startswith("data set and method")
-    assert tables[2].split()[:2] == ["active", "largest"]
+    assert tables[2].split()[:2] == ["test", "balanced"]
 
 
 @pytest.mark.slow
