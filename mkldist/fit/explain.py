@@ -155,7 +155,7 @@ def _candidates(results: Results, nodes: Sequence[xr.DataTree]) -> list[Chosen]:
     for node in nodes:
         if WEIGHTS.name not in node.ds:
             continue
-        chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+        chosen = results.chosen(node, loss_name([node]))
         weights = np.nan_to_num(chosen.data[WEIGHTS.name].to_numpy())
         if weights.any() and chosen.complete.any():
             found.append(chosen)

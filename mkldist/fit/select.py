@@ -28,7 +28,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.search_check import n_asked
 from mkldist.results.manifest import restored_manifest
-from mkldist.results.node_variables import metric_of, task_of
+from mkldist.results.node_variables import task_of
 from mkldist.results.output import OutputFolder
 from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
