@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 EXPLAINED, MOST_VALUES = 6, 1e9
 """Data sets that a report explains, and kernel values that it computes for each."""
 
+
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
