@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    __version__: str
     import mkldist.analysis as analysis
     import mkldist.kernels as kernels
     from mkldist.fit.api import solve, solve_path
@@ -92,9 +93,12 @@ def __getattr__(name: str) -> Any:
 
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name not in _EXPORTS:
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("mkldist")
+    elif name in _EXPORTS:
+        value = getattr(import_module(_EXPORTS[name]), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value
 

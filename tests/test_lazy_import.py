@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,7 @@ def test_exports_are_found_by_name():
     public = {name for name in dir(mkldist) if not name.startswith("_")}
     parts = {path.stem for path in Path(mkldist.__file__).parent.iterdir()}
     assert public - parts <= set(mkldist.__all__) <= public
+    assert mkldist.__version__ == metadata.version("mkldist")
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         mkldist.nothing_of_this_name  # noqa: B018, the access is what is tested
 

@@ -33,6 +33,26 @@ DATES_BY_KEYS = (
 )
 
 
+def pandas_frame(X: Any) -> Any:
+    """Return a DataFrame of polars, or a table of Arrow, as one of pandas; other data as they are.
+
+    Raises
+    ------
+    DataError
+        For a lazy frame, which has no rows yet.
+    """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect") and not hasattr(X, "to_numpy"):
+        raise DataError(type(X).__name__, "a lazy frame", "rows", "Call its collect() first")
+    if hasattr(X, "iloc") or not (hasattr(X, "columns") and hasattr(X, "to_pandas")):
+        return X
+    import pandas as pd
+
+    if not all(isinstance(name, str) for name in X.columns):  # those of Arrow are arrays
+        return X.to_pandas()
+    # By columns, for polars makes frames of pandas by Arrow alone, which may not be there.
+    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
 def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     """Return the raw data of a frame whose columns have these roles.
 

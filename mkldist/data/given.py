@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.dataset import sparse_parts
-from mkldist.data.frames import decoded, frame_data, frame_labels
+from mkldist.data.frames import decoded, frame_data, frame_labels, pandas_frame
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     SPARSE_PARTS,
@@ -198,11 +198,12 @@ def given_data(given: Any, where: str) -> GivenData:
     array, a sparse matrix or a DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything
     else, and parts of different lengths, are refused by a DataError that names the place `where`.
     """
+    given = pandas_frame(given)
     if _is_frame(given):
         return GivenData(_table(given, where))
     parts = _parts(given, where)
     labels = _labels(parts.pop(Y), f"{where}: y")
-    points = parts.pop(X, None)
+    points = pandas_frame(parts.pop(X, None))
     for name in BESIDES:
         if name in parts and len(parts[name]) != len(labels):
             expected = f"{len(labels)}, one a point"

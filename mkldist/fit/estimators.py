@@ -30,6 +30,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.calibration import Calibrated, fit_calibration
 from mkldist.counted import counted
 from mkldist.data.dataset import absent_of
+from mkldist.data.frames import pandas_frame
 from mkldist.data.missing import check_values
 from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.data.texts import TextColumns
@@ -58,7 +59,7 @@ from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
-from mkldist.solvers.solver_params import validate
+from mkldist.solvers.solver_params import check_names, validate
 from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED
 from mkldist.target import LEARNT, Target
@@ -77,6 +78,7 @@ _HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
 FOLDS_TOL = 10.0  # times tol: a relative gap of 0.1 by default, where decisions hardly change
 ROUNDING = 1e-9  # of the largest coefficient
 UNSCALED = (None, "none")
+OF_METHOD = "method_params__"  # before the name of a parameter of the method, in searches
 FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
 OWN_GRAMS = (
     "Give the numbers of rows as X, and a kernel of your own that reads Gram matrices at them, as "
@@ -293,6 +295,7 @@ def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
 
+    method_params: Mapping[str, Any] | None
     _target = Target.CLASSES
     _calibrated: Calibrated | None = None
 
@@ -304,6 +307,34 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         BANKS.serve(self)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            True to add those of the method that `method_params` sets, as ``method_params__NAME``.
+        """
+        found: dict[str, Any] = super().get_params(deep)
+        if deep and isinstance(self.method_params, Mapping):
+            found |= {f"{OF_METHOD}{name}": value for name, value in self.method_params.items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the method as ``method_params__NAME``.
+
+        A search so varies them one by one: ``{"method_params__p": [1, 2]}``.
+        """
+        of_method = {name: params.pop(name) for name in [*params] if name.startswith(OF_METHOD)}
+        super().set_params(**params)
+        if of_method:
+            from mkldist.fit.api import known_method
+
+            own = {name.removeprefix(OF_METHOD): value for name, value in of_method.items()}
+            check_names(known_method(self.method).params, self.method, own)
+            self.method_params = {**(self.method_params or {}), **own}
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -349,7 +380,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Return rows of float64 and of texts, checked by scikit-learn, and labels if given."""
         if "y" in labels:
             check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
-        names, texts = text_names(self.texts), None
+        X, names, texts = pandas_frame(X), text_names(self.texts), None
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
             found = f"{self.scale!r:.60} for sparse X, which it would fill"
@@ -885,6 +916,7 @@ class MKLClassifier(KernelClassifier):
             found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = self._solver_settings()
+        X = pandas_frame(X)
         rows, y = self._checked(X, y=y)
         weights = row_weights(y, sample_weight, self.class_weight)
         used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0

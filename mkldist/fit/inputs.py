@@ -11,7 +11,7 @@ import numpy as np
 
 from mkldist.arrays import Array, Floats, Ints
 from mkldist.counted import counted
-from mkldist.data.frames import frame_features, frame_texts
+from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.gram_checks import check_stack
 from mkldist.data.listing import first_of
 from mkldist.data.missing import check_values
@@ -365,7 +365,7 @@ class Features:
         A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
         which are NaN, and `texts`, which are columns of a DataFrame.
         """
-        X, columns = divided(X, texts, where)
+        X, columns = divided(pandas_frame(X), texts, where)
         if columns is not None:
             check_texts(columns, range(len(texts) if gaps else 0), where, f"{ALLOW_GAPS}text")
             if not len(X.columns) and len(X):

@@ -28,7 +28,7 @@ from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import numbers, opened_csv
 from mkldist.data.csv_rows import Rows
 from mkldist.data.files import ARCHIVE, READERS, TABLES, ZARR, extension_of
-from mkldist.data.frames import frame_features, frame_texts
+from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.grams import read_npy
 from mkldist.data.listing import first_of
 from mkldist.data.npz_files import (
@@ -218,6 +218,7 @@ def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
 def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Table]:
     """Open a source as a table."""
     if not isinstance(source, Path):
+        source = pandas_frame(source)
         if hasattr(source, "columns") and hasattr(source, "to_numpy"):
             yield _frame_table(source, columns, where)
         else:

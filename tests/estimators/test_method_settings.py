@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import mkldist
 from mkldist.errors import SpecError
@@ -102,3 +105,27 @@ def test_the_text_of_a_number_is_to_lose_its_quotes(value, said):
     with pytest.raises(SpecError) as raised:
         mkldist.MKLClassifier(C=value).fit(X, Y)
     assert str(raised.value) == said
+
+
+def test_searches_vary_parameters_of_the_method_one_by_one():
+    model = mkldist.MKLClassifier("lp_mkl", kernels=KERNELS, method_params={"max_iter": 50})
+    search = GridSearchCV(model, {"C": [1.0], "method_params__p": [1.5, 3.0]}, cv=2).fit(X, Y)
+    assert len(search.cv_results_["params"]) == 2
+    best = search.best_params_["method_params__p"]
+    assert search.best_estimator_.method_params == {"max_iter": 50, "p": best}
+    assert model.method_params == {"max_iter": 50}
+    assert used(search.best_estimator_)["p"] == best
+    copy = clone(search.best_estimator_)
+    assert copy.get_params()["method_params__p"] == best
+    assert "method_params__p" not in copy.get_params(deep=False)
+    pipeline = make_pipeline(model).set_params(mklclassifier__method_params__p=2.5)
+    assert pipeline.get_params()["mklclassifier__method_params__p"] == 2.5
+
+
+def test_a_parameter_that_the_method_lacks_is_refused_when_it_is_set():
+    model = mkldist.MKLClassifier("lp_mkl", method_params={"p": 2.0})
+    with pytest.raises(SpecError, match=r"lp_mkl\.q: found an unknown parameter"):
+        model.set_params(method_params__q=1.0)
+    assert model.method_params == {"p": 2.0}
+    model.set_params(method="level", method_params__max_iter=3, method_params={})
+    assert model.method_params == {"max_iter": 3}
