@@ -692,7 +692,7 @@ class KernelBank:
         X: Any,
         kernels: str | Sequence[Mapping[str, Any] | Kernel | Callable[..., Any]],
         *,
-        normalisation: str | Sequence[str] = "trace",
+        normalisation: str | Sequence[str] = "variance",
         backend: str = "auto",
         dtype: str = "auto",
         groups: Mapping[str, Sequence[int | str]] | None = None,

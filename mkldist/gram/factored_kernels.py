@@ -29,9 +29,10 @@ from mkldist.gram.point_products import has_point_products, point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.sources import BankSource, SelectedSource, check_finite
-from mkldist.gram.view import BankView, answer_views, make_views
+from mkldist.gram.view import BankView, answer_views, make_views, takes_pass
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 
+VARIANCE_POINTS = 5000  # that a variance takes at most
 VALUES = 2**22  # kernel values that a thread has at once
 
 
@@ -185,6 +186,9 @@ class FactoredKernels:
     ) -> list[BankView]:
         """Return views of the factors, each kernel normalised as it would be itself.
 
+        A pass over many points would take longer than a solver does.  Variances over more than
+        5,000 points are therefore those of 5,000 of them, which the seed draws.
+
         Parameters
         ----------
         indices : sequence of (n,) intp or None
@@ -192,9 +196,32 @@ class FactoredKernels:
         normalisations : sequence of str
             Some of ``trace``, ``variance``.
         """
-        bank = RecomputedBank(self.source, 0, self.threads)
-        exact = make_views(bank, indices, normalisations, None, self.source.presence)
-        return [BankView(self.factors, view.index, view.scale, centred=False) for view in exact]
+        if takes_pass(normalisations) and self.source.n_points > VARIANCE_POINTS:
+            scales = [self._drawn_scale(index, normalisations[-1:]) for index in indices]
+        else:
+            scales = self._scales(self.source, indices, normalisations)
+        return [
+            BankView(self.factors, index, scale, centred=False)
+            for index, scale in zip(indices, scales, strict=True)
+        ]
+
+    def _drawn_scale(self, index: Ints | None, normalisations: Sequence[str]) -> Floats:
+        """Return the factors on some points by as many of them as a variance takes."""
+        drawn = np.arange(self.source.n_points) if index is None else index
+        if len(drawn) > VARIANCE_POINTS and takes_pass(normalisations):
+            rng = np.random.default_rng(self.seed)
+            drawn = np.sort(rng.choice(drawn, VARIANCE_POINTS, replace=False))
+        [scale] = self._scales(self.source.at(drawn), [None], normalisations)
+        return scale
+
+    def _scales(
+        self, source: BankSource, indices: Sequence[Ints | None], normalisations: Sequence[str]
+    ) -> list[Floats]:
+        """Return the factors of the kernels themselves on each set of points."""
+        kind = PointBank if self.by_points else RecomputedBank
+        bank = kind(source, threads=self.threads)
+        found = make_views(bank, indices, normalisations, None, source.presence)
+        return [view.scale for view in found]
 
     def select(self, kernels: Ints) -> FactoredKernels:
         """Return some of the kernels, whose factors are shared until they are made longer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -21,6 +21,7 @@ COLUMN = 34  # of comments beside a key
 SINGLE_FEATURES = 60  # up to so many features, each has kernels of its own
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
+SERIES = "C = [0.1, 1, 10]"
 MANY_ROWS = 5000
 PART_ROWS = 2000
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
@@ -280,7 +281,7 @@ def _bank(facts: Facts) -> Iterator[str]:
     d = max(facts.n_features, 1)
     low, high = (f"{factor * math.sqrt(d):.2g}" for factor in (0.25, 4))
     yield "\n# Widths around the distance of points in all features, and around 1 in single ones."
-    yield '[[banks]]\nname = "kernels"\nnormalisation = "trace"'
+    yield '[[banks]]\nname = "kernels"'
     yield '[[banks.kernels]]\nfunction = "gaussian"'
     yield f'widths = {{ start = {low}, stop = {high}, num = 9, scale = "log" }}'
     yield '[[banks.kernels]]\nfunction = "polynomial"\ndegrees = [1, 2, 3]'
@@ -296,22 +297,14 @@ def _bank(facts: Facts) -> Iterator[str]:
 
 def _methods(facts: Facts) -> Iterator[str]:
     if facts.regression:
-        yield _method("spicymkl", 'loss = "squared"', "C = [0.3, 1, 3, 10]")
-        yield _method("primalmkl", 'loss = "squared"', "lam = [0.03, 0.1, 0.3]")
+        yield _method("spicymkl", 'loss = "squared"', SERIES)
+        yield _method("primalmkl", 'loss = "squared"', "lam = [0.1, 1, 10]")
         return
-    yield "\n# Kernels of unit trace have entries near 1/n, so C grows with the number of rows."
-    series = f"C = {spelled(_regularisation(facts.n_rows))}"
-    yield _method("level", series).removeprefix("\n")
-    yield _method("uniform", series)
-    yield _method("best_single", series)
+    series = _said(SERIES, "kernels have variance 1, so that C suits any number of rows")
+    yield _method("level", series)
+    yield _method("uniform", SERIES)
+    yield _method("best_single", SERIES)
     yield _method("majority")
-
-
-def _regularisation(n_rows: int) -> Sequence[int]:
-    """Return values of C around the one that suits so many rows."""
-    n_train = 0.7 * min(n_rows, PART_ROWS)
-    first = 10 ** max(0, round(math.log10(n_train / 10)))
-    return [first, 10 * first, 100 * first]
 
 
 def _method(name: str, *lines: str) -> str:

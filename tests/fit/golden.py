@@ -47,7 +47,7 @@ ACTIVE = 1e-3  # weight of an active kernel
 
 def few_kernels() -> mkldist.KernelBank:
     """Return the few kernels on the training points."""
-    return mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS)
+    return mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, normalisation="trace")
 
 
 def two_classes(method: str) -> Found:
@@ -58,7 +58,7 @@ def two_classes(method: str) -> Found:
     more = {}
     if method in ON_GRAPHS:
         more["laplacian"] = neighbours_laplacian(POINTS[rows], NEIGHBOURS)
-    bank = mkldist.KernelBank(POINTS[rows], ALL_KERNELS)
+    bank = mkldist.KernelBank(POINTS[rows], ALL_KERNELS, normalisation="trace")
     return by_solve(method, bank, labels, POINTS[NEW], **METHODS[method], **more)
 
 
@@ -78,7 +78,7 @@ def real_values(method: str, loss: str) -> Found:
 def one_class() -> Found:
     """Return the answer for the rows of class +1 alone."""
     inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
-    bank = mkldist.KernelBank(inner, FEW_KERNELS)
+    bank = mkldist.KernelBank(inner, FEW_KERNELS, normalisation="trace")
     return by_solve("primalmkl", bank, np.ones(len(inner)), POINTS[NEW], loss="one-class", lam=LAM)
 
 

@@ -48,14 +48,16 @@ NORMALISATIONS: dict[str, Any] = {
 @cache
 def in_memory(method: str) -> Found:
     """Return the answer on a bank in memory."""
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="memory")
+    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="memory", normalisation="trace")
     return by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
 
 
 @pytest.mark.parametrize("backend", ["mmap", "stream", "recompute"])
 def test_solve_finds_the_same_on_every_backend(backend: str, tmp_path: Path) -> None:
     supervised = [name for name in METHODS if name not in FEW_LABELS]
-    with mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend=backend, folder=tmp_path) as bank:
+    with mkldist.KernelBank(
+        POINTS[TRAIN], FEW_KERNELS, backend=backend, folder=tmp_path, normalisation="trace"
+    ) as bank:
         for method in supervised:
             found = by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
             if backend == "recompute":
@@ -66,7 +68,7 @@ def test_solve_finds_the_same_on_every_backend(backend: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("method", ON_FACTORS)
 def test_solve_on_factors_is_near_the_kernels(method: str) -> None:
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors")
+    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors", normalisation="trace")
     solution = mkldist.solve(method, bank, LABELS, tol=1e-6, **METHODS[method])
     expected = in_memory(method)
     assert solution.exact_gap <= 1e-6
@@ -108,7 +110,7 @@ def test_a_sweep_on_factors_finds_what_solve_finds_on_them(
     method: str, backends: tuple[Path, Any], tmp_path: Path
 ) -> None:
     folder, tree = backends
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors")
+    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors", normalisation="trace")
     expected = by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
     node = tree[f"mine/factors/{method}"]
     expected.assert_near(by_sweep(node, TEST), rtol=1e-6)
@@ -131,7 +133,7 @@ def test_an_estimator_finds_the_same_on_every_backend(backend: str) -> None:
 
 
 def test_single_precision_is_near() -> None:
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, dtype="float32")
+    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, dtype="float32", normalisation="trace")
     found = by_solve("level", bank, LABELS, POINTS[TEST], tol=1e-6, C=10.0)
     expected = in_memory("level")
     assert_near(found.bounds, expected.bounds, 1e-5)
@@ -140,8 +142,8 @@ def test_single_precision_is_near() -> None:
 
 def test_some_kernels_of_a_bank_are_a_bank_of_these() -> None:
     kernels = [{"function": "gaussian", "widths": [1.0], "features": ["x2", "x0"]}]
-    alone = mkldist.KernelBank(POINTS[TRAIN], kernels)
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS)
+    alone = mkldist.KernelBank(POINTS[TRAIN], kernels, normalisation="trace")
+    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, normalisation="trace")
     names = bank.kernels.name.tolist()
     some = bank[[names.index(name) for name in alone.kernels.name]]
     expected = by_solve("level", alone, LABELS, POINTS[TEST], C=10.0)

@@ -70,7 +70,7 @@ def test_preparation(scale: str, impute: str | None, fit: str, tmp_path: Path) -
     rows = np.arange(N) if fit == "all" else TRAIN
     whole = x if impute is None else filled(x, impute, rows)
     points = scaled(whole, scale, rows)
-    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
     expected = by_solve("level", bank, LABELS, points[TEST], C=10.0)
 
     datasets = [{"name": "mine", **({"impute": impute} if impute else {})}]
@@ -113,11 +113,11 @@ SPARSE_KERNELS = [
 def test_sparse_features(is_sparse: bool, tmp_path: Path) -> None:
     points = sparse_points()
     dense = points.toarray()
-    bank = mkldist.KernelBank(dense[TRAIN], SPARSE_KERNELS)
+    bank = mkldist.KernelBank(dense[TRAIN], SPARSE_KERNELS, normalisation="trace")
     expected = by_solve("level", bank, LABELS, dense[TEST], C=10.0)
     x = points if is_sparse else dense
 
-    own = mkldist.KernelBank(x[TRAIN], SPARSE_KERNELS)
+    own = mkldist.KernelBank(x[TRAIN], SPARSE_KERNELS, normalisation="trace")
     expected.assert_near(by_solve("level", own, LABELS, x[TEST], C=10.0))
     tree = sweep(
         tmp_path / "r", given(TWO, x), [METHOD], {"kernels": SPARSE_KERNELS},
@@ -230,7 +230,9 @@ def rows_of(views: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndar
 
 def test_views_that_rows_lack(tmp_path: Path) -> None:
     views = standardised_views()
-    bank = mkldist.KernelBank(rows_of(views, TRAIN), VIEW_KERNELS, missing="zero")
+    bank = mkldist.KernelBank(
+        rows_of(views, TRAIN), VIEW_KERNELS, missing="zero", normalisation="trace"
+    )
     expected = by_solve("level", bank, LABELS, rows_of(views, TEST), C=10.0)
     x = np.hstack(of_views())
     frame = pd.DataFrame(x, columns=NAMES)
@@ -275,7 +277,7 @@ def test_given_kernels_beside_features(tmp_path: Path) -> None:
     lacking = LACKING[TRAIN]
     own[lacking], own[:, lacking] = np.nan, np.nan
     kernels = [*FEW_KERNELS, mkldist.kernels.Precomputed(own, name="strings")]
-    bank = mkldist.KernelBank(points[TRAIN], kernels, missing="zero")
+    bank = mkldist.KernelBank(points[TRAIN], kernels, missing="zero", normalisation="trace")
     between = gram[np.ix_(TEST, TRAIN)].copy()
     between[LACKING[TEST]] = np.nan
     between[:, lacking] = 0.0
@@ -348,7 +350,9 @@ def test_views_of_several_files(tmp_path: Path) -> None:
         tmp_path / "r", {}, [METHOD], {"kernels": VIEW_KERNELS}, datasets=[entry], splits=BY_COLUMN
     )
     views = standardised_views()
-    bank = mkldist.KernelBank(rows_of(views, TRAIN), VIEW_KERNELS, missing="zero")
+    bank = mkldist.KernelBank(
+        rows_of(views, TRAIN), VIEW_KERNELS, missing="zero", normalisation="trace"
+    )
     expected = by_solve("level", bank, LABELS, rows_of(views, TEST), C=10.0)
     expected.assert_near(by_sweep(tree["mine/level"], TEST))
     model = model_of(tmp_path / "r", tmp_path / "a.model")
@@ -368,7 +372,7 @@ def test_categories(tmp_path: Path) -> None:
     codes = (sizes[:, None] == np.unique(sizes)).astype(float)
     points = standardised(np.hstack([X, codes]), TRAIN)
     kernels = [{"function": "gaussian", "widths": [1.0, 3.0]}]
-    bank = mkldist.KernelBank(points[TRAIN], kernels)
+    bank = mkldist.KernelBank(points[TRAIN], kernels, normalisation="trace")
     expected = by_solve("level", bank, LABELS, points[TEST], C=10.0)
     tree = sweep(
         tmp_path / "r", {"mine": split_table(frame)}, [METHOD], {"kernels": kernels},

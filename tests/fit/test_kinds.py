@@ -117,7 +117,7 @@ def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_pat
     method, shared = name.removesuffix("_shared"), name.endswith("_shared")
     labels = against_rest(THREE[SEEN])
     labels[len(TRAIN) :] = 0.0
-    bank = mkldist.KernelBank(POINTS[SEEN], FEW_KERNELS)
+    bank = mkldist.KernelBank(POINTS[SEEN], FEW_KERNELS, normalisation="trace")
     laplacian = neighbours_laplacian(POINTS[SEEN], NEIGHBOURS)
     apart = labels if shared else list(labels.T)
     expected = by_solve(method, bank, apart, POINTS[NEW], laplacian=laplacian, **METHODS[method])
@@ -146,7 +146,7 @@ def test_real_values(target: str, tmp_path: Path) -> None:
     points = standardised(X, TRAIN)
     own = values[TRAIN]
     centre, spread = (own.mean(), own.std()) if target == "zscore" else (0.0, 1.0)
-    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
     for method, loss in REGRESSIONS:
         params = {"loss": loss, **METHODS[method]}
         scaled = by_solve(method, bank, (own - centre) / spread, points[TEST], **params)
@@ -184,7 +184,7 @@ def test_one_class(tmp_path: Path) -> None:
     datasets = [{"name": "mine", "positive": "inner"}]
     tree = sweep(tmp_path / "r", given(names), [entry], BANK, datasets=datasets)
     points = standardised(X, TRAIN)
-    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
     expected = by_solve("primalmkl", bank, TWO[TRAIN], points[TEST], loss="one-class", lam=LAM)
     expected.assert_near(by_sweep(tree["mine/primalmkl"], TEST), "primalmkl")
     model = model_of(tmp_path / "r", tmp_path / "a.model")
@@ -220,7 +220,7 @@ def test_weights_of_points(method: str) -> None:
     frame = classifier(method, **PLAIN)
     some = np.arange(len(labels)) % 5 > 0
     frame.fit(points, labels, sample_weight=np.where(some, weights, 0.0))
-    bank = mkldist.KernelBank(points[some], FEW_KERNELS)
+    bank = mkldist.KernelBank(points[some], FEW_KERNELS, normalisation="trace")
     without = by_solve(
         method, bank, labels[some], POINTS[NEW], weights=weights[some], **METHODS[method]
     )
@@ -251,7 +251,7 @@ def test_a_sweep_along_paths(tmp_path: Path) -> None:
     entries = [{"name": name, PATHS[name]: values} for name, values in methods.items()]
     tree = sweep(tmp_path / "r", given(TWO), entries, BANK, execution="path")
     points = standardised(X, TRAIN)
-    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS)
+    bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
     for name, values in methods.items():
         key = PATHS[name]
         path = mkldist.solve_path(name, bank, TWO[TRAIN], tol=TOL, **{key: values})

@@ -52,7 +52,7 @@ def masked(array: np.ndarray) -> np.ma.MaskedArray:
 @cache
 def bank() -> mkldist.KernelBank:
     """Return the few kernels."""
-    return mkldist.KernelBank(POINTS, FEW_KERNELS)
+    return mkldist.KernelBank(POINTS, FEW_KERNELS, normalisation="trace")
 
 
 SOLVES: dict[type[Exception], dict[str, Callable[[], Any]]] = {

@@ -148,11 +148,12 @@ def sweep(
     **tables: Any,
 ) -> Any:
     """Run a sweep of some methods on a bank, in a thread of this process; return its tree."""
+    banks = [{"name": "mine", **bank}] if isinstance(bank, Mapping) else bank
     spec = {
         "name": "ways",
         "tol": TOL,
         "splits": {"kind": "predefined"},
-        "banks": [{"name": "mine", **bank}] if isinstance(bank, Mapping) else bank,
+        "banks": [{"normalisation": "trace", **one} for one in banks],
         "methods": list(methods),
         "outputs": {"predictions": True, "coefficients": True},
         **tables,

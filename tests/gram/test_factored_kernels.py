@@ -127,6 +127,20 @@ def test_sources_have_the_same_kernels_on_some_of_their_points():
         assert_allclose(part.diagonals(slice(0, source.n_kernels)), diagonals[:, some])
 
 
+def test_variances_of_many_points_are_those_of_a_part_that_is_drawn(few, monkeypatch):
+    some = np.arange(0, 120, 2)
+    variances = [
+        1.0 - GRAMS[:, index[:, None], index].mean(axis=(1, 2)) for index in (np.arange(120), some)
+    ]
+    for points, rtol in ((120, 1e-10), (90, 0.2)):
+        monkeypatch.setattr(factored_kernels, "VARIANCE_POINTS", points)
+        views = begun().views([None, some], ["variance"])
+        for view, variance in zip(views, variances, strict=True):
+            assert_allclose(view.scale, 1.0 / variance, rtol=rtol)
+    assert_allclose(views[1].scale, 1.0 / variances[1], rtol=1e-10)
+    assert not np.allclose(views[0].scale, 1.0 / variances[0], rtol=1e-6)
+
+
 def test_views_have_operators_of_single_kernels_on_their_points(few):
     index = np.array([50, 2, 7])
     [view] = begun().views([index], ())

@@ -39,7 +39,9 @@ def test_factors_lie_below_the_normalised_kernels(normalisation):
 
 
 def test_ranks_and_tolerance_are_kept():
-    with KernelBank(X, ENTRIES, backend="factors", rank=12, tolerance=0.1) as bank:
+    with KernelBank(
+        X, ENTRIES, backend="factors", rank=12, tolerance=0.1, normalisation="trace"
+    ) as bank:
         factors = bank.view.bank.factors
     assert all(factor.rank <= 12 for factor in factors)
     assert all(factor.rank == 12 or factor.left <= 0.1 for factor in factors)
@@ -48,18 +50,18 @@ def test_ranks_and_tolerance_are_kept():
 
 
 def test_a_bank_of_some_kernels_shares_factors_and_is_certified():
-    with KernelBank(X, ENTRIES, backend="factors", rank=30) as bank:
+    with KernelBank(X, ENTRIES, backend="factors", rank=30, normalisation="trace") as bank:
         part = bank[[0, 3, 5]]
         assert part.view.bank.factors[1] is bank.view.bank.factors[3]
         solution = mkldist.solve("level", part, Y, C=10.0, tol=0.2)
-    with KernelBank(X, ENTRIES) as kernels:
+    with KernelBank(X, ENTRIES, normalisation="trace") as kernels:
         exact = mkldist.solve("level", kernels[[0, 3, 5]], Y, C=10.0, tol=1e-6)
     assert solution.exact_dual_objective <= exact.objective
     assert solution.objective >= exact.dual_objective
 
 
 def test_a_path_is_certified_point_by_point():
-    with KernelBank(X, ENTRIES, backend="factors", rank=40) as bank:
+    with KernelBank(X, ENTRIES, backend="factors", rank=40, normalisation="trace") as bank:
         path = mkldist.solve_path("level", bank, Y, C=[1.0, 10.0], tol=0.2)
         alone = [mkldist.solve("level", bank, Y, C=C, tol=0.2) for C in (1.0, 10.0)]
     for one, other in zip(path, alone, strict=True):
@@ -71,7 +73,7 @@ def test_a_path_is_certified_point_by_point():
 def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(method):
     said = f"{method} on a bank of factors.*holds up to [0-9,]* points; .*level.*Or make"
     with (
-        KernelBank(X, ENTRIES, backend="factors", rank=5) as bank,
+        KernelBank(X, ENTRIES, backend="factors", rank=5, normalisation="trace") as bank,
         pytest.raises(
             SpecError,
             match=said,
@@ -104,7 +106,7 @@ def test_settings_that_do_not_fit_are_refused(settings, where):
 def test_a_factor_that_memory_does_not_hold_while_it_is_made_is_refused(monkeypatch):
     monkeypatch.setattr(factoring, "physical_memory", lambda: 100_000)
     with pytest.raises(DataError, match="rank 50 on 80 points, of which one takes") as raised:
-        KernelBank(X, ENTRIES, backend="factors", rank=50)
+        KernelBank(X, ENTRIES, backend="factors", rank=50, normalisation="trace")
     assert raised.value.hint == "Lower rank"
 
 
@@ -112,7 +114,9 @@ def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_
     many = [{**ENTRIES[0], "widths": [0.1, 0.2, 0.5, 2]}]
 
     def solved(**where):
-        with KernelBank(X, many, backend="factors", rank=40, tolerance=0.0, **where) as bank:
+        with KernelBank(
+            X, many, backend="factors", rank=40, tolerance=0.0, normalisation="trace", **where
+        ) as bank:
             return mkldist.solve("level", bank, Y, C=10.0, tol=0.2), bank
 
     roomy, bank = solved()
@@ -135,9 +139,11 @@ def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_
 
 @pytest.mark.parametrize("method", ["level", "uniform"])
 def test_factors_in_single_precision_take_half_and_solve_as_certified(method):
-    with KernelBank(X, ENTRIES) as kernels:
+    with KernelBank(X, ENTRIES, normalisation="trace") as kernels:
         exact = mkldist.solve(method, kernels, Y, C=10.0, tol=1e-6)
-    with KernelBank(X, ENTRIES, backend="factors", dtype="float32", tolerance=1e-9) as bank:
+    with KernelBank(
+        X, ENTRIES, backend="factors", dtype="float32", tolerance=1e-9, normalisation="trace"
+    ) as bank:
         solution = mkldist.solve(method, bank, Y, C=10.0, tol=1e-3)
         factors = bank.factored.factors
         columns = sum(factor.rank for factor in factors.factors)
@@ -156,7 +162,9 @@ def test_factors_in_single_precision_take_half_and_solve_as_certified(method):
 def test_methods_that_need_factors_below_their_kernels_refuse_rounded_ones(method):
     said = f"{method} on a bank of factors of float32.*level.*dtype = .float64."
     with (
-        KernelBank(X, ENTRIES, backend="factors", dtype="float32", rank=5) as bank,
+        KernelBank(
+            X, ENTRIES, backend="factors", dtype="float32", rank=5, normalisation="trace"
+        ) as bank,
         pytest.raises(SpecError, match=said),
     ):
         mkldist.solve(method, bank, Y)
@@ -173,4 +181,4 @@ def test_kernels_too_large_for_single_precision_are_refused():
 
 
 def test_other_backends_have_no_factors():
-    assert KernelBank(X, ENTRIES).factored is None
+    assert KernelBank(X, ENTRIES, normalisation="trace").factored is None

@@ -89,10 +89,10 @@ def test_the_table_names_views_and_matrices():
     assert bank.kernels["function"][4] == "precomputed"
     part = bank[[4, 2]]
     assert part.kernels["name"].tolist() == ["precomputed[strings]", "gaussian(1)[genes]"]
-    solution = mkldist.solve("uniform", part, Y, C=1.0)
+    solution = mkldist.solve("uniform", part, Y, C=1.0, tol=1e-9)
     whole = mkldist.solve("uniform", KernelBank(GENES[TRAIN], [
         Precomputed(STRINGS[TRAIN, TRAIN]), mkldist.kernels.Gaussian(1.0)
-    ], missing="zero"), Y, C=1.0)  # fmt: skip
+    ], missing="zero"), Y, C=1.0, tol=1e-9)  # fmt: skip
     values = solution.decision_function(
         part.on(views_at(NEW), grams={"strings": STRINGS[NEW, TRAIN]})
     )
@@ -104,7 +104,8 @@ def test_a_plain_array_may_lack_features_too():
     x = np.where(np.arange(N)[:, None] == 3, [[np.nan, 1.0, 2.0]], RNG.normal(size=(N, 3)))
     with pytest.raises(DataError, match="missing values in 'x0' "):
         KernelBank(x, [mkldist.kernels.Linear(features="each")])
-    bank = KernelBank(x, [mkldist.kernels.Linear(features="each")], missing="zero")
+    linear = [mkldist.kernels.Linear(features="each")]
+    bank = KernelBank(x, linear, missing="zero", normalisation="trace")
     solution = mkldist.solve("uniform", bank, Y, C=1.0)
     found = solution.decision_function(bank.on(np.array([[np.nan, 0.5, 0.0]])))
     factors = [N - 1, N, N] / (N * np.nansum(x**2, axis=0))

@@ -16,6 +16,7 @@ def test_ids_are_those_of_stored_results():
         {"a": dataset("a", 60, 1)},
         {"level": grid("level", C=[1])},
         preprocessing={"fit": "all"},
+        banks=[{"family": "xu2008", "normalisation": "trace"}],
     )
     assert plan.id == "72db15d7b20ab4c39112"
     assert [bank.id for bank in plan.banks] == ["34689ec2a8a6d1274477"]

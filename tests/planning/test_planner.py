@@ -116,7 +116,7 @@ def test_what_changes_a_run_changes_its_id():
         plan_of(spec_of(execution="isolated")),
         plan_of(spec_of(preprocessing={"scale": "minmax"})),
         plan_of(spec_of(banks=[{"family": "xu2008", "normalisation": "cosine"}])),
-        plan_of(spec_of(banks=[{"family": "xu2008", "normalisation": "variance"}])),
+        plan_of(spec_of(banks=[{"family": "xu2008", "normalisation": "trace"}])),
         plan_of(spec_of(banks=[{"family": "xu2008", "dtype": "float32"}])),
         plan_of(n_points=60),
     ]

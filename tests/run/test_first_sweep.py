@@ -174,14 +174,6 @@ def test_the_sweep_of_a_rare_class_has_its_plan(tmp_path):
     assert plan.spec.selection.metric == "balanced_error"
 
 
-def test_c_grows_with_the_rows():
-    def text(n_rows: int) -> str:
-        return first_sweep(Path("d.svm"), Path("d.toml"), Facts(n_rows, 4, regression=False))
-
-    assert "C = [10, 100, 1000]" in text(400)  # as in the quickstart
-    assert "C = [100, 1000, 10000]" in text(2000)
-
-
 @pytest.mark.parametrize(
     ("path", "name"),
     [("heart.csv", "heart"), ("a/b c (1).csv.gz", "b_c_1"), ("-.csv", "mine"), ("_x.csv", "x")],

@@ -55,7 +55,7 @@ def file(tmp_path):
         ),
         (
             ["banks.gaussians.normalisation=none"],
-            ['banks.gaussians.normalisation = "none", not "trace"'],
+            ['banks.gaussians.normalisation = "none", not "variance"'],
         ),
     ],
 )
