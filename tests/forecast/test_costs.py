@@ -26,7 +26,7 @@ FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
 
 def planned(backend: str, fit: str = "all", dtype: str = "auto", **words) -> tuple[Plan, TaskCosts]:
     grids = {"level": grid("level", C=[1.0, 10.0])}
-    bank = {"family": "xu2008", "backend": backend, "dtype": dtype}
+    bank = {"family": "xu2008", "backend": backend, "dtype": dtype, "normalisation": "trace"}
     plan = plan_of(FACTS, grids, banks=[bank], preprocessing={"fit": fit}, **words)
     return plan, TaskCosts(plan, FACTS, None, RATES)
 

@@ -170,7 +170,7 @@ def test_ranks_narrow_the_exact_gap():
     gaps = []
     for rank in (10, 40, 110):
         with (
-            KernelBank(X, ENTRIES, backend="factors", rank=rank) as bank,
+            KernelBank(X, ENTRIES, backend="factors", rank=rank, normalisation="trace") as bank,
             pytest.warns(ConvergenceWarning, match=f"the {rank} columns of rank"),
         ):
             gaps.append(mkldist.solve("level", bank, Y, C=50.0, tol=1e-4).exact_gap)
