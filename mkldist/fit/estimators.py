@@ -57,6 +57,7 @@ from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import predicted_classes
 from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.path import PATH_OF_C
 from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import check_names, validate
@@ -71,12 +72,11 @@ if TYPE_CHECKING:
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
-PATH_OF_C = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5  # that choose C, and fewer where a class has fewer rows
 _HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
 """Training and held-out rows of folds, and the decision values (h, k) of the held-out ones."""
 FOLDS_TOL = 10.0  # times tol: a relative gap of 0.1 by default, where decisions hardly change
-ROUNDING = 1e-9  # of the largest coefficient
+ROUNDING = 1e-9  # of the largest coefficient, and of scores
 UNSCALED = (None, "none")
 OF_METHOD = "method_params__"  # before the name of a parameter of the method, in searches
 FILL_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
@@ -1075,7 +1075,7 @@ class MKLClassifierCV(MKLClassifier):
     Attributes
     ----------
     C_ : float
-        The best of `Cs`; of equal scores the smallest.
+        The best of `Cs`; of those with equal scores the middle one.
     cv_results_ : dict of str to array
         ``param_C``, ``mean_test_score``, ``std_test_score``, ``rank_test_score`` and
         ``split0_test_score`` to the last fold's, as of a search of scikit-learn.
@@ -1165,7 +1165,8 @@ class MKLClassifierCV(MKLClassifier):
                 own = {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
                 scores[c, f] = scorer(decided, np.arange(len(rows))[:, None], y[rows], **own)
         means = scores.mean(axis=1)
-        best = max(range(len(Cs)), key=lambda c: (means[c], -Cs[c]))
+        equal = np.flatnonzero(means >= means.max() - ROUNDING)
+        best = sorted(equal, key=lambda c: Cs[c])[len(equal) // 2]
         self.C_ = Cs[best]
         self.cv_results_ = {
             "param_C": np.array(Cs),

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from mkldist.errors import SpecError
 from mkldist.solvers.base import Method
+from mkldist.solvers.path import PATH_OF_C
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import SolverParams, check_effect, check_names, validate
 from mkldist.solvers.space import Space, Span
@@ -29,6 +30,7 @@ from mkldist.spec.source import GIVEN, SOURCE_PREFIX
 from mkldist.spec.values import spelled
 
 POINT_BYTES = 2000  # of the parameters of a method at a point of a grid
+PATH = "path"  # stands for PATH_OF_C
 ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
 """Keys of an entry of ``[[methods]]`` besides the parameters of its method."""
 
@@ -231,11 +233,13 @@ def taking_C(
 
 
 def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the lists of values by parameter, each table replaced by its series of numbers."""
+    """Return the lists of values by parameter, tables and ``C = "path"`` replaced by numbers."""
     found: dict[str, list[Any]] = {}
     for name, value in given.items():
         if isinstance(value, dict):
             values: Any = list(_read(Range, f"{where}.{name}", value).values())
+        elif name == GIVEN and value == PATH:
+            values = list(PATH_OF_C)
         else:
             values = value
         if not isinstance(values, list):

@@ -10,6 +10,9 @@ from mkldist.gram.requests import Request
 
 Params = TypeVar("Params")
 
+PATH_OF_C = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Values of C that suit kernels of variance 1, on any number of points."""
+
 
 @dataclass(frozen=True)
 class Renewal:
