@@ -170,6 +170,7 @@ def _few(more: bool) -> dict[str, Any]:
         "graph": {"neighbours": 3},
         "banks": [{"backend": "stream", "kernels": KERNELS}],
         "methods": [{"name": "laprls", "gamma_a": [0.1, 1.0] if more else [0.1]}],
+        "outputs": {"keep_banks": True},
     }
 
 
