@@ -333,7 +333,7 @@ def compare_sweeps(
         That of another sweep; by default the same, which needs `methods`.
     methods : (str, str), optional
         A method of the first and one of the second, each as METHOD or BANK/METHOD.  By default
-        methods of equal names are compared.
+        methods of equal names are compared, and where there is none, every two.
     rope : float, optional
         Half the width of the region of practical equivalence, in units of the loss; by default 0.01
         of an error, and a hundredth of the mean loss for real values.

@@ -288,8 +288,11 @@ def matching(
     first, second : Results
         The results; the same object for two methods of one sweep.
     methods : (str, str), optional
-        The methods, each as METHOD or BANK/METHOD.  By default those of equal names.
+        The methods, each as METHOD or BANK/METHOD.  By default those of equal names; where both
+        have none on the same data set, every method of the first with every one of the second.
     """
+    names = [{(p["dataset"], p["method"]) for p in results.places()} for results in (first, second)]
+    by_name = bool(names[0] & names[1])
     several = any(len({p["bank"] for p in results.places()}) > 1 for results in (first, second))
     one_bank = several and not any("/" in name for name in methods or ())
 
@@ -297,7 +300,7 @@ def matching(
         if one_bank and one["bank"] != other["bank"]:
             return False
         if methods is None:
-            return one["method"] == other["method"]
+            return one["method"] == other["method"] or not by_name
         itself = first is second and one == other
         return not itself and is_named(one, methods[0]) and is_named(other, methods[1])
 

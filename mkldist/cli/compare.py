@@ -166,6 +166,7 @@ def command(
 ) -> None:
     """Compare every two methods of a sweep, or two of them, or the methods that two sweeps share.
 
+    Where two sweeps share none, each method of the one is compared with each of the other.
     RESULTS is the folder of a sweep's results, its file or its name; METHOD is a name in the
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
     rows of the same data.  A minus B is printed: below zero, A has the smaller loss.

@@ -157,6 +157,8 @@ def banks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("banks") / "results"
     for name, names in (("two", "ab"), ("two_b", "ab"), ("others", "cd"), ("one", "a")):
         made(folder / name, ERRORS, split_names=("s0", "s1", "s2"), banks=tuple(names))
+    other = {("heart", "skm"): ERRORS["heart", "level"]}
+    made(folder / "skm", other, split_names=("s1", "s0"), banks=("a",))
     return folder
 
 
@@ -178,6 +180,7 @@ def compared(folder: Path, *words: str) -> list[tuple[str, str]]:
         (["/two", "a/level", "b/uniform"], [("a/level", "b/uniform")]),
         (["/two", "level", "a/level"], [("b/level", "a/level")]),
         (["/one", "/two", "--method", "level"], [("a/level", "a/level")]),
+        (["/one", "/skm"], [("level", "skm"), ("uniform", "skm")]),
     ],
 )
 def test_banks_are_crossed_only_where_methods_name_them(banks, words, pairs):
