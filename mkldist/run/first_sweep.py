@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -18,10 +17,9 @@ from mkldist.spec.values import spelled
 
 SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key
-SINGLE_FEATURES = 60  # up to so many features, each has kernels of its own
+FEW_ROWS, FEW_GROUPS = 4, 20  # of a class, and of rows, that inner folds may not divide
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
-SERIES = "C = [0.1, 1, 10]"
 MANY_ROWS = 5000
 PART_ROWS = 2000
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
@@ -68,6 +66,14 @@ class Facts:
         name = min(self.classes, key=lambda one: self.classes[one])
         share = self.classes[name] / sum(self.classes.values())
         return name if share < RARE / len(self.classes) else None
+
+    @property
+    def is_divisible(self) -> bool:
+        """True if inner folds of training parts have rows of all classes."""
+        groups = self.look and self.look.groups
+        if groups and len(groups.counts) < FEW_GROUPS:
+            return False
+        return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
     def notes(self, file: Path) -> Iterator[str]:
         """Yield what the sweep file does of itself, in words for the terminal."""
@@ -236,13 +242,14 @@ def _splits(facts: Facts) -> Iterator[str]:
     yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
     if facts.look is not None:
         yield from _dependence(facts.look)
-    inner = "to choose C on each training part alone, by inner folds; six times the work"
-    if facts.rare is None:
-        yield f"\n# {inner[0].upper()}{inner[1:]}:\n# [selection]\n# folds = 5"
-        return
     yield "\n[selection]"
-    yield _said('metric = "balanced_error"', "mean of the error of each class")
-    yield _said("folds = 0", f"5 {inner}")
+    if facts.rare is not None:
+        yield _said('metric = "balanced_error"', "mean of the error of each class")
+    if facts.is_divisible:
+        yield "# Up to 5 inner folds choose C on each training part alone; folds = 0 takes a sixth"
+        yield "# of the work, and chooses by the test parts."
+    else:
+        yield _said("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 
 
 def _dependence(look: FirstLook) -> Iterator[str]:
@@ -277,33 +284,20 @@ def _hinders_groups(look: FirstLook, column: Column) -> str:
     return ""
 
 
-def _bank(facts: Facts) -> Iterator[str]:
-    d = max(facts.n_features, 1)
-    low, high = (f"{factor * math.sqrt(d):.2g}" for factor in (0.25, 4))
-    yield "\n# Widths around the distance of points in all features, and around 1 in single ones."
-    yield '[[banks]]\nname = "kernels"'
-    yield '[[banks.kernels]]\nfunction = "gaussian"'
-    yield f'widths = {{ start = {low}, stop = {high}, num = 9, scale = "log" }}'
-    yield '[[banks.kernels]]\nfunction = "polynomial"\ndegrees = [1, 2, 3]'
-    if d == 1:
-        return
-    yield '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.25, 0.5, 1, 2, 4]'
-    if d <= SINGLE_FEATURES:
-        yield _said('features = "each"', "a kernel on every single feature")
-    else:
-        size = round(math.sqrt(d))
-        yield _said(f"features = {{ count = 50, size = {size} }}", "50 random sets of features")
+def _bank(_: Facts) -> Iterator[str]:
+    yield "\n# Features together and one by one; 'mkldist show default' writes the kernels out."
+    yield '[[banks]]\nfamily = "default"'
 
 
 def _methods(facts: Facts) -> Iterator[str]:
     if facts.regression:
-        yield _method("spicymkl", 'loss = "squared"', SERIES)
-        yield _method("primalmkl", 'loss = "squared"', "lam = [0.1, 1, 10]")
+        yield _method("spicymkl", 'loss = "squared"', 'C = "path"')
+        yield _method("primalmkl", 'loss = "squared"', "lam = [0.1, 0.3, 1, 3, 10]")
         return
-    series = _said(SERIES, "kernels have variance 1, so that C suits any number of rows")
-    yield _method("level", series)
-    yield _method("uniform", SERIES)
-    yield _method("best_single", SERIES)
+    series = 'C = "path"'
+    yield _method("level", _said(series, "several values, each from the solution at the last"))
+    yield _method("uniform", series)
+    yield _method("best_single", series)
     yield _method("majority")
 
 

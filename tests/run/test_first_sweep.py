@@ -12,6 +12,7 @@ from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.first_sweep import Facts, first_sweep, sweep_name
 from mkldist.run.sweep_setup import planned
+from mkldist.solvers.path import PATH_OF_C
 from mkldist.spec.load import load_sweep
 
 ROWS = 60
@@ -51,15 +52,16 @@ def test_classes_and_real_values_have_methods_that_learn_them(tmp_path, classes,
     assert {run.method for run in plan.runs} == methods
     assert ('task = "regression"' in text) == (not classes)
     (n_kernels,) = {bank.n_kernels for bank in plan.banks}
-    assert n_kernels == 9 + 3 + 5 * 3
+    assert n_kernels == 7
+    assert {run.selection.folds for run in plan.runs if run.selection} == {5}
 
 
-@pytest.mark.parametrize(("n_features", "n_kernels"), [(1, 12), (60, 12 + 300), (61, 12 + 250)])
-def test_single_features_have_kernels_of_their_own_unless_there_are_many(
-    tmp_path, n_features, n_kernels
-):
-    _, plan = plan_of(table(tmp_path / "t.csv", n_features, ["a", "b"] * 20))
-    assert {bank.n_kernels for bank in plan.banks} == {n_kernels}
+@pytest.mark.parametrize(("few", "folds"), [(3, None), (4, 5)])
+def test_inner_folds_choose_c_where_each_class_has_rows_for_them(tmp_path, few, folds):
+    _, plan = plan_of(table(tmp_path / "t.csv", 3, ["a"] * 20 + ["b"] * few))
+    found = {run.selection and run.selection.folds for run in plan.runs if run.method == "level"}
+    assert found == {folds}
+    assert {run.params["C"] for run in plan.runs if run.method == "level"} == {*PATH_OF_C}
 
 
 def test_what_looks_odd_is_said(tmp_path):
@@ -170,7 +172,6 @@ def test_the_sweep_of_a_rare_class_has_its_plan(tmp_path):
     labels = ["yes" if i % 5 == 0 else "no" for i in range(ROWS)]
     _, plan = plan_of(table(tmp_path / "t.csv", 3, labels))
     assert {run.class_weight for run in plan.runs} == {"balanced"}
-    assert {run.selection for run in plan.runs} == {None}
     assert plan.spec.selection.metric == "balanced_error"
 
 
