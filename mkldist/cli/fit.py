@@ -170,6 +170,9 @@ def _calibration_lines(model: Model) -> list[str]:
         f"{figures['log_loss']:.3f}, Brier score {figures['brier']:.3f} ({shares} by the shares of "
         "the classes alone)"
     ]
+    if figures["log_loss"] > figures["log_loss_of_shares"]:
+        hint = "; a sigmoid needs fewer rows" if figures["method"] == "isotonic" else ""
+        lines.append(f"          these tell no more than the shares of the classes{hint}")
     if len(classes) == 2:
         rule = f"{classes[1]} from a decision value of {calibration.threshold:.4g} on"
         if math.isfinite(calibration.threshold):

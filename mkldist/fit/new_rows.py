@@ -400,10 +400,11 @@ def _archive_table(
     if columns.id and columns.id in archive:
         ids = row_names(archive, columns.id, n_rows)
         beside[columns.id] = [] if ids is None else ids.tolist()
-    if LABELS in archive and not columns.label:
-        labels = column(archive[LABELS])
-        check_length(f"{where}, array {LABELS!r}", labels.shape, n_rows, "label")
-        beside[LABELS] = labels.astype(str).tolist()
+    own_label = columns.label if columns.label in archive else LABELS
+    if own_label in archive and own_label not in names:
+        labels = column(archive[own_label])
+        check_length(f"{where}, array {own_label!r}", labels.shape, n_rows, "label")
+        beside[columns.label or LABELS] = labels.astype(str).tolist()
     return _arrays_table(blocks, names, beside, FROM_ONE)
 
 
@@ -411,7 +412,7 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
     """Return the table of a ``.svm`` file: dense features by position, sparse ones by number."""
     names, note = columns.numbers, ""
     raw = read_svmlight(path, None, where, sparse=sparse, start=columns.start)
-    beside = {LABELS: raw.labels.astype(str).tolist()}
+    beside = {columns.label or LABELS: raw.labels.astype(str).tolist()}
     if raw.sparse is None:
         given = np.empty((0, 0)) if raw.x is None else raw.x
         _check_arrays(max(given.shape[1], len(names)), columns, where)

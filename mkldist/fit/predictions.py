@@ -256,7 +256,8 @@ class _Account:
         if model.ranges is not None:
             low, high = model.ranges[:, self._used]
             own = x[:, self._used]
-            far = (own < low - (high - low)) | (own > high + (high - low))
+            with np.errstate(over="ignore"):
+                far = np.maximum(low - own, own - high) > high - low
             self.n_far += int(far.any(axis=1).sum())
             self.far.update(dict(zip(self._used.tolist(), far.sum(axis=0).tolist(), strict=True)))
 

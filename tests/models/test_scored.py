@@ -158,7 +158,11 @@ def test_arrays_have_their_labels_beside_them(tmp_path):
     y = np.where(x[:, 0] > 0, 1, 0)
     model = mkldist.MKLClassifier("uniform").fit(x, y).to_model()
     np.savez(tmp_path / "new.npz", x=x, y=y.astype(float))
+    lines = [f"{label} 1:{a} 2:{b}" for label, (a, b) in zip(y, x.tolist(), strict=True)]
+    (tmp_path / "new.svm").write_text("\n".join(lines))
+    by_svm = write_predictions(model, tmp_path / "new.svm", None, scored=True)
     done = write_predictions(model, tmp_path / "new.npz", None, scored=True)
+    assert by_svm.score == done.score
     wrong = float((model.predict(x) != y).mean())
     always = min(y.mean(), 1 - y.mean())
     assert done.score.rows["error"] == (f"{100 * wrong:.2f} %", f"{100 * always:.2f} %")
