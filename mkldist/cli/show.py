@@ -41,7 +41,7 @@ def method_card(method: Method) -> Iterator[str]:
     if method.joint_classes:
         yield from _entry("classes", 'may share weights: kernel_weights = "shared"')
     if method.weighs_points:
-        yield from _entry("points", "may have weights, which multiply C")
+        yield from _entry("points", "may have weights, which multiply their losses")
     yield from _entry("reference", method.reference)
     fields = method.params.model_fields
     common = [name for name in SolverParams.model_fields if name in fields]

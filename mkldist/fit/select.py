@@ -563,6 +563,7 @@ def _facts(
         "normalisation": list(source.bank.normalisations),
         "method": choice.method,
         "params": run.params,
+        **({} if run.class_weight is None else {"class_weight": run.class_weight}),
         "chosen": choice.said,
         "objective": objective,
         "dual_objective": bound,

@@ -97,7 +97,7 @@ WEIGHS_POINTS_ALIKE = Refusal(
     Part.WEIGHTS,
     "gives every point the same weight",
     "no weights of points",
-    "a method that multiplies C by them",
+    "a method that multiplies losses by them",
 )
 USES_NO_GROUPS = Refusal(
     Part.GROUPS,

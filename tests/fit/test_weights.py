@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.kernels import Gaussian
 from mkldist.results.records import RecordStore
+from tests.fit.ways import called
 
 N, C, WIDTHS = 90, 2.0, (0.7, 2.0)
 RNG = np.random.default_rng(0)
@@ -35,8 +37,10 @@ def swept(methods: list[dict[str, Any]], y: np.ndarray, widths: Any = WIDTHS, **
     """Return the results of a sweep on the only split; `keys` are those of data and data set."""
     given = {"x": X, "y": y, "train": TRAIN[None], "test": TEST[None]}
     given |= {"weights": keys.pop("weights")} if "weights" in keys else {}
+    folds = keys.pop("selection", 0)
     spec = {
         "name": "mine",
+        "selection": {"folds": folds},
         "datasets": [{"name": "mine", **keys}],
         "preprocessing": {"scale": "none"},
         "outputs": {"predictions": True},
@@ -95,6 +99,29 @@ def test_each_class_against_the_rest_has_the_weights_of_the_rows_own_classes():
         expected = machine.decision_function(K[np.ix_(TEST, TRAIN)])
         of_class = found.transpose("class_name", "sample")[number]
         np.testing.assert_allclose(of_class, expected, atol=1e-5)
+
+
+def test_inner_folds_are_balanced_on_the_rows_they_train_on():
+    tree = swept([{"name": "uniform", "C": C}], TWO, [2.0], class_weight="balanced", selection=3)
+    y, K, wrong = TWO[TRAIN], GRAMS[1][np.ix_(TRAIN, TRAIN)], 0
+    for rest, held in RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=0).split(y, y):
+        machine = SVC(C=C, kernel="precomputed", class_weight="balanced", tol=1e-9)
+        machine.fit(K[np.ix_(rest, rest)], y[rest])
+        wrong += (machine.predict(K[np.ix_(held, rest)]) != y[held]).sum()
+    assert tree["uniform"].validation_error.item() == pytest.approx(wrong / len(y))
+
+
+def test_a_model_of_all_rows_has_their_weights():
+    swept([{"name": "uniform", "C": C}], TWO, class_weight="balanced", weights=WEIGHTS)
+    called("fit", "results/mine", "-o", "mine.model")
+    model = mkldist.load_model("mine.model")
+    used = np.flatnonzero(WEIGHTS)
+    y = np.where(TWO[used] == "yes", 1.0, -1.0)
+    bank, of_rows = GRAMS[:, used[:, None], used], balanced(TWO[used], WEIGHTS[used])
+    solution = mkldist.solve("uniform", bank, y, weights=of_rows, C=C, tol=1e-8)
+    assert model.facts["objective"] == pytest.approx(solution.objective, rel=1e-6)
+    values = solution.decision_function(GRAMS[:, :, used])
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-4)
 
 
 def test_a_changed_weight_runs_anew_and_the_same_one_does_not():
