@@ -11,7 +11,7 @@ import numpy as np
 
 from mkldist.analysis.compare_results import PairComparison
 from mkldist.analysis.kernel_selection import is_selected, weight_shares
-from mkldist.analysis.resampling import Interval, Overlap, known_interval
+from mkldist.analysis.resampling import Interval, Overlap, known_interval, loss_interval
 from mkldist.analysis.stability import frequencies, selection_stability
 from mkldist.arrays import Floats, Ints
 from mkldist.metrics import Metric
@@ -29,10 +29,12 @@ LEVELS = {
     "width": "widths",
 }
 """Levels of sets of kernels, in words, those of a person's tables first."""
-LARGEST = 10
-"""Kernels that are named one by one."""
+LARGEST, MOST = 10, 500
+"""Kernels that are named one by one, and sets of a level whose absence is tried on each split."""
 ALL, SINGLE, SEVERAL = "all", "single", "several"
 """Groups of features that nobody named, as results call them."""
+EXACT = 1e9
+"""Rows whose number bounds no interval, for shares that are not of rows."""
 EQUAL = 1e-9
 """Difference of shares that rounding makes."""
 
@@ -165,6 +167,9 @@ class Explanation:
         Time of a fit on all splits.
     against_uniform : PairComparison or None
         The method against uniform weights, where the sweep has these.
+    no_better : str
+        The constant prediction that the method is no better than by a test, in words; empty if it
+        is better, or if no constant is known.
     n_candidates : int
         Methods on banks among which it has the least mean loss; 1 where it alone was asked for.
     n_settings : int
@@ -189,6 +194,7 @@ class Explanation:
     n_permutations: int
     seconds: float
     against_uniform: PairComparison | None
+    no_better: str = ""
     n_candidates: int = 1
     n_settings: int = 1
 
@@ -243,12 +249,18 @@ def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Flo
     return found / variance if variance > 0.0 else np.full(n_kernels, math.nan)
 
 
-def losses_without(parts: DecisionParts, sets: KernelSets) -> Floats:
-    """Return the rise of the loss where the part of each set is replaced by its mean, (G,)."""
+def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Floats:
+    """Return the rise of the loss where the part of each set is replaced by its mean, (G,).
+
+    Of more than :data:`MOST` sets, those of small decision shares, by the `shares` (M,) of kernels,
+    have NaN.
+    """
     place = sets.place[parts.kernels]
     whole = parts.values.sum(axis=1) + parts.bias
     loss, found = parts.loss(whole), np.zeros(len(sets.names))
-    for g in np.unique(place[place >= 0]).tolist():
+    order = np.argsort(-np.abs(sets.summed(shares[None])[0]), kind="stable")
+    found[order[MOST:]] = math.nan
+    for g in order[:MOST][np.isin(order[:MOST], place)].tolist():
         own = parts.values[:, place == g].sum(axis=1)
         found[g] = parts.loss(whole - own + own.mean(axis=0)) - loss
     return found
@@ -285,18 +297,14 @@ def _keys(weights: xr.DataArray) -> dict[str, list[str | float | None]]:
         known = name in weights.coords
         return weights[name].to_numpy().tolist() if known else [""] * weights.sizes["kernel"]
 
-    means = weight_shares(weights).mean(axis=0)
-    largest = {*np.argsort(-means, kind="stable")[:LARGEST].tolist()} - {
-        *np.flatnonzero(means == 0)
-    }
-    names = texts("kernel") if "kernel" in weights.coords else list(map(str, range(len(means))))
+    named = "kernel" in weights.coords
     groups, unnamed = texts("feature_group"), {ALL: "(all features)", SEVERAL: "(several features)"}
     apart = list(zip(texts("view"), groups, texts("features"), strict=True))
     found: dict[str, list[str | float | None]] = {
         "view": [view or "(of no single view)" for view, _, _ in apart],
         "group": [None if g in ("", ALL, SINGLE, SEVERAL, view) else g for view, g, _ in apart],
         "feature": [feature if g == SINGLE else unnamed.get(g) for _, g, feature in apart],
-        "kernel": [name if m in largest else None for m, name in enumerate(names)],
+        "kernel": [*texts("kernel")] if named else [*map(str, range(len(groups)))],
         "function": [name or None for name in texts("function")],
     }
     widths = "relative_width" if "relative_width" in weights.coords else "width"
@@ -313,7 +321,7 @@ def shares_of(
     left_out: Floats | None = None,
     null: Floats | None = None,
 ) -> list[Share]:
-    """Return the shares of every set, by rank.
+    """Return the shares of every set, by rank; of kernels, of the first ten.
 
     Parameters
     ----------
@@ -337,26 +345,33 @@ def shares_of(
     rises = unknown if left_out is None else left_out
     sizes = np.bincount(sets.place[sets.place >= 0], minlength=n_sets)
     means = (of_weight if decision is None else np.nan_to_num(of_decision)).mean(axis=0)
-    ranks = [1 + int((means > mean + EQUAL).sum()) for mean in means]
+    ranks = 1 + len(means) - np.searchsorted(np.sort(means), means + EQUAL, side="right")
+    order = np.argsort(ranks, kind="stable")[: LARGEST if sets.level == "kernel" else None]
     permuted = unknown if null is None else sets.summed(null)
     beyond = (permuted >= means - EQUAL).sum(axis=0)
     p_values = np.where(np.isnan(permuted[0]), math.nan, (1 + beyond) / (1 + len(permuted)))
-    shares = [
+    return [
         Share(
             sets.level,
-            name,
+            sets.names[g],
             int(sizes[g]),
-            ranks[g],
+            int(ranks[g]),
             known_interval(of_decision[:, g], overlap),
-            known_interval(of_weight[:, g], overlap),
+            _bounded(of_weight[:, g], overlap),
             known_interval(rises[:, g], overlap),
             selected[g],
             float(permuted[:, g].mean()),
             float(p_values[g]),
         )
-        for g, name in enumerate(sets.names)
+        for g in order.tolist()
     ]
-    return sorted(shares, key=lambda share: share.rank)
+
+
+def _bounded(shares: Floats, overlap: Overlap) -> Interval:
+    """Return the mean of shares between 0 and 1, with an interval that keeps to these bounds."""
+    if len(shares) < 2:
+        return Interval(float(shares[0]), math.nan, math.nan)
+    return loss_interval(shares, overlap, EXACT, 1.0)
 
 
 def stability_of_choice(sets: KernelSets | None, weights: xr.DataArray) -> Interval:

@@ -99,16 +99,18 @@ def print_explanation(explanation: Explanation) -> None:
     """Print the table, what its columns are, and the sentences."""
     from rich.text import Text
 
-    from mkldist.report.explanation_words import captions, explanation_sentences
+    from mkldist.report.explanation_words import captions, explanation_sentences, warnings
 
     console = standard_output()
     console.print(Text(f"{explanation.dataset}: {explanation.method}", "bold"), highlight=False)
+    for sentence in warnings(explanation):
+        console.print(sentence, highlight=False)
     console.print()
     console.print(table(explanation))
     for words in captions(explanation):
         console.print(Text(words, "dim"), highlight=False)
     console.print()
-    for sentence in explanation_sentences(explanation):
+    for sentence in explanation_sentences(explanation)[len(warnings(explanation)) :]:
         console.print(sentence, highlight=False)
 
 

@@ -23,8 +23,9 @@ from mkldist.analysis.explanation import (
     stability_of_choice,
 )
 from mkldist.analysis.kernel_selection import is_selected
-from mkldist.analysis.paired_losses import overlap_of
+from mkldist.analysis.paired_losses import Tested, beats, overlap_of
 from mkldist.analysis.pairing import Chosen, Place, Results, paired
+from mkldist.analysis.tables import constant_words
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.consoles import command_line
@@ -39,6 +40,7 @@ from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.metrics import Metric, default_metric
 from mkldist.resolve.code_check import code_of
+from mkldist.results.node_arrays import OF_SPLITS
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import place_of
 from mkldist.results.run_record import RunRecord
@@ -199,11 +201,9 @@ def _explained(
     left_out: list[Floats | None] = [None] * len(sets)
     if not isinstance(parts, str):
         found = [
-            (
-                decision_shares([(one.kernels, one.values)], n_kernels),
-                [losses_without(one, own) for own in sets],
-            )
+            (shares, [losses_without(one, own, shares) for own in sets])
             for one in parts
+            for shares in (decision_shares([(one.kernels, one.values)], n_kernels),)
         ]
         decision = np.array([shares for shares, _ in found])
         left_out = [np.array([rises[place] for _, rises in found]) for place in range(len(sets))]
@@ -244,9 +244,25 @@ def _explained(
             for record in records
         ),
         against_uniform=compare_pair(pairs[0]) if pairs else None,
+        no_better=_constant_as_good(chosen, metric),
         n_candidates=n_candidates,
         n_settings=number_of_settings(chosen.node),
     )
+
+
+def _constant_as_good(chosen: Chosen, metric: Metric) -> str:
+    """Return the constant prediction that a method is no better than, in words; empty for none."""
+    splits = {name: chosen.data[name].to_numpy() for name in OF_SPLITS if name in chosen.data}
+    part = "test" if splits.get("n_test", np.ones(1)).any() else "unlabelled"
+    losses = metric.loss(chosen.values(metric.variable(part)))
+    constants = metric.loss(splits.get("constant_score", np.full(len(losses), np.nan)))
+    known = ~np.isnan(losses + constants)
+    if not known.any():
+        return ""
+    tested, own, mean = Tested.of(splits, known, part), losses[known], constants[known].mean()
+    if beats(own, constants[known], tested.interval(own, metric).high, tested.overlap):
+        return ""
+    return constant_words(str(chosen.node.attrs["task"]), metric, metric.loss(float(mean)))
 
 
 def _metric_without_probabilities(metric: Metric) -> Metric:

@@ -142,12 +142,23 @@ def captions(explanation: Explanation) -> list[str]:
 def explanation_sentences(explanation: Explanation) -> list[str]:
     """Return what carries the decision, how stable that is, and what uniform weights would do."""
     return [
+        *warnings(explanation),
         _subject(explanation),
         *answers(explanation),
         *_ties(explanation),
         *_stability(explanation),
         _against(explanation),
         *_limits(explanation),
+    ]
+
+
+def warnings(one: Explanation) -> list[str]:
+    """Return what a reader must know before the shares."""
+    if not one.no_better:
+        return []
+    return [
+        f"On {one.dataset}, {one.method} is no better than {one.no_better}, by a test: what its "
+        f"decision rests on may say nothing of the labels."
     ]
 
 
@@ -239,7 +250,7 @@ def _limits(one: Explanation) -> Iterator[str]:
     elif not one.n_permutations:
         yield (
             f"--permutations 20 adds p-values, by 20 fits on permuted labels of each split: about "
-            f"{20 * one.seconds:.2g} s of computing."
+            f"{20 * one.seconds:.2g} s of solving."
         )
     if not one.normalised:
         yield "The bank does not scale its kernels, so that their weights do not compare."
@@ -269,7 +280,7 @@ def _cell(found: Interval, scale: float, text: Callable[[float], str]) -> str:
 def _in_words(found: Interval) -> str:
     if math.isnan(found.low):
         return f"({100 * found.mean:.0f} %)"
-    return f"({100 * found.mean:.0f} %, {100 * found.low:.0f} to {100 * found.high:.0f})"
+    return f"({100 * found.mean:.0f} %, {100 * found.low:z.0f} to {100 * found.high:z.0f})"
 
 
 def _value(value: object) -> str:

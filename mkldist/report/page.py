@@ -21,7 +21,7 @@ from mkldist.report.curves import (
     scaling_charts,
 )
 from mkldist.report.explanation_chart import explanation_chart
-from mkldist.report.explanation_words import answers, explanation_table
+from mkldist.report.explanation_words import answers, explanation_table, warnings
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
@@ -238,7 +238,11 @@ def _explanation(facts: Facts) -> Section:
     return Section(
         "explanation",
         "What the decision rests on",
-        " ".join(f"On {one.dataset}, {one.method}: {' '.join(answers(one))}" for one in found),
+        " ".join(
+            words
+            for one in found
+            for words in (*warnings(one), f"On {one.dataset}, {one.method}:", *answers(one))
+        ),
         [explanation_table(found)] if found else [],
         [explanation_chart(one) for one in found if one.shares],
     )

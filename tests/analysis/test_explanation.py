@@ -90,7 +90,9 @@ def test_a_set_that_is_left_out_has_the_mean_of_its_part():
     before = (whole * y < 0).mean()
     u, w = f[:, 0] + f[:, 2], f[:, 1]  # no kernel of v has a weight
     expected = [((whole - one + one.mean()) * y < 0).mean() - before for one in (u, w)]
-    np.testing.assert_allclose(losses_without(parts, sets), [expected[0], 0.0, expected[1]])
+    np.testing.assert_allclose(
+        losses_without(parts, sets, np.ones(4)), [expected[0], 0.0, expected[1]]
+    )
 
 
 def test_shares_are_summed_by_features_width_and_function_and_ranked():
@@ -99,7 +101,10 @@ def test_shares_are_summed_by_features_width_and_function_and_ranked():
     everything, x = shares_of(sets["feature"], WEIGHTS, OVERLAP, DECISION)
     assert (everything.name, x.name) == ("(all features)", "x")
     assert (everything.rank, x.rank) == (1, 2)
-    assert everything.weight == pytest.approx(corrected_interval(np.array([0.5, 0.75]), OVERLAP))
+    assert everything.weight.mean == pytest.approx(0.625)
+    assert 0.0 <= everything.weight.low < 0.625 < everything.weight.high <= 1.0
+    expected = corrected_interval(DECISION[:, [0, 3]].sum(axis=1), OVERLAP)
+    assert [*everything.decision] == pytest.approx([*expected])
     assert (everything.decision.mean, x.decision.mean) == pytest.approx((0.6, 0.4))
     assert (everything.n_kernels, everything.selected.mean, x.selected.mean) == (2, 1.0, 1.0)
     assert math.isnan(everything.p_value)

@@ -122,6 +122,20 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
     assert (found.method, found.n_candidates) == ("level", 1)
 
 
+@pytest.mark.parametrize(("constant", "better"), [(0.9, True), (0.05, False)])
+def test_a_method_is_held_to_the_best_constant_prediction(constant, better, tmp_path):
+    plan = made_up_plan({"level": {}})
+    store = RecordStore(tmp_path / "records")
+    for run, error in zip(plan.runs, (0.1, 0.12, 0.14), strict=True):
+        store.write(replace(made_up_record(run), scores={"test_error": error}))
+    splits = SIZES | {"n_new": np.full(3, 20), "n_rarest": np.full(3, 5)}
+    facts = made_up_facts(plan, {"level": {}})
+    facts = replace(facts, splits={"heart": splits | {"constant_score": np.full(3, constant)}})
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    (found,) = explain(tmp_path)
+    assert (found.no_better == "") == better
+
+
 @pytest.mark.parametrize("path", [5, None, ["results/mine"], np.eye(3)])
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(SpecError, match=r"^path: found .*; expected a path$"):

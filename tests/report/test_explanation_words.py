@@ -72,6 +72,13 @@ def test_the_largest_views_and_features_are_named():
     assert "a difference of +10.00 points" in said
 
 
+def test_a_method_that_beats_nothing_is_told_first():
+    constant = "always answering the majority (error 26.11 %)"
+    said = explanation_sentences(explanation(no_better=constant))
+    assert constant in said[0]
+    assert said[1:] == explanation_sentences(explanation())
+
+
 def test_what_is_missing_is_said():
     text = "\n".join(
         explanation_sentences(
