@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
 from mkldist.consoles import command_line, standard_output
-from mkldist.metrics import loss_words, task_of_variable
+from mkldist.metrics import loss_words, metric_of_variable, task_of_variable
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -102,14 +102,20 @@ def _print_matrix(
     means: Mapping[str, float],
     cells: Mapping[tuple[str, str], _Cell],
 ) -> None:
-    """Print the differences of every two methods, the method of least mean first.
+    """Print the differences of every two methods in the sweep's metric, the best mean first.
 
     Columns have numbers in place of names, and no intervals, where there is no room for them.
     """
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
     methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
+    metric = metric_of_variable(loss)
+    greater = metric is not None and metric.greater
     percent = is_error(loss)
-    unit = f"{title}, {loss_words(loss)}{' %' * percent}"
+    unit = f"{title}, {loss_words(loss).removeprefix('1 - ')}{' %' * percent}"
+
+    def signed(value: float) -> str:
+        pure = metric is not None and metric.unit == "1" and not math.isnan(value)
+        return f"{value:+.3f}" if pure else _signed(value, percent)
 
     def made(named: bool, with_interval: bool) -> Table:
         from rich.text import Text
@@ -118,7 +124,8 @@ def _print_matrix(
         with_mean = not all(map(math.isnan, means.values()))
         table = plain_table([unit, *["mean"] * with_mean, *headings], "top")
         for i, row in enumerate(methods):
-            values = [_loss(means[row], percent)] * with_mean
+            mean = means[row] if metric is None else metric.loss(means[row])
+            values = [_loss(mean, percent) if metric is None else metric.number(mean)] * with_mean
             for j, column in enumerate(methods):
                 cell = both_ways.get((row, column))
                 if cell is None:
@@ -126,10 +133,11 @@ def _print_matrix(
                 elif i > j:
                     values.append(p_value_text(cell.p))
                 else:
+                    cell = cell.turned() if greater else cell
                     star = " *" if cell.p < SIGNIFICANCE else ""
-                    text = _signed(cell.difference, percent) + star
-                    if with_interval and not math.isnan(cell.low):
-                        low, high = (_signed(end, percent) for end in (cell.low, cell.high))
+                    difference, low, high = map(signed, cell[:3])
+                    text = difference + star
+                    if with_interval and low != NOTHING:
                         text += f"\n{low} to {high}"
                     values.append(text)
             table.add_row(Text(row if named else f"({i + 1}) {row}"), *values)

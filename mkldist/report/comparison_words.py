@@ -13,7 +13,7 @@ from mkldist.analysis.compare_results import (
     ResultsComparison,
 )
 from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE, in_units, is_error
-from mkldist.metrics import loss_words
+from mkldist.metrics import loss_words, metric_of_variable
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them
@@ -57,7 +57,7 @@ def _verdicts(pairs: Sequence[PairComparison]) -> Iterator[str]:
 
 
 def best_sentence(pairs: Sequence[PairComparison]) -> str:
-    """Return which method has the least mean loss on a data set, and which are no worse by a test.
+    """Return which method has the best mean on a data set, and which are no worse by a test.
 
     Parameters
     ----------
@@ -75,9 +75,11 @@ def best_sentence(pairs: Sequence[PairComparison]) -> str:
             (worse if pair.p_holm < SIGNIFICANCE else alike).append(other)
     parts = [f"finds it better than {listed(worse)}"] if worse else []
     parts += [f"does not tell it from {listed(alike)}"] if alike else []
+    metric, name = metric_of_variable(pairs[0].loss), pairs[0].loss
+    mean = loss(means[best], pairs[0]) if metric is None else metric.text(metric.loss(means[best]))
     return (
-        f"On {pairs[0].dataset} {best} has the least mean {loss_words(pairs[0].loss)}, "
-        f"{loss(means[best], pairs[0])}; the corrected t-test {' and '.join(parts)}."
+        f"On {pairs[0].dataset} {best} has the best mean {loss_words(name).removeprefix('1 - ')}, "
+        f"{mean}; the corrected t-test {' and '.join(parts)}."
     )
 
 

@@ -112,7 +112,7 @@ def test_several_methods_have_one_sentence_on_the_best():
         pair(0.2, 0.11, methods=("uniform", "svm")),
     ]
     assert sentences(comparison(*pairs), isolated=True)[0] == (
-        "On heart level has the least mean test error, 10.00 %; the corrected t-test finds it "
+        "On heart level has the best mean test error, 10.00 %; the corrected t-test finds it "
         "better than uniform and does not tell it from svm."
     )
 
