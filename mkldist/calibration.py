@@ -98,7 +98,8 @@ class Calibrated:
     threshold : float
         Of two classes, the second is predicted from this decision value on.
     class_weights : tuple of float
-        Of several classes, that of the greatest product of weight and probability is predicted.
+        Of several classes, that of the greatest product of weight and probability is predicted;
+        without weights, that of the greatest decision value.
     """
 
     curves: tuple[Calibration, ...]
@@ -132,7 +133,10 @@ class Calibrated:
         """
         if len(self.curves) == 1:
             return (values[:, 0] >= self.threshold).astype(np.intp)
-        return predicted_classes((self.probabilities(values) * self.class_weights).T, order)
+        weighted = values
+        if self.class_weights:
+            weighted = self.probabilities(values) * self.class_weights
+        return predicted_classes(weighted.T, order)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON takes them."""
@@ -317,8 +321,8 @@ def cross_calibrated(
 ) -> tuple[Calibrated, dict[str, Any]]:
     """Fit :func:`fit_calibrated` to all rows, and score it on each fold by a fit to the others.
 
-    A threshold of two classes that does not lower the loss there stays 0, unless it is that of the
-    greatest probability.
+    Predictions that do not lower the loss there go by the sign, or the greatest, of the decision
+    values, unless they are of the greatest probability.
 
     Parameters
     ----------
@@ -360,8 +364,8 @@ def cross_calibrated(
     before, after = score(plain), score(predicted)
     found = fit_calibrated(values, numbers, method, metric)
     worse = before <= after if scored != "f1" else before >= after
-    if k == 2 and metric not in OF_THE_MOST_PROBABLE and worse:
-        found, after = replace(found, threshold=0.0), before
+    if metric not in OF_THE_MOST_PROBABLE and worse:
+        found, after = replace(found, threshold=0.0, class_weights=()), before
     own_scores = probability_scores(probabilities, numbers)
     of_shares = probability_scores(shares, numbers)
     figures = {"method": method, "folds": len(np.unique(folds)), "metric": scored}

@@ -177,6 +177,8 @@ def _calibration_lines(model: Model) -> list[str]:
         rule = f"{classes[1]} from a decision value of {calibration.threshold:.4g} on"
         if math.isfinite(calibration.threshold):
             rule += f", a probability of {calibration.probability_at_threshold:.3g}"
+    elif not calibration.class_weights:
+        rule = "the greatest decision value"
     elif len(set(calibration.class_weights)) > 1:
         rule = "the greatest probability, divided by the share of the class"
     else:

@@ -378,6 +378,8 @@ def _less_probable(model: Model, n_rows: int) -> str:
     if calibration.class_weights:
         weights = ", ".join(f"{one:.3g}" for one in calibration.class_weights)
         return f"{rows}: the model multiplies the probabilities of the classes by {weights}"
+    if len(calibration.curves) > 1:
+        return f"{rows}: the greatest decision value decides"
     least = calibration.probability_at_threshold
     if math.isnan(least):
         return f"{rows}: the threshold of the model is beyond all decision values"

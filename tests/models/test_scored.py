@@ -83,6 +83,11 @@ def test_several_classes_have_a_probability_each(tmp_path):
     np.testing.assert_allclose(own, by_hand)
     best = (by_hand * [1.0, 1.0, 3.0]).argmax(axis=1)
     assert found["prediction"].tolist() == np.array(["p", "q", "r"])[best].tolist()
+    plain = replace(model, calibration=replace(calibration, class_weights=()))
+    done, found = predicted(plain, TABLE, tmp_path, overwrite=True)
+    assert found["prediction"].tolist() == made_up_model(("p", "q", "r")).predict(TABLE).tolist()
+    other = int((by_hand.argmax(axis=1) != values.argmax(axis=0)).sum())
+    assert [note.split()[0] for note in done.notes] == [str(other)]
 
 
 def test_a_model_without_probabilities_says_how_to_have_them():
