@@ -11,6 +11,7 @@ from mkldist.cli.completion import complete_methods, complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
 from mkldist.consoles import standard_output
+from mkldist.counted import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -71,6 +72,9 @@ def command(
 
         check_figure(figure, overwrite=overwrite)
     path = results_of(results)
+    if permutations:
+        fits = counted(permutations, "permutation")
+        click.echo(f"fitting {fits} of the labels of each split", err=True)
     found = explain(path, dataset, bank, method, permutations)
     tell_left_out(path)
     if figure is not None:

@@ -115,7 +115,11 @@ def worse(found: Interval, metric: Metric) -> str:
     """Return the rise of a loss and its interval; of errors in points."""
     if metric.unit == "%":
         return _cell(found, 100.0, lambda value: f"{value:z.{0 if abs(value) >= 9.95 else 1}f}")
-    return _cell(found, 1.0, ("{:.3f}" if metric.unit == "1" else "{:.3g}").format)
+    if metric.unit == "1":
+        return _cell(found, 1.0, "{:z.3f}".format)
+    return _cell(
+        found, 1.0, lambda value: f"{value:,.0f}" if abs(value) >= 10.0 else f"{value:.2g}"
+    )
 
 
 def captions(explanation: Explanation) -> list[str]:

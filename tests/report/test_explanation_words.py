@@ -33,10 +33,12 @@ def test_a_row_has_every_share_with_its_interval():
 
 
 @pytest.mark.parametrize(
-    ("metric", "text"), [("error", "5.0 [3.0, 7.0]"), ("auc", "0.050 [0.030, 0.070]")]
+    ("metric", "text"),
+    [("error", "5.0 [3.0, 7.0]"), ("auc", "0.050 [0.030, 0.070]"), ("rmse", "0.05 [0.03, 0.07]")],
 )
 def test_a_loss_has_the_unit_of_its_metric(metric, text):
     assert worse(around(0.05), METRICS[metric]) == text
+    assert worse(around(12345.0, 5.0), METRICS["mae"]) == "12,345 [12,340, 12,350]"
 
 
 def test_one_split_has_no_interval_and_an_unknown_share_a_dash():
