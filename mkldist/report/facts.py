@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
-from mkldist.analysis.pairing import Results
+from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.summary import summary
 from mkldist.consoles import command_line
 from mkldist.figures.palette import Look, looks
+from mkldist.metrics import Metric
 from mkldist.report.scaling_times import Growth, growths_of
 from mkldist.results.caught_up import caught_up
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.newest import later_words
 from mkldist.results.newest_tree import newest_tree
+from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
-from mkldist.results.schema import LATER_RUNS
+from mkldist.results.schema import DATA, LATER_RUNS
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
@@ -86,6 +88,14 @@ class Facts:
         return found
 
     @cached_property
+    def data(self) -> pd.DataFrame:
+        """Rows, features, classes, missing cells, views and groups of the data sets."""
+        import pandas as pd
+
+        found: dict[str, dict[str, Any]] = json.loads(str(self.tree.attrs.get(DATA, "{}")))
+        return pd.DataFrame([{"dataset": name, **of} for name, of in found.items()])
+
+    @cached_property
     def nodes(self) -> list[tuple[dict[str, str], xr.DataTree]]:
         """Place and node of each method on each data set and bank."""
         return [(place_of(node), node) for node in method_nodes(self.tree)]
@@ -104,6 +114,16 @@ class Facts:
     def compared(self) -> list[Compared]:
         """Losses of the methods on each data set."""
         return compared_losses(self.tree)
+
+    @cached_property
+    def results(self) -> Results:
+        """The results with the records beside them."""
+        return Results(self.status.path, self.tree)
+
+    def chosen(self, dataset: str, name: str) -> Chosen:
+        """Return a method at its chosen setting, by its name in the comparison."""
+        nodes = (node for place, node in self.members(dataset) if self.name_of(place) == name)
+        return self.results.chosen(next(nodes), self.loss(dataset))
 
     @cached_property
     def looks(self) -> Mapping[str, Look]:
@@ -140,7 +160,7 @@ class Facts:
         nodes = [
             node for place, node in self.nodes if place["dataset"] in self.datasets[:EXPLAINED]
         ]
-        return explanations(Results(self.status.path, self.tree), nodes, most_values=MOST_VALUES)
+        return explanations(self.results, nodes, most_values=MOST_VALUES)
 
     @cached_property
     def growths(self) -> list[Growth]:
@@ -199,6 +219,15 @@ class Facts:
         """Return the one of some banks of a data set that has most kernels."""
         sizes = {p["bank"]: int(node.ds.get("n_kernels", 0)) for p, node in self.members(dataset)}
         return max(banks, key=lambda bank: sizes[bank])
+
+    def name_of(self, place: Mapping[str, Any]) -> str:
+        """Return the name in a comparison of the method of a row."""
+        bank = f" ({place['bank']})" * self.several_banks
+        return f"{place['method']}{bank}"
+
+    def metric(self, dataset: str) -> Metric:
+        """Return the metric that ranks the methods on a data set."""
+        return metric_of(self.members(dataset)[0][1])
 
     def loss(self, dataset: str) -> str:
         """Return the name of the loss that compares methods on a data set."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mkldist.analysis.comparison import ranks_of
 from mkldist.durable import check_free, make_folder, write_file, writing
+from mkldist.report.answer import answers_of, answers_table
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.curves import (
@@ -22,15 +24,18 @@ from mkldist.report.curves import (
 )
 from mkldist.report.explanation_chart import explanation_chart
 from mkldist.report.explanation_words import answers, explanation_table, warnings
-from mkldist.report.facts import Facts
-from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
+from mkldist.report.facts import Facts, records
+from mkldist.report.loss_figures import MOST, objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
 from mkldist.report.page_target import origin_of
+from mkldist.report.prediction_charts import prediction_charts
 from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
     certificates_table,
     chosen_table,
+    confusion_table,
+    data_table,
     failures_table,
     over_table,
     pairs_table,
@@ -41,6 +46,9 @@ from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.results.newest import others_words
 from mkldist.spec.values import toml_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEMPLATE = "page.html.jinja"
 NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
@@ -187,12 +195,15 @@ def made_page(facts: Facts) -> Page:
     Certificates and provenance, which prove it, are folded.
     """
     drawn = find_spec("matplotlib") is not None
-    found = optimism_of(facts)
+    found, best = optimism_of(facts), answers_of(facts)
     sections = [
+        Section("answer", "The answer", tables=[answers_table(best)]),
+        Section("data", "The data", tables=[data_table(facts)]),
+        _predictions(facts, best),
+        _explanation(facts),
         Section("warnings", "What to beware of", cautions=cautions(facts)),
         _failures(facts),
         Section("results", "Results", tables=[results_table(facts)]),
-        _explanation(facts),
         _comparison(facts),
         Section(
             "optimism",
@@ -226,11 +237,23 @@ def made_page(facts: Facts) -> Page:
     return Page(
         title=facts.status.name,
         description=str(facts.tree.attrs.get("description", "")),
-        headline=headline(facts),
+        headline=headline(facts, best),
         note="" if drawn else NO_FIGURES,
         left_out=others_words(facts.status.others),
         sections=[section for section in sections if not section.is_empty],
     )
+
+
+def _predictions(facts: Facts, best: pd.DataFrame) -> Section:
+    """Return what the best method of each data set predicts right and wrong."""
+    sides = [facts.chosen(row["dataset"], row["name"]) for row in records(best.head(MOST))]
+    tables = [table for side in sides if (table := confusion_table(side)) is not None]
+    charts = [
+        chart
+        for side in sides
+        for chart in prediction_charts(side, facts.looks[side.place["method"]])
+    ]
+    return Section("predictions", "Predictions of the best method", tables=tables, charts=charts)
 
 
 def _explanation(facts: Facts) -> Section:

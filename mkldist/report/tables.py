@@ -14,16 +14,21 @@ import pandas as pd
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.tables import BESIDE
 from mkldist.durable import write_file
 from mkldist.metrics import METRICS, PARTS, metric_of_variable, part_of_variable
 from mkldist.report.facts import Facts, records
+from mkldist.report.loss_figures import slug
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.schema import SPLIT
+from mkldist.results.schema import CLASS, PREDICTED, SPLIT
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import STATIONARITY, StopReason
 
+MOST_COUNTS = 12  # classes or views that a cell names
+CONFUSIONS = ("confusion", "unlabelled_confusion")
+RECALL = "of these right"
 MINUS = "\u2212"  # the sign of a difference
 MOST_ROWS = 500  # of a table, in the page
 Row = dict[str, Any]
@@ -132,6 +137,63 @@ def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell
         return Cell(NOTHING)
     ends = "" if np.isnan(low) else f" [{form.format(low)}, {form.format(high)}]"
     return Cell(form.format(mean) + ends, float(mean))
+
+
+def data_table(facts: Facts) -> Table:
+    """Return what each data set holds."""
+    data = facts.data
+    columns = {
+        "dataset": text("dataset"),
+        "rows": numbers("rows"),
+        "features": numbers("features"),
+        "classes": _counts("classes"),
+        "missing cells": numbers("missing"),
+        "views": lambda row: Cell(", ".join(filter(None, (
+            _counts("views", "features")(row).text, _counts("matrices", "matrices")(row).text)))),
+        "groups of rows": numbers("groups"),
+    }  # fmt: skip
+    known = ("dataset", "rows", "features", "classes", "missing", "views", "groups")
+    shown = {
+        heading: cell
+        for (heading, cell), name in zip(columns.items(), known, strict=True)
+        if name in data and data[name].notna().any()
+    }
+    return Table("data", data, shown)
+
+
+def _counts(name: str, unit: str = "") -> Callable[[Row], Cell]:
+    """Return a function that makes the cell of names with their numbers."""
+
+    def cell(row: Row) -> Cell:
+        found = row.get(name)
+        if not isinstance(found, dict):
+            return Cell("")
+        said = [f"{one} {number:,}{' ' * bool(unit)}{unit}" for one, number in found.items()]
+        left = len(said) - MOST_COUNTS
+        return Cell(", ".join([*said[:MOST_COUNTS], *([f"{left} more"] if left > 0 else [])]))
+
+    return cell
+
+
+def confusion_table(side: Chosen) -> Table | None:
+    """Return the test rows of each class by predicted class, of all splits; None without any."""
+    runs, dataset, method = side.data, side.place["dataset"], side.place["method"]
+    name = next((one for one in CONFUSIONS if one in runs), None)
+    if name is None:
+        return None
+    counts = runs[name].sum(SPLIT).transpose(CLASS, PREDICTED).to_numpy()
+    classes = [str(one) for one in runs[CLASS].to_numpy().tolist()]
+    predicted = [f"predicted {one}" for one in classes]
+    data = pd.DataFrame(counts.astype(int), columns=predicted)
+    data.insert(0, "class", classes)
+    data[RECALL] = np.diagonal(counts) / np.maximum(counts.sum(axis=1), 1)
+    columns = {
+        "class": text("class"),
+        **{one: numbers(one) for one in predicted},
+        RECALL: lambda row: Cell(f"{100 * row[RECALL]:.1f} %", row[RECALL]),
+    }
+    caption = f"Scored rows by class and prediction, {method} on {dataset}, summed over the splits."
+    return Table(f"confusion-{slug(dataset)}", data, columns, caption=caption)
 
 
 def results_table(facts: Facts) -> Table:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
-from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
+from mkldist.analysis.comparison import without_gaps
 from mkldist.analysis.summary import ROUNDING
 from mkldist.counted import counted
-from mkldist.metrics import loss_words
-from mkldist.report.facts import Facts, records
+from mkldist.report.answer import answer_sentences
+from mkldist.report.facts import Facts
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import DATASET_SERIES, SPLIT
@@ -29,9 +28,17 @@ MOST_NAMED = 3  # with more, their number stands for the names
 UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
 
 
-def headline(facts: Facts) -> list[str]:
-    """Return three sentences: what was asked, what came out, and how far it is certified."""
-    return [_asked(facts), _came_out(facts), _certified(facts)]
+def headline(facts: Facts, answers: pd.DataFrame) -> list[str]:
+    """Return what was asked, what came out, and how far it is certified.
+
+    Parameters
+    ----------
+    facts : Facts
+        Results.
+    answers : DataFrame
+        Of :func:`mkldist.report.answer.answers_of`.
+    """
+    return [_asked(facts), *answer_sentences(facts, answers), _certified(facts)]
 
 
 def _asked(facts: Facts) -> str:
@@ -58,66 +65,6 @@ def _data_sets(facts: Facts) -> str:
     if len(sizes) > MOST_NAMED:
         return f"{len(sizes)} data sets in {len(places)} sizes"
     return _list([f"{name} in {n} sizes" if n > 1 else name for name, n in sizes.items()])
-
-
-def _came_out(facts: Facts) -> str:
-    if not facts.compared:
-        return "No run is complete yet, so there is nothing to compare."
-    how = ""
-    if facts.validated:
-        how = ", at settings selected by validation"
-    elif any(number_of_settings(node) > 1 for _, node in facts.nodes):
-        how = ", at the setting of least loss on the test parts"
-    whole = [without_gaps(one.losses).mean() for one in facts.compared]
-    if all(means.empty for means in whole):
-        return "Every method lacks a split that another has, so none has the least mean loss."
-    if len(facts.compared) == 1:
-        (compared,), (means,) = facts.compared, whole
-        return f"{_least(facts, compared, means, how)}{_lacking(facts)}."
-    wins = Counter(str(means.idxmin()) for means in whole if not means.empty)
-    said = _list([f"{name} on {number}" for name, number in wins.most_common()])
-    number = f"{len(facts.compared)} data sets"
-    if len(facts.series) < len(facts.compared):
-        number = f"{len(facts.compared)} sizes of {_named(facts.series, 'data set')}"
-    return f"Of {number}, the least mean loss is that of {said}{how}{_lacking(facts)}."
-
-
-def _least(facts: Facts, compared: Compared, means: pd.Series[float], how: str) -> str:
-    """Return which method has the least of some mean losses on a data set, and how far it leads."""
-    best, loss = str(means.idxmin()), facts.loss(compared.dataset)
-    tied = [str(name) for name in means.index[np.isclose(means, means.min(), rtol=1e-9)]]
-    who = f"{_list(tied)} have" if len(tied) > 1 else f"{best} has"
-    value = _loss(float(means.min()), loss)
-    over = " on average" if len(compared.losses) > 1 else " on one split"
-    rivals = _rivals(facts, compared, best) if len(tied) == 1 else ""
-    return f"On {compared.dataset}, {who} the least {loss_words(loss)}, {value}{over}{how}{rivals}"
-
-
-def _lacking(facts: Facts) -> str:
-    """Return which methods lack a split that another method has, and so take no part."""
-    found = dict.fromkeys(
-        str(name)
-        for one in facts.compared
-        for name in one.losses.columns.difference(without_gaps(one.losses).columns, sort=False)
-    )
-    verb = "lacks a split" if len(found) == 1 else "lack splits"
-    return f"; {_list([*found])} {verb}, and may not be compared so" if found else ""
-
-
-def _rivals(facts: Facts, compared: Compared, best: str) -> str:
-    """Return how the best method's lead fares in the corrected test."""
-    pairs = facts.pairs[facts.pairs["dataset"] == compared.dataset]
-    against = [
-        (row["second"] if row["first"] == best else row["first"], row["p_holm"])
-        for row in records(pairs)
-        if best in (row["first"], row["second"])
-    ]
-    close = [name for name, p_holm in against if not p_holm < SIGNIFICANCE]
-    if not against:
-        return ""
-    if not close:
-        return "; its lead over every other method is significant by the corrected t-test"
-    return f"; the corrected t-test does not tell it from {_list(close)}"
 
 
 def _certified(facts: Facts) -> str:
@@ -180,6 +127,7 @@ def cautions(facts: Facts) -> list[Caution]:
     return [
         *_unfinished(facts),
         *later_runs(facts),
+        *_lacking(facts),
         *_on_test_parts(facts),
         *_edges(facts),
         *_above_tolerance(facts),
@@ -198,6 +146,16 @@ def _unfinished(facts: Facts) -> Iterator[Caution]:
         )
     if failed:
         yield Caution("Failed runs", f"{counted(failed, 'run')} failed; why stands below.")
+
+
+def _lacking(facts: Facts) -> Iterator[Caution]:
+    """Yield a warning of methods that lack a split that another method has."""
+    lacking = {
+        one.dataset: [str(n) for n in one.losses if n not in without_gaps(one.losses)]
+        for one in facts.compared
+    }
+    cases = [f"{_list(names)} on {dataset}" for dataset, names in lacking.items() if names]
+    yield from alike("Splits missing", cases, "Means of fewer splits are not compared with others.")
 
 
 def later_runs(facts: Facts) -> Iterator[Caution]:
@@ -303,10 +261,6 @@ def shared_times(facts: Facts) -> Iterator[Caution]:
             "Runs shared the passes over a bank, and a run's seconds hold its share of them. Set "
             'execution = "isolated" for times to compare.',
         )
-
-
-def _loss(value: float, loss: str) -> str:
-    return f"{100 * value:.2f} %" if is_error(loss) else f"{value:.4g}"
 
 
 def _gap(value: float) -> str:

@@ -54,6 +54,6 @@ def made_up(folder: Path, *, damaged: bool = True, datasets: tuple[str, ...] = D
 def parts() -> dict[str, np.ndarray]:
     """Return sizes of the parts of each split."""
     number = np.arange(N_SPLITS)
-    sizes = {"n_train": 80, "n_test": 20, "n_unlabelled": 0}
+    sizes = {"n_train": 80, "n_test": 20, "n_unlabelled": 0, "n_new": 20, "n_rarest": 8}
     full = {name: np.full(N_SPLITS, size) for name, size in sizes.items()}
     return {"repeat": number, "fold": np.zeros_like(number), **full}

@@ -61,12 +61,12 @@ def html(page) -> str:
 def test_sections_come_in_the_order_of_their_weight(page):
     names = [section.name for section in page.sections]
     assert names == [
-        "warnings", "failures", "results", "explanation", "comparison", "paths", "weights",
-        "kernel-numbers", "certificates", "provenance", "sweep-file",
+        "answer", "explanation", "warnings", "failures", "results", "comparison", "paths",
+        "weights", "kernel-numbers", "certificates", "provenance", "sweep-file",
     ]  # fmt: skip
     folded = [section.name for section in page.sections if section.folded]
     assert folded == ["certificates", "provenance", "sweep-file"]
-    assert len(page.headline) == 3
+    assert len(page.headline) == 4
 
 
 def test_the_page_needs_no_other_file(html):

@@ -30,7 +30,8 @@ def test_results_have_a_row_a_setting_and_mark_the_best(facts):
     errors = [row[2].key for row in table.rows]
     assert errors == pytest.approx(facts.summary["test_error_mean"].tolist())
     first = facts.summary.iloc[0]
-    assert table.rows[0][2].text == f"{100 * first['test_error_mean']:.2f} %"
+    mean, low, high = (100 * first[f"test_error_{name}"] for name in ("mean", "low", "high"))
+    assert table.rows[0][2].text == f"{mean:.2f} [{low:.1f}, {high:.1f}] %"
 
 
 def test_certificates_count_runs_by_their_end(facts):

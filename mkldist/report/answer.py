@@ -1,0 +1,200 @@
+"""The answer of a sweep: the best method of each data set, beside a constant and the runner-up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from mkldist.analysis.cell_texts import NOTHING, p_value_text
+from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
+from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.resampling import known_interval
+from mkldist.analysis.summary import selected_summary
+from mkldist.analysis.tables import TO_TRY, constant_words
+from mkldist.counted import counted
+from mkldist.metrics import METRICS, Metric
+from mkldist.report.facts import Facts, records
+from mkldist.report.tables import Cell, Row, Table, p_value, text
+from mkldist.results.rows import settings_of
+
+
+def answers_of(facts: Facts) -> pd.DataFrame:
+    """Return the best method of each data set that has a complete run on every split.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset``, ``metric``, ``name`` of the method in the comparison, its ``setting``, ``mean``
+        of the metric with its interval ``low`` and ``high``, ``constant``, the metric of the best
+        constant prediction, and ``no_better`` where a test finds no gain on it; ``second``, the
+        method of the next mean, its ``second_mean``, and ``difference`` from it with
+        ``difference_low``, ``difference_high`` and ``p_holm`` of the corrected t-test.  Without a
+        second method the latter are missing.
+    """
+    rows = selected_summary(facts.tree) if facts.validated else facts.summary
+    found = [_answer(facts, one, rows[rows["dataset"] == one.dataset]) for one in facts.compared]
+    return pd.DataFrame([row for row in found if row is not None])
+
+
+def _answer(facts: Facts, compared: Compared, rows: pd.DataFrame) -> Row | None:
+    """Return the row of one data set; None where every method lacks a split."""
+    losses = without_gaps(compared.losses)
+    if losses.empty:
+        return None
+    metric = facts.metric(compared.dataset)
+    means = losses.mean().sort_values(kind="stable")
+    best = str(means.index[0])
+    setting = compared.settings[best]
+    own = rows[[facts.name_of(row) == best for row in records(rows)]]
+    for name, value in setting.items():
+        own = own[own[name] == value] if not facts.validated else own
+    (row,) = records(own.head(1))
+    score = facts.loss(compared.dataset)
+    found: Row = {
+        "dataset": compared.dataset,
+        "metric": metric.name,
+        "name": best,
+        "setting": _setting_text(facts, row),
+        "mean": row[f"{score}_mean"],
+        "low": row[f"{score}_low"],
+        "high": row[f"{score}_high"],
+        "constant": row["constant_mean"],
+        "no_better": bool(row["no_better"]),
+    }
+    if len(means) < 2:
+        return found
+    second = str(means.index[1])
+    sign = -1.0 if metric.greater else 1.0
+    gap = known_interval(sign * (losses[best] - losses[second]).to_numpy(), compared.overlap)
+    tests = facts.pairs[facts.pairs["dataset"] == compared.dataset]
+    is_pair = tests["first"].isin([best, second]) & tests["second"].isin([best, second])
+    p_holm = tests.loc[is_pair, "p_holm"]
+    return found | {
+        "second": second,
+        "second_mean": float(metric.loss(means.iloc[1])),
+        "difference": gap.mean,
+        "difference_low": min(gap.low, gap.high),
+        "difference_high": max(gap.low, gap.high),
+        "p_holm": float(p_holm.iloc[0]) if len(p_holm) else np.nan,
+    }
+
+
+def _setting_text(facts: Facts, row: Row) -> str:
+    """Return the hyperparameters of a row of a summary that are not missing, in words."""
+    names = dict.fromkeys(name for _, node in facts.nodes for name in settings_of(node))
+    known = {name: row[name] for name in names if row.get(name) not in (None, "")}
+    return ", ".join(
+        f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in known.items()
+        if value == value
+    )
+
+
+def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
+    """Return which method is best, and whether a test tells it from the next."""
+    if not facts.compared:
+        return ["No run is complete yet, so there is nothing to compare."]
+    if answers.empty:
+        return ["Every method lacks a split that another has, so none is best."]
+    if len(facts.compared) > 1:
+        return [_of_several(facts, answers), _tests_of_several(answers)]
+    (row,) = records(answers)
+    if row["no_better"]:
+        return [_best(facts, row), " ".join(TO_TRY)]
+    return [_best(facts, row), *([_next(row)] if row.get("second") else [])]
+
+
+def _best(facts: Facts, row: Row) -> str:
+    metric = METRICS[row["metric"]]
+    setting = f" ({row['setting']})" if row["setting"] else ""
+    value = f"{metric.text(row['mean'])}{_interval(metric, row)}"
+    constant = constant_words(metric.task, metric, row["constant"])
+    if row["no_better"]:
+        return (
+            f"On {row['dataset']}, no method is shown to be better than {constant}: the best, "
+            f"{row['name']}{setting}, has {metric.words} {value}{_how(facts)}."
+        )
+    against = "" if np.isnan(row["constant"]) else f"; {constant} is worse"
+    return (
+        f"On {row['dataset']}, {row['name']}{setting} is best, with {metric.words} "
+        f"{value}{_how(facts)}{against}."
+    )
+
+
+def _how(facts: Facts) -> str:
+    """Return how settings were chosen, if there was a choice."""
+    if facts.validated:
+        return ", at settings selected on inner folds"
+    several = any(number_of_settings(node) > 1 for _, node in facts.nodes)
+    return ", at its best setting on the test parts" if several else ""
+
+
+def _interval(metric: Metric, row: Row, name: str = "") -> str:
+    low, high = row[f"{name}low"], row[f"{name}high"]
+    return (
+        "" if np.isnan(low) else f" (95 % interval {metric.number(low)} to {metric.number(high)})"
+    )
+
+
+def _next(row: Row) -> str:
+    metric = METRICS[row["metric"]]
+    unit = " points" if metric.unit == "%" else ""
+    said = f"Next is {row['second']} with {metric.text(row['second_mean'])}"
+    if np.isnan(row["p_holm"]):
+        return f"{said}; no test applies to the difference on these splits."
+    verdict = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"
+    return (
+        f"{said}, a difference of {metric.number(row['difference'])}{unit}"
+        f"{_interval(metric, row, 'difference_')}: the corrected t-test {verdict} them apart "
+        f"(p = {p_value_text(row['p_holm'])})."
+    )
+
+
+def _of_several(facts: Facts, answers: pd.DataFrame) -> str:
+    better = answers[~answers["no_better"].astype(bool)]
+    wins = Counter(better["name"]).most_common()
+    said = ", ".join(f"{name} on {number}" for name, number in wins) or "no method on any"
+    rest = len(answers) - len(better)
+    nothing = f"; on {rest} no method is shown to be better than a constant prediction"
+    places = counted(len(facts.series), "data set")
+    if len(facts.series) < len(facts.compared):
+        places = f"{len(facts.compared)} sizes of {places}"
+    return f"Of {places}, best is {said}{_how(facts)}{nothing * (rest > 0)}."
+
+
+def _tests_of_several(answers: pd.DataFrame) -> str:
+    told = int((answers["p_holm"] < SIGNIFICANCE).sum()) if "p_holm" in answers else 0
+    return f"The corrected t-test tells the best from the next on {told} of {len(answers)}."
+
+
+def answers_table(answers: pd.DataFrame) -> Table:
+    """Return the best method of each data set, with its interval, beside constant and next."""
+    data = answers if len(answers) > 1 else answers.head(0)  # sentences say that of one data set
+    columns = {
+        "dataset": text("dataset"),
+        "best": text("name"),
+        "score": lambda row: _text(row, "mean", "low", "high"),
+        "metric": lambda row: Cell(METRICS[row["metric"]].words),
+        "setting": text("setting"),
+        "constant": lambda row: _text(row, "constant"),
+        "next": text("second"),
+        "difference": lambda row: _text(row, "difference", "difference_low", "difference_high"),
+        "p (Holm)": lambda row: p_value(row["p_holm"]),
+    }
+    caption = (
+        "Scores of the best method and of the best constant prediction, and differences from the "
+        "next method, with 95 % intervals. Rows where a test finds a gain on the constant are "
+        "marked."
+    )
+    return Table("answers", data, columns, lambda row: not row["no_better"], caption)
+
+
+def _text(row: Row, name: str, *ends: str) -> Cell:
+    """Return the cell of a score, with its interval if that is known."""
+    metric, value = METRICS[row["metric"]], row[name]
+    if np.isnan(value):
+        return Cell(NOTHING)
+    low_high = [metric.number(row[end]) for end in ends if not np.isnan(row[end])]
+    return Cell(metric.text(value) + f" [{', '.join(low_high)}]" * bool(low_high), float(value))
