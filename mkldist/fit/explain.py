@@ -29,7 +29,7 @@ from mkldist.analysis.tables import constant_words
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.consoles import command_line
-from mkldist.data.dataset import Split
+from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest
 from mkldist.fit.bank import recomputed
 from mkldist.fit.decision import BankFunctions
@@ -337,8 +337,9 @@ class Decisions:
     def null(self, permutations: int, n_kernels: int) -> Floats:
         """Return the shares of kernels in decisions that were fitted on permuted labels, (N, M).
 
-        The labels of each training part are permuted, and the run of its split fitted with its
-        parameters; the shares are those at its scored rows, means over the splits.
+        The labels of each training part are permuted, those of groups of rows together, and the
+        run of its split fitted with its parameters; the shares are those at its scored rows, means
+        over the splits.
         """
         total, dataset = np.zeros((permutations, n_kernels)), self.source.dataset
         for record in self.records:
@@ -350,8 +351,7 @@ class Decisions:
             with threads_for(len(learnt)), opened(inputs, self.source.bank) as bank:
                 for number, shares in enumerate(total):
                     draw = np.random.default_rng([self.source.spec.seed, record.split, number])
-                    labels = dataset.y.copy()
-                    labels[split.train] = draw.permutation(labels[split.train])
+                    labels = permuted_labels(dataset, split.train, draw)
                     permuted = replace(inputs, dataset=replace(dataset, y=labels))
                     fitted: list[Fitted | FailedFit] = []
                     fit(bank, permuted, [run], fitted.append, scored=False)
@@ -365,6 +365,20 @@ class Decisions:
                     # A decision that does not vary rests on no kernel.
                     shares += np.nan_to_num(decision_shares(found, n_kernels))
         return total / len(self.records)
+
+
+def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> Floats:
+    """Return the labels of a data set, those of some rows permuted.
+
+    Where rows belong to groups of one label each, the labels of groups are permuted.
+    """
+    labels, own = dataset.y.copy(), dataset.y[rows]
+    units = np.arange(len(rows)) if dataset.row_groups is None else dataset.row_groups[rows]
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    if (own != own[first][unit]).any():
+        first = unit = np.arange(len(rows))
+    labels[rows] = draw.permutation(own[first])[unit]
+    return labels
 
 
 def decisions_of(
