@@ -114,7 +114,7 @@ def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
     """
     kinks = y - f
     if weights is not None:
-        return _weighted_bias(kinks, weights, float(weights[y > 0].sum()))
+        return middle_kink(kinks, weights, float(weights[y > 0].sum()))
     kinks.sort()
     positives = int(np.count_nonzero(y > 0))
     left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
@@ -122,12 +122,12 @@ def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
     return float(0.5 * (left + right))
 
 
-def _weighted_bias(kinks: Floats, weights: Floats, positives: float) -> float:
-    """Return the middle of the interval in which the weight of the kinks passed is `positives`."""
+def middle_kink(kinks: Floats, weights: Floats, wanted: float) -> float:
+    """Return the middle of the interval in which the weight of the kinks passed is `wanted`."""
     order = np.argsort(kinks, kind="stable")
     passed = np.cumsum(weights[order])
     rounding = 1e-12 * float(passed[-1])
-    left, right = np.searchsorted(passed, [positives - rounding, positives + rounding])
+    left, right = np.searchsorted(passed, [wanted - rounding, wanted + rounding])
     last = len(kinks) - 1
     ends = kinks[order[[min(int(left), last), min(int(right), last)]]]
     return float(ends.mean())

@@ -31,7 +31,7 @@ class EntropicProx:
     slopes : (n,) float64
         Derivatives of the points by their centres.
     value : float
-        The entropic term, summed over the points.
+        The entropic term, summed over the points by their weights.
     """
 
     points: Floats
@@ -40,32 +40,47 @@ class EntropicProx:
     value: float
 
 
-def entropic_prox(centres: Floats, gamma: float) -> EntropicProx:
+def entropic_prox(
+    centres: Floats, gamma: float | Floats, weights: Floats | None = None
+) -> EntropicProx:
     """Minimise ``e(t) + gamma/2 (t - p)^2`` over ``0 <= t <= 1`` for each centre p.
 
     Parameters
     ----------
     centres : (n,) float64
         p.
-    gamma : float
+    gamma : float or (n,) float64
         Factor of the quadratic term, positive.
+    weights : (n,) float64, optional
+        Weights of the points in the value; by default 1.
     """
     points, gaps, slopes = np.empty((3, len(centres)))
-    value = _one_sided(centres, gamma, points, gaps, slopes)
+    gammas, weights = _of_each(gamma, weights, len(centres))
+    value = _one_sided(centres, gammas, weights, points, gaps, slopes)
     return EntropicProx(points, gaps, slopes, value)
 
 
-def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> EntropicProx:
+def _of_each(gamma: float | Floats, weights: Floats | None, n: int) -> tuple[Floats, Floats]:
+    """Return gamma and the weight of each point, (n,)."""
+    gammas = np.broadcast_to(np.asarray(gamma, dtype=np.float64), n).copy()
+    return gammas, np.ones(n) if weights is None else weights
+
+
+def two_sided_entropic_prox(
+    centres: Floats, gamma: float | Floats, width: float, weights: Floats | None = None
+) -> EntropicProx:
     """Minimise ``e(a) + e(b) + width (a + b) + gamma/2 (a - b - p)^2`` for each centre p.
 
     Parameters
     ----------
     centres : (n,) float64
         p.
-    gamma : float
+    gamma : float or (n,) float64
         Factor of the quadratic term, positive.
     width : float
         Factor of the linear term, not negative.
+    weights : (n,) float64, optional
+        Weights of the points in the value; by default 1.
 
     Returns
     -------
@@ -73,28 +88,41 @@ def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> Entr
         Points ``a - b``; the value holds the entropic and the linear term.
     """
     points, gaps, slopes = np.empty((3, len(centres)))
-    value = _two_sided(centres, gamma, width, points, gaps, slopes)
+    gammas, weights = _of_each(gamma, weights, len(centres))
+    value = _two_sided(centres, gammas, width, weights, points, gaps, slopes)
     return EntropicProx(points, gaps, slopes, value)
 
 
 @compiled
 def _one_sided(
-    centres: Floats, gamma: float, points: Floats, gaps: Floats, slopes: Floats
+    centres: Floats,
+    gammas: Floats,
+    weights: Floats,
+    points: Floats,
+    gaps: Floats,
+    slopes: Floats,
 ) -> float:
-    """Write ``t = expit(x)`` with ``x + gamma t = gamma p``, and the rest; return sum e(t)."""
+    """Write ``t = expit(x)`` with ``x + gamma t = gamma p``, and the rest; return sum w e(t)."""
     value = 0.0
     for i in range(len(centres)):
+        gamma = gammas[i]
         x = _root(gamma * centres[i], gamma, np.inf, centres[i])
         t, rest = _expit(x), _expit(-x)
         bend = gamma * t * rest
         points[i], gaps[i], slopes[i] = t, x / gamma, bend / (1.0 + bend)
-        value += _negative_entropy(t, rest)
+        value += weights[i] * _negative_entropy(t, rest)
     return value
 
 
 @compiled
 def _two_sided(
-    centres: Floats, gamma: float, width: float, points: Floats, gaps: Floats, slopes: Floats
+    centres: Floats,
+    gammas: Floats,
+    width: float,
+    weights: Floats,
+    points: Floats,
+    gaps: Floats,
+    slopes: Floats,
 ) -> float:
     """Write ``a - b``, its gaps and its slopes, and return the value of a and b.
 
@@ -103,14 +131,15 @@ def _two_sided(
     """
     value, shift = 0.0, 2.0 * width
     for i in range(len(centres)):
-        size = abs(centres[i])
+        size, gamma = abs(centres[i]), gammas[i]
         x = _root(gamma * size - width, gamma, shift, size)
         a, not_a, b, not_b = _expit(x), _expit(-x), _expit(-x - shift), _expit(x + shift)
         bend = gamma * (a * not_a + b * not_b)
         sign = 1.0 if centres[i] >= 0.0 else -1.0
         points[i], gaps[i] = sign * (a - b), sign * (x + width) / gamma
         slopes[i] = bend / (1.0 + bend)
-        value += _negative_entropy(a, not_a) + _negative_entropy(b, not_b) + width * (a + b)
+        own = _negative_entropy(a, not_a) + _negative_entropy(b, not_b) + width * (a + b)
+        value += weights[i] * own
     return value
 
 

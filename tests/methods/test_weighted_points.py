@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 import mkldist
@@ -19,6 +19,7 @@ ABLE = [name for name, method in METHODS.items() if method.weighs_points]
 ON_SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 FIXED = ("uniform", "align", "alignf")  # kernel weights, whatever the weights of points
 CHOSEN = ("best_single", "svm")  # one kernel, by cross-validation
+BLOCK_NORMS = {"spicymkl": "block1", "elastmkl": "elastic-net"}
 TIGHT = {"C": 5.0, "tol": 1e-7}
 
 
@@ -42,7 +43,8 @@ def conic_optimum(grams, y, C, q_bound):
 
 
 def test_the_methods_that_take_weights():
-    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority", "primalmkl", "lapmkl"}
+    listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority"}
+    listed |= {"primalmkl", "lapmkl", *BLOCK_NORMS}
     assert set(ABLE) == listed, "name the method among those of its problem, above"
 
 
@@ -161,6 +163,36 @@ def test_so_it_is_for_squared_losses_of_every_kind_and_step(options, instance):
     assert weighted.objective == pytest.approx(plain.objective, rel=1e-6)
     assert weighted.dual_objective == pytest.approx(plain.objective, rel=1e-6)
     np.testing.assert_allclose(weighted.kernel_weights, plain.kernel_weights, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
+@pytest.mark.parametrize("name", BLOCK_NORMS)
+def test_so_it_is_for_losses_with_block_norms(name, loss, instance):
+    y = instance.y * np.random.default_rng(2).uniform(1, 2, len(instance.y))
+    y = np.sign(y) if loss in ("logistic", "hinge") else y
+    counts = np.random.default_rng(5).integers(1, 4, len(y))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    settings = {"loss": loss, "C": 1.0, "tol": 1e-7, "regularizer": BLOCK_NORMS[name]}
+    plain = mkldist.solve(name, instance.grams[:, rows][:, :, rows], y[rows], **settings)
+    for acceleration in ("working-set", "none"):
+        found = mkldist.solve(
+            name, instance.grams, y, weights=counts, acceleration=acceleration, **settings
+        )
+        assert found.converged
+        assert found.objective == pytest.approx(plain.objective, rel=1e-6)
+        assert found.dual_objective == pytest.approx(plain.objective, rel=1e-6)
+
+
+def test_weighted_logistic_regression_is_that_of_scikit_learn(weights, instance):
+    X = np.random.default_rng(1).normal(size=(len(weights), 4))
+    plain = LogisticRegression(C=1.0, tol=1e-12, max_iter=1000).fit(X, instance.y, weights)
+    options = {"loss": "logistic", "regularizer": "elastic-net", "mix": 1.0, "C": 1.0}
+    for name in BLOCK_NORMS:
+        found = mkldist.solve(
+            name, (X @ X.T)[None], instance.y, weights=weights, tol=1e-12, **options
+        )
+        np.testing.assert_allclose(found.coefficients @ X, plain.coef_[0], atol=1e-5)
+        assert found.bias == pytest.approx(plain.intercept_[0], abs=1e-5)
 
 
 def test_weighted_ridge_regression_is_that_of_scikit_learn(weights):

@@ -89,6 +89,7 @@ METHOD = Method(
     regularizer="C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
+    weighs_points=True,
     memory=memory_of_components,
     exact_bound=exact_bound,
     renewal=Renewal(renewed),

@@ -30,7 +30,8 @@ def exact_bound(
 
     Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
     """
-    loss, psi = params.make_loss(problem.y), params.make_regularizer()
+    loss = params.make_loss(problem.y, problem.weights)
+    psi = params.make_regularizer()
     rho = solution.dual_variables
     norms = roots((yield from largest_forms(rho[:, None]))[:, 0])
 

@@ -23,6 +23,9 @@ for the hinge and the epsilon-insensitive loss.  Here the logistic loss is treat
 infinite slope at the walls, and steps that had to stay between the walls would come to a
 standstill next to one.
 
+Weights w of the points, 1 unless a user gives others, multiply their losses, so that h becomes
+``w h(rho / w)``.
+
 The envelope of a polyhedral k is piecewise quadratic, and Newton's method slows down at each
 border between pieces.  So the corners of k are rounded off first, by a temperature T times the
 negative entropy: k of the hinge loss becomes T times that of the logistic loss, and k of the
@@ -89,18 +92,26 @@ class Loss(ABC):
     ----------
     y : (n,) float64
         Labels.
+    weights : (n,) float64, optional
+        Positive weights of the points; by default 1.
     """
 
     target = Target.CLASSES
     polyhedral = False
     """True if h has no curvature between its kinks."""
-    dual_curvature = 0.0
-    """Modulus of strong convexity of h."""
+    curvature = 0.0
+    """Modulus of strong convexity of h at weights of 1."""
     offset = 0.0
     """Shift of the labels, to be added to the bias of a predictor of `y`."""
 
-    def __init__(self, y: Floats) -> None:
-        self.y = y
+    def __init__(self, y: Floats, weights: Floats | None = None) -> None:
+        self.y, self.weights = y, weights
+        self.w = np.ones(len(y)) if weights is None else weights
+
+    @property
+    def dual_curvature(self) -> float:
+        """Modulus of strong convexity of h."""
+        return self.curvature / float(self.w.max())
 
     @abstractmethod
     def value(self, f: Floats) -> float:
@@ -136,7 +147,7 @@ class Loss(ABC):
 
     def steepest(self, f: Floats) -> float:
         """Return the largest slope of a point's loss at predictions `f`, or an upper bound."""
-        return 1.0
+        return float(self.w.max())
 
     def entropy(self, rho: Floats) -> float:
         """Return the most by which a temperature of one lowers h at `rho`; 0 for smooth h."""
@@ -165,42 +176,46 @@ class _Shifted(Loss):
 
     target = Target.VALUES
 
-    def __init__(self, y: Floats) -> None:
+    def __init__(self, y: Floats, weights: Floats | None = None) -> None:
         self.offset = float(np.median(y))
-        super().__init__(y - self.offset)
+        super().__init__(y - self.offset, weights)
+
+    def _mean(self, values: Floats) -> float:
+        """Return the mean of values (n,), each as often as its point weighs."""
+        return float(np.average(values, weights=self.weights))
 
 
 class Squared(_Shifted):
     """``1/2 (y - f)^2``: kernel ridge regression's loss."""
 
-    dual_curvature = 1.0
+    curvature = 1.0
 
     def value(self, f: Floats) -> float:
         residual = self.y - f
-        return 0.5 * float(residual @ residual)
+        return 0.5 * float(residual @ (self.w * residual))
 
     def conjugate(self, rho: Floats) -> float:
-        return 0.5 * float(rho @ rho) - float(self.y @ rho)
+        return 0.5 * float(rho @ (rho / self.w)) - float(self.y @ rho)
 
     def steepest(self, f: Floats) -> float:
-        return float(np.abs(self.y - f).max())
+        return float((self.w * np.abs(self.y - f)).max())
 
     def into_domain(self, rho: Floats) -> Floats:
         return rho
 
     def feasible(self, rho: Floats) -> Floats:
-        centred: Floats = rho - rho.mean()
+        centred: Floats = rho - self.w * (rho.sum() / self.w.sum())
         return centred
 
     def start(self) -> Floats:
-        centred: Floats = self.y - self.y.mean()
+        centred: Floats = self.w * (self.y - self._mean(self.y))
         return centred
 
     def best_bias(self, f: Floats) -> float:
-        return float((self.y - f).mean())
+        return self._mean(self.y - f)
 
     def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
-        return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho), multipliers)
+        return Curve(self.conjugate(rho), rho / self.w - self.y, 1.0 / self.w, multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,44 +254,46 @@ class _Enveloped(Loss):
 
 
 class _OfMargins(_Enveloped):
-    """A loss of y f, whose h is finite for ``0 <= y rho <= 1``."""
+    """A loss of y f, whose h is finite for ``0 <= y rho <= w``."""
 
     def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, self.w)
         return inside
 
     def start(self) -> Floats:
-        """Return half of every label, the larger class scaled down so that the sum is zero."""
-        y = self.y
-        positives, negatives = int((y > 0).sum()), int((y < 0).sum())
+        """Return half of every weight, the heavier class scaled down so that the sum is zero."""
+        y, w = self.y, self.w
+        positives, negatives = float(w[y > 0].sum()), float(w[y < 0].sum())
         smaller = min(positives, negatives)
-        return 0.5 * np.where(y > 0, smaller / positives, -smaller / negatives)
+        return 0.5 * w * np.where(y > 0, smaller / positives, -smaller / negatives)
 
     def _entropic(self, point: Floats, gamma: float, temperature: float) -> _Nearest:
         """Return the minimiser for k equal to the negative entropy times a temperature."""
-        nearest = entropic_prox(self.y * point, gamma / temperature)
-        return _Nearest(self.y * nearest.gaps, nearest.slopes, temperature * nearest.value)
+        scaled = gamma * self.w / temperature
+        nearest = entropic_prox(self.y * point / self.w, scaled, self.w)
+        away = self.y * self.w * nearest.gaps
+        return _Nearest(away, nearest.slopes, temperature * nearest.value)
 
 
 class Logistic(_OfMargins):
     """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
 
-    dual_curvature = 4.0
+    curvature = 4.0
 
     def value(self, f: Floats) -> float:
-        return float(np.logaddexp(0.0, -self.y * f).sum())
+        return float(self.w @ np.logaddexp(0.0, -self.y * f))
 
     def conjugate(self, rho: Floats) -> float:
-        return -_entropy(self.y * rho)
+        return -_entropy(self.y * rho / self.w, self.w)
 
     def best_bias(self, f: Floats) -> float:
-        reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
+        reach = float(np.abs(f).max()) + np.log(self.w.sum() / self.w.min()) + 1.0
         b, low, high = 0.0, -reach, reach
         for _ in range(_BIAS_STEPS):
             wrong = scipy.special.expit(-self.y * (f + b))
-            slope = -float(self.y @ wrong)
+            slope = -float((self.w * self.y) @ wrong)
             low, high = (b, high) if slope < 0.0 else (low, b)
-            curvature = float(wrong @ (1.0 - wrong))
+            curvature = float((self.w * wrong) @ (1.0 - wrong))
             moved = b - slope / curvature if abs(slope) < reach * curvature else np.inf
             if not low < moved < high:
                 moved = 0.5 * (low + high)
@@ -290,27 +307,27 @@ class Logistic(_OfMargins):
 
 
 class Hinge(_OfMargins):
-    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= 1`` have multipliers (3.4.1)."""
+    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= w`` have multipliers (3.4.1)."""
 
     polyhedral = True
 
     def value(self, f: Floats) -> float:
-        return float(np.maximum(0.0, 1.0 - self.y * f).sum())
+        return float(self.w @ np.maximum(0.0, 1.0 - self.y * f))
 
     def conjugate(self, rho: Floats) -> float:
         return -float(self.y @ rho)
 
     def entropy(self, rho: Floats) -> float:
-        return _entropy(np.clip(self.y * rho, 0.0, 1.0))
+        return _entropy(np.clip(self.y * rho / self.w, 0.0, 1.0), self.w)
 
     def best_bias(self, f: Floats) -> float:
-        return hinge.best_bias(f, self.y)
+        return hinge.best_bias(f, self.y, self.weights)
 
     def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
         if smoothing.temperature > 0.0:
             return self._entropic(point, smoothing.gamma, smoothing.temperature)
         t = self.y * point
-        moving = ((t > 0.0) & (t < 1.0)).astype(np.float64)
+        moving = ((t > 0.0) & (t < self.w)).astype(np.float64)
         return _Nearest(point - self.into_domain(point), moving, 0.0)
 
 
@@ -323,29 +340,34 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
         Real labels.
     epsilon : float
         Half the width of the tube without loss.
+    weights : (n,) float64, optional
+        Positive weights of the points; by default 1.
     """
 
     polyhedral = True
 
-    def __init__(self, y: Floats, epsilon: float) -> None:
-        super().__init__(y)
+    def __init__(self, y: Floats, epsilon: float, weights: Floats | None = None) -> None:
+        super().__init__(y, weights)
         self.epsilon = epsilon
 
     def value(self, f: Floats) -> float:
-        return float(np.maximum(0.0, np.abs(self.y - f) - self.epsilon).sum())
+        return float(self.w @ np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
 
     def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = np.clip(rho, -1.0, 1.0)
+        inside: Floats = np.clip(rho, -self.w, self.w)
         return inside
 
     def start(self) -> Floats:
         signs = np.sign(self.y - np.median(self.y))
-        centred: Floats = 0.5 * (signs - signs.mean())
+        centred: Floats = 0.5 * self.w * (signs - self._mean(signs))
         return centred
 
     def best_bias(self, f: Floats) -> float:
         residual = self.y - f
-        kinks = np.sort(np.concatenate([residual - self.epsilon, residual + self.epsilon]))
+        kinks = np.concatenate([residual - self.epsilon, residual + self.epsilon])
+        if self.weights is not None:
+            return hinge.middle_kink(kinks, np.tile(self.w, 2), float(self.w.sum()))
+        kinks.sort()
         n = len(residual)
         return float(0.5 * (kinks[n - 1] + kinks[n]))
 
@@ -353,20 +375,21 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
         return self.epsilon * float(np.abs(rho).sum()) - float(self.y @ rho)
 
     def entropy(self, rho: Floats) -> float:
-        a = 0.5 + 0.5 * np.minimum(np.abs(rho), 1.0)
-        return 2.0 * _entropy(a)
+        a = 0.5 + 0.5 * np.minimum(np.abs(rho) / self.w, 1.0)
+        return 2.0 * _entropy(a, self.w)
 
     def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
         gamma, temperature = smoothing.gamma, smoothing.temperature
         if temperature > 0.0:
-            near = two_sided_entropic_prox(point, gamma / temperature, self.epsilon / temperature)
-            return _Nearest(near.gaps, near.slopes, temperature * near.value)
+            w, scaled = self.w, gamma * self.w / temperature
+            near = two_sided_entropic_prox(point / w, scaled, self.epsilon / temperature, w)
+            return _Nearest(w * near.gaps, near.slopes, temperature * near.value)
         excess = np.abs(point) - self.epsilon / gamma
-        size = np.clip(excess, 0.0, 1.0)
-        moving = ((excess > 0.0) & (excess < 1.0)).astype(np.float64)
+        size = np.clip(excess, 0.0, self.w)
+        moving = ((excess > 0.0) & (excess < self.w)).astype(np.float64)
         return _Nearest(point - np.sign(point) * size, moving, self.epsilon * float(size.sum()))
 
 
-def _entropy(t: Floats) -> float:
-    """Return ``-sum_i t_i log t_i + (1 - t_i) log (1 - t_i)``."""
-    return -float((scipy.special.xlogy(t, t) + scipy.special.xlogy(1.0 - t, 1.0 - t)).sum())
+def _entropy(t: Floats, w: Floats) -> float:
+    """Return ``-sum_i w_i (t_i log t_i + (1 - t_i) log (1 - t_i))``."""
+    return -float(w @ (scipy.special.xlogy(t, t) + scipy.special.xlogy(1.0 - t, 1.0 - t)))

@@ -89,11 +89,11 @@ class BlockNormParams(SolverParams):
         """True for the logistic loss."""
         return self.loss == "logistic"
 
-    def make_loss(self, y: Floats) -> Loss:
-        """Return the loss on labels `y`."""
+    def make_loss(self, y: Floats, weights: Floats | None = None) -> Loss:
+        """Return the loss on labels `y` of points of some weights, (n,)."""
         if self.loss == "epsilon":
-            return EpsilonInsensitive(y, self.epsilon)
-        return _LOSSES[self.loss](y)
+            return EpsilonInsensitive(y, self.epsilon, weights)
+        return _LOSSES[self.loss](y, weights)
 
     def make_regularizer(self) -> Regularizer:
         """Return the regulariser of strength C, or the user's own as it is."""

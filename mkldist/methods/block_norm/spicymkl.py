@@ -131,7 +131,8 @@ def outer_iterations(
         True for SpicyMKL's proximal term; False for ElastMKL, which minimises the dual itself,
         Eq. (48): then phi is that dual, and psi*' takes the place of the soft threshold.
     """
-    loss, psi = params.make_loss(problem.y), params.make_regularizer()
+    loss = params.make_loss(problem.y, problem.weights)
+    psi = params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
@@ -186,6 +187,7 @@ METHOD = Method(
     regularizer="C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
+    weighs_points=True,
     memory=memory_of_components,
     exact_bound=exact_bound,
     renewal=Renewal(renewed),

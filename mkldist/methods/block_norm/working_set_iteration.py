@@ -90,7 +90,8 @@ def solve_on_working_set(
     proximal : bool
         True for SpicyMKL's proximal term; False for the dual itself, as in ElastMKL.
     """
-    loss, psi = params.make_loss(problem.y), params.make_regularizer()
+    loss = params.make_loss(problem.y, problem.weights)
+    psi = params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
