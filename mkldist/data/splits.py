@@ -254,6 +254,9 @@ def _advice(spec: SplitsSpec) -> str:
 
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
+    if spec.kind == "leave-one-group-out" and dataset.row_groups is None:
+        hint = "Name the column of groups, such as patients or hospitals, by groups"
+        raise DataError(where, f'kind = "{spec.kind}" without groups', "groups = ...", hint)
     if dataset.row_groups is not None:
         return _drawn_by_group(spec, dataset.row_groups, seed, where)
     n = dataset.n_points

@@ -105,8 +105,6 @@ class SplitsSpec(Model):
                 raise ValueError(
                     f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
                 )
-        if self.kind == "leave-one-group-out" and self.groups is None:
-            raise ValueError(f'found kind = "{self.kind}" without groups; expected groups = ...')
         if self.groups is not None and self.stratified:
             raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":

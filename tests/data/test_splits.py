@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
@@ -144,8 +143,8 @@ def test_groups_that_leave_no_class_or_no_rows_to_train_on_are_refused() -> None
         made(
             replace(data, row_groups=np.zeros(8, dtype=int)), kind="leave-one-group-out", groups="g"
         )
-    with pytest.raises(ValidationError, match="without groups"):
-        SplitsSpec(kind="leave-one-group-out")
+    with mistake("without groups", "groups = ..."):
+        made(dataset(4, 4), kind="leave-one-group-out")
 
 
 def test_predefined_partitions_are_taken_as_they_are() -> None:

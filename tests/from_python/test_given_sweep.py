@@ -77,6 +77,11 @@ def test_data_replace_those_of_the_last_call():
             {"kind": "kfold", "folds": 2, "groups": "groups"},
         ),
         ({"kind": "time", "folds": 2}, "order", {"kind": "time", "folds": 2, "order": "order"}),
+        (
+            {"kind": "leave-one-group-out"},
+            "groups",
+            {"kind": "leave-one-group-out", "groups": "groups"},
+        ),
     ],
 )
 def test_columns_that_divide_rows_are_used_for_it(splits, key, expected):
@@ -85,6 +90,14 @@ def test_columns_that_divide_rows_are_used_for_it(splits, key, expected):
     with_column, without = given.spec.datasets
     assert with_column.splits.model_dump(exclude_unset=True) == expected
     assert without.splits is None
+
+
+def test_weights_of_rows_are_used_as_such():
+    first, second = GivenSweep.of(
+        SPEC, {"d": {"x": X, "y": Y, "weights": [1, 2, 1, 0]}, "e": (X, Y)}
+    ).spec.datasets
+    assert first.weights == "weights"
+    assert second.weights is None
 
 
 def test_parts_are_used_unless_the_words_divide_otherwise():
