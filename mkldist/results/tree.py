@@ -30,6 +30,7 @@ from mkldist.results.schema import (
     LATER_RUNS,
     LAYOUT_VERSION,
     MOST_RUNS,
+    OTHER_RUNS,
     RUN_ID,
 )
 from mkldist.results.snapshot import Snapshot
@@ -154,7 +155,8 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
         Values that a run has not reported are NaN, and its ``state`` tells why.  The attribute
         ``later_runs`` is the number of runs that were recorded after the tree was last written,
-        which is every few seconds of a sweep, and at its end unless it is killed.
+        which is every few seconds of a sweep, and at its end unless it is killed; ``other_runs`` is
+        the number of those that the last call of the sweep did not ask for.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
         ``trace = true``, along dim ``iteration``, counted from 1.  In a tree of several sweeps, a
         method or bank that differs under one name has the name of its sweep, too:
@@ -206,7 +208,8 @@ def read_tree(path: str | Path) -> xr.DataTree:
             check(node, f"{store}{node.path}")
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
-    tree.attrs[LATER_RUNS] = Snapshot.of(store).n_behind
+    held = Snapshot.of(store)
+    tree.attrs |= {LATER_RUNS: held.n_behind, OTHER_RUNS: held.n_others}
     return tree
 
 

@@ -135,6 +135,7 @@ def test_a_call_that_asks_for_a_part_of_the_file_keeps_its_recorded_runs(
     assert (len(outcome.plan.runs), outcome.waiting, outcome.others) == (4, 0, n_left_out)
     with open_results(output) as tree:
         states = tree["two_moons/uniform"].state
+        assert tree.attrs["other_runs"] == n_left_out
         assert states.size - (states == "complete").sum() == (2 if not n_left_out else 0)
 
 
