@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from mkldist.analysis.resampling import (
     loss_interval,
 )
 from mkldist.arrays import Array, Bools, Floats
-from mkldist.metrics import Metric, metric_of_variable
+from mkldist.metrics import METRICS, Metric, metric_of_variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,6 +90,11 @@ def overlap_of(data: xr.Dataset, splits: Sequence[int] | None = None) -> Overlap
 
     n_test = mean("n_test") or mean("n_unlabelled")
     return Overlap(mean("n_train"), n_test, independent=len(places) == 1)
+
+
+def scored_part(splits: Mapping[str, Array]) -> str:
+    """Return the part of the splits that is scored: ``unlabelled`` where none has test rows."""
+    return "test" if np.any(splits.get("n_test", 1)) else "unlabelled"
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,123 @@ def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> b
     if len(differences) < 2 or only_shifted(differences):
         return bool(math.isnan(high) or high < float(constants.mean()))
     return corrected_t_test(differences, overlap).p_value / 2.0 < SIGNIFICANCE
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A score of a method beside that of the best constant prediction.
+
+    Parameters
+    ----------
+    metric : Metric
+        The score.
+    part : str
+        Part of the splits that is scored, ``test`` or ``unlabelled``.
+    n_splits : int
+        Number of splits.
+    mean, low, high : float
+        Mean over the splits, and its 95 % interval.
+    constant : float
+        Mean of the constant prediction; NaN if it is not known.
+    no_better : bool
+        True if the score is no better, see :func:`beats`; False where it is not known.
+    """
+
+    metric: Metric
+    part: str
+    n_splits: int
+    mean: float
+    low: float
+    high: float
+    constant: float
+    no_better: bool
+
+    @classmethod
+    def of(
+        cls, values: Floats, metric: Metric, splits: Mapping[str, Array], part: str
+    ) -> Standing | None:
+        """Return the standing of a metric's values; None if there are none.
+
+        Parameters
+        ----------
+        values : (J,) float64
+            Values on the splits; NaN for those without.
+        metric : Metric
+            The metric.
+        splits : mapping of str to (J,) array
+            As for :meth:`Tested.of`, with ``constant_score`` if that is known.
+        part : {"test", "unlabelled"}
+            Part of the splits that is scored.
+        """
+        known = ~np.isnan(values)
+        if not known.any():
+            return None
+        losses, tested = metric.loss(values[known]), Tested.of(splits, known, part)
+        interval = tested.interval(losses, metric)
+        low, high = np.sort(metric.loss(np.array(interval[1:]))).tolist()
+        constants = np.full(len(losses), np.nan)
+        if "constant_score" in splits:
+            constants = metric.loss(np.asarray(splits["constant_score"], dtype=np.float64)[known])
+        no_better = not np.isnan(constants).any() and not beats(
+            losses, constants, interval.high, tested.overlap
+        )
+        constant = float(metric.loss(constants.mean()))
+        mean = float(metric.loss(interval.mean))
+        return cls(metric, part, len(losses), mean, low, high, constant, no_better)
+
+    @property
+    def words(self) -> str:
+        """What the splits say of a method that is no better than a constant prediction."""
+        over = f"the {self.part} parts of {self.n_splits} splits"
+        if self.n_splits == 1:
+            over = f"the {self.part} part of one split"
+        found = f"{self.metric.words} {self.metric.text(self.mean)} on {over}"
+        if not math.isnan(self.low):
+            low, high = self.metric.number(self.low), self.metric.number(self.high)
+            found += f", 95 % interval {low} to {high}"
+        return f"no better than {constant_words(self.metric, self.constant)}: {found}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON takes them; numbers that are not known are null."""
+        numbers = {name: getattr(self, name) for name in ("mean", "low", "high", "constant")}
+        return {
+            "metric": self.metric.name,
+            "part": self.part,
+            "splits": self.n_splits,
+            **{name: None if math.isnan(value) else value for name, value in numbers.items()},
+            "no_better": self.no_better,
+        }
+
+
+def standing_in(facts: Mapping[str, Any]) -> Standing | None:
+    """Return the standing in the facts of a model; None without one."""
+    fields = facts.get("standing")
+    if fields is None:
+        return None
+    names = ("mean", "low", "high", "constant")
+    numbers = {n: math.nan if fields[n] is None else float(fields[n]) for n in names}
+    metric, known = METRICS[fields["metric"]], bool(fields["no_better"])
+    return Standing(metric, fields["part"], fields["splits"], **numbers, no_better=known)
+
+
+def constant_words(metric: Metric, value: float) -> str:
+    """Return what a constant prediction is and scores.
+
+    Examples
+    --------
+    >>> constant_words(METRICS["error"], 0.2611)
+    'always answering the majority (error 26.11 %)'
+    """
+    answer = "mean" if metric.task == "regression" else "majority"
+    known = "" if math.isnan(value) else f" ({metric.words} {metric.text(value)})"
+    return f"always answering the {answer}{known}"
+
+
+TO_TRY = (
+    'Try metric = "balanced_error" and class_weight = "balanced" for unequal classes,',
+    "another normalisation, other kernel widths, a wider grid of C, or more rows.",
+)
+"""Lines of what may help where nothing beats a constant prediction."""
 
 
 def only_shifted(differences: Floats) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.paired_losses import Tested, beats
+from mkldist.analysis.paired_losses import Standing, scored_part
 from mkldist.arrays import Array, Bools, Floats, Ints
 from mkldist.metrics import METRICS, PARTS
 from mkldist.results.node_arrays import NodeArrays, nodes_of
@@ -332,8 +332,7 @@ def _inferences(
 ) -> dict[str, Array]:
     """Return the intervals of the scores of test or unlabelled parts, and who beats a constant."""
     n_settings = complete.shape[1]
-    unlabelled = not node.splits.get("n_test", np.ones(1)).any()
-    scored = "unlabelled" if unlabelled else "test"
+    scored = scored_part(node.splits)
     constants = node.splits.get("constant_score", np.full(len(complete), np.nan))
     no_better = np.zeros(n_settings, dtype=np.bool_)
     found: dict[str, Array] = {
@@ -345,16 +344,11 @@ def _inferences(
             continue
         ends = np.full((2, n_settings), np.nan)
         for setting in range(n_settings) if name in values else ():
-            done = complete[:, setting] & ~np.isnan(values[name][:, setting].astype(float))
-            if not done.any():
-                continue
-            losses = metric.loss(values[name][done, setting])
-            tested = Tested.of(node.splits, done, part)
-            interval = tested.interval(losses, metric)
-            ends[:, setting] = np.sort(metric.loss(np.array(interval[1:])))
-            if metric is node.metric and not np.isnan(constants[done]).any():
-                constant = metric.loss(constants[done])
-                no_better[setting] = not beats(losses, constant, interval.high, tested.overlap)
+            own = np.where(complete[:, setting], values[name][:, setting].astype(float), np.nan)
+            standing = Standing.of(own, metric, node.splits, part)
+            if standing is not None:
+                ends[:, setting] = standing.low, standing.high
+                no_better[setting] |= metric is node.metric and standing.no_better
         found |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     return found | {"no_better": no_better}
 

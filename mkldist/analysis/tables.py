@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mkldist.analysis.cell_texts import NOTHING
+from mkldist.analysis.paired_losses import TO_TRY, constant_words
 from mkldist.analysis.summary import (
     EARLY,
     INPUTS,
@@ -142,32 +143,11 @@ def _ranking(row: Row) -> str:
     return METRICS[row["metric"]].heading(part_of_variable(name))
 
 
-def constant_words(task: str, metric: Metric, value: float) -> str:
-    """Return what a constant prediction is and scores.
-
-    Examples
-    --------
-    >>> constant_words("classification", METRICS["error"], 0.2611)
-    'always answering the majority (error 26.11 %)'
-    """
-    answer = "mean" if task == "regression" else "majority"
-    known = "" if is_missing(value) else f" ({metric.words} {metric.text(value)})"
-    return f"always answering the {answer}{known}"
-
-
-TO_TRY = (
-    'Try metric = "balanced_error" and class_weight = "balanced" for unequal classes,',
-    "another normalisation, other kernel widths, a wider grid of C, or more rows.",
-)
-"""Lines of what may help where nothing beats a constant prediction."""
-
-
 def _no_better(summary: Sequence[Row]) -> list[str]:
     """Return lines on the rows that are no better than a constant prediction."""
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in summary if row.get("no_better")):
-        metric = METRICS[row["metric"]]
-        words = constant_words(row["task"], metric, row["constant_mean"])
+        words = constant_words(METRICS[row["metric"]], row["constant_mean"])
         found.setdefault(words, {})[str(row["dataset"])] = None
     several = len({row["dataset"] for row in summary}) > 1
     lines = [

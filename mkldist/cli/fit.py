@@ -76,7 +76,7 @@ def command(
     """Fit the best setting of the sweep PATH on all rows, and write the model to a file.
 
     PATH is the folder of its results, its file or its name.  Cross-validation chooses the setting
-    where the sweep has [selection], else the mean error on the test parts.
+    where the sweep has inner folds, else the mean on the test parts, both by the sweep's metric.
     """
     from mkldist.durable import check_free
     from mkldist.fit.select import choose, prepared_fit, refit
@@ -89,6 +89,8 @@ def command(
     choice = choose(results, dataset, bank, method, wanted)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
     tell_left_out(results)
+    for line in _no_better(choice):
+        click.echo(line)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
     if choice.note:
@@ -117,6 +119,16 @@ def _setting(text: str) -> tuple[str, Any]:
         raise InputError(f"--set {name.strip()}", error.found, error.expected) from None
     except tomllib.TOMLDecodeError:
         return name.strip(), value.strip()
+
+
+def _no_better(choice: Choice) -> list[str]:
+    """Return lines on a setting that is no better than a constant prediction, and what to try."""
+    from mkldist.analysis.paired_losses import TO_TRY
+
+    if choice.standing is None or not choice.standing.no_better:
+        return []
+    first = f"warning:  do not rely on this model: it is {choice.standing.words}."
+    return [first, *(f"          {line}" for line in TO_TRY)]
 
 
 def _chosen(choice: Choice) -> str:

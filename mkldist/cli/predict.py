@@ -82,6 +82,7 @@ def command(
     of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
     those of the model (grams, ids, points).
     """
+    from mkldist.analysis.paired_losses import standing_in
     from mkldist.errors import InputError
     from mkldist.fit.model import load_model
     from mkldist.fit.new_rows import unseen_lines
@@ -90,6 +91,9 @@ def command(
     if target is None and (explain or not score):
         raise InputError("mkldist predict", "no -o", "-o FILE.csv for the predictions, or --score")
     fitted = load_model(model, allow_code=allow_code)
+    standing = standing_in(fitted.facts)
+    if standing is not None and standing.no_better:
+        click.echo(f"warning: this model is {standing.words}", err=True)
     if explain == "auto":
         explain = "views" if fitted.views or fitted.source_views else "features"
     done = write_predictions(

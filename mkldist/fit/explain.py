@@ -23,9 +23,8 @@ from mkldist.analysis.explanation import (
     stability_of_choice,
 )
 from mkldist.analysis.kernel_selection import is_selected
-from mkldist.analysis.paired_losses import Tested, beats, overlap_of
+from mkldist.analysis.paired_losses import Standing, constant_words, overlap_of, scored_part
 from mkldist.analysis.pairing import Chosen, Place, Results, paired
-from mkldist.analysis.tables import constant_words
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.consoles import command_line
@@ -244,25 +243,20 @@ def _explained(
             for record in records
         ),
         against_uniform=compare_pair(pairs[0]) if pairs else None,
-        no_better=_constant_as_good(chosen, metric),
+        no_better=_constant_as_good(chosen),
         n_candidates=n_candidates,
         n_settings=number_of_settings(chosen.node),
     )
 
 
-def _constant_as_good(chosen: Chosen, metric: Metric) -> str:
+def _constant_as_good(chosen: Chosen) -> str:
     """Return the constant prediction that a method is no better than, in words; empty for none."""
     splits = {name: chosen.data[name].to_numpy() for name in OF_SPLITS if name in chosen.data}
-    part = "test" if splits.get("n_test", np.ones(1)).any() else "unlabelled"
-    losses = metric.loss(chosen.values(metric.variable(part)))
-    constants = metric.loss(splits.get("constant_score", np.full(len(losses), np.nan)))
-    known = ~np.isnan(losses + constants)
-    if not known.any():
+    metric, part = metric_of(chosen.node), scored_part(splits)
+    standing = Standing.of(chosen.values(metric.variable(part)), metric, splits, part)
+    if standing is None or not standing.no_better:
         return ""
-    tested, own, mean = Tested.of(splits, known, part), losses[known], constants[known].mean()
-    if beats(own, constants[known], tested.interval(own, metric).high, tested.overlap):
-        return ""
-    return constant_words(str(chosen.node.attrs["task"]), metric, metric.loss(float(mean)))
+    return constant_words(metric, standing.constant)
 
 
 def _metric_without_probabilities(metric: Metric) -> Metric:

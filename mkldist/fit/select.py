@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.analysis.paired_losses import Standing
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
@@ -24,11 +25,12 @@ from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.methods.registry import METHODS
+from mkldist.metrics import Metric, metric_of_variable, part_of_variable
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.search_check import n_asked
 from mkldist.results.manifest import restored_manifest
-from mkldist.results.node_variables import task_of
+from mkldist.results.node_variables import metric_of
 from mkldist.results.output import OutputFolder
 from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
@@ -60,12 +62,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-ERRORS = {
-    "classification": ("validation_error", "test_error", "unlabelled_error"),
-    "regression": ("validation_rmse", "rmse", "unlabelled_rmse"),
+BY_PART = {
+    "validation": "by cross-validation",
+    "test": "on the test parts",
+    "unlabelled": "on the unlabelled parts",
 }
-"""Scores that choose a setting, by task: on inner folds, on test parts, on unlabelled parts."""
-PARTS = ("by cross-validation", "on the test parts", "on the unlabelled parts")
 PLACE = ["dataset", "bank", "method"]
 
 
@@ -79,8 +80,9 @@ class Choice:
     settings: dict[str, Any]  # values of the parameters that vary
     changed: dict[str, Any]  # parameters that the user asks for and the sweep did not run
     run_ids: tuple[str, ...]  # its complete runs, in the order of the splits
-    score: float  # mean over the splits of the score that chose it; NaN if there is none
+    score: float  # mean over the splits of the metric that chose it; NaN if there is none
     said: str  # how it was chosen, in words
+    standing: Standing | None = None  # beside a constant prediction; None if that is not known
     note: str = ""  # what the sweep has not run yet, in words; empty if it has ended
     missing: int = 0  # number of its runs that are not complete
 
@@ -97,11 +99,12 @@ def choose(
     method: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Choice:
-    """Choose the setting of least mean error over the splits among those that the user allows.
+    """Choose the setting of best mean metric over the splits among those that the user allows.
 
-    The error is that of inner folds where the sweep has a selection, else that of the test parts,
-    or of the unlabelled parts if there are no test parts.  Settings with runs that are not complete
-    take part only if no other has all.  Of equal settings the first counts.
+    It is the sweep's metric on inner folds where the sweep has any, else on the test parts, or on
+    the unlabelled parts if there are no test parts; there, settings that are no better than a
+    constant prediction take part only if all are.  Settings with runs that are not complete take
+    part only if no other has all.  Of equal settings the first counts.
 
     Parameters
     ----------
@@ -121,28 +124,35 @@ def choose(
     """
     tree, wanted = read_tree(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
-    task = task_of(nodes[0])
-    tested = [node.ds[ERRORS[task][1]] for node in nodes if ERRORS[task][1] in node.ds]
-    level = 0 if is_validated(tree) else 1 if any(one.notnull().any() for one in tested) else 2
-    error = ERRORS[task][level]
-    methods = [(settings_of(node), _runs(node, error)) for node in nodes]
-    varied = {name for names, _ in methods for name in names}
+    metric = metric_of(nodes[0])
+    tested = [node.ds[metric.variable()] for node in nodes if metric.variable() in node.ds]
+    scored = "test" if any(one.notnull().any() for one in tested) else "unlabelled"
+    part = "validation" if is_validated(tree) else scored
+    names = metric.variable(part), metric.variable(scored)
+    methods = [(settings_of(node), _runs(node, *names)) for node in nodes]
+    varied = {name for own, _ in methods for name in own}
     _check_names(wanted, varied, [str(node.name) for node in nodes])
-    able = [(names, runs) for names, runs in methods if wanted.keys() & varied <= {*names}]
-    for names, runs in able:
-        if not {*names} <= wanted.keys():
-            _check_comparable(names, runs, error, nodes[0].sizes[SPLIT], results)
-    every = [one for names, runs in able for one in _settings(names, runs, error)]
+    able = [(own, runs) for own, runs in methods if wanted.keys() & varied <= {*own}]
+    for own, runs in able:
+        if not {*own} <= wanted.keys():
+            _check_comparable(own, runs, metric, part, nodes[0].sizes[SPLIT], results)
+    every = [one for own, runs in able for one in _settings(own, runs, *names)]
     run = {n: v for n, v in wanted.items() if any((n, v) in one.settings.items() for one in every)}
     found = [one for one in every if one.run_ids and run.items() <= one.settings.items()]
     if not found:
         raise _nothing(able or methods, run or wanted, results)
     whole = [one for one in found if not one.missing] or found
-    best = min(whole, key=lambda one: (np.isnan(one.score), one.score))
+
+    def order(one: Choice) -> tuple[bool, bool, float]:
+        beaten = part != "validation" and one.standing is not None and one.standing.no_better
+        return beaten, np.isnan(one.score), metric.loss(one.score)
+
+    best = min(whole, key=order)
     changed = {name: value for name, value in wanted.items() if best.settings.get(name) != value}
     unchanged = {name: value for name, value in best.settings.items() if name not in changed}
-    said = _said(best, len(found), sum(one.missing > 0 for one in found), level, task)
+    said = _said(best, len(found), sum(one.missing > 0 for one in found), metric, part)
     if changed:
+        best = replace(best, standing=None)
         said = f"as asked; the results have no run of {', '.join(_listed(changed))}, "
         said += "so the error of this setting is unknown"
     states = [state for _, runs in methods for state in runs[STATE.name]]
@@ -172,25 +182,37 @@ def _nodes_at(
     return nodes
 
 
-def _runs(node: xr.DataTree, error: str) -> pd.DataFrame:
+def _runs(node: xr.DataTree, *scores: str) -> pd.DataFrame:
     """Return the runs of a node, one of each setting and split; with halving, of the last rung."""
-    runs, dims = to_frame(node, (RUN_ID.name, STATE.name, error)), hyperparameters(node)
+    names = dict.fromkeys((RUN_ID.name, STATE.name, *scores))
+    runs, dims = to_frame(node, [*names]), hyperparameters(node)
     for rungs in {*dims} - {TRIAL} if TRIAL in dims else ():
         runs = runs[runs[rungs] == node[rungs].to_numpy()[-1]]
     runs = runs.drop_duplicates([SPLIT, *settings_of(node)])  # trials of equal values
-    return runs if error in runs else runs.assign(**{error: np.nan})
+    return runs.assign(**{name: np.nan for name in scores if name not in runs})
 
 
-def _settings(names: Sequence[str], runs: pd.DataFrame, error: str) -> Iterator[Choice]:
-    """Yield the settings of a node in the order of their first runs."""
+def _settings(
+    names: Sequence[str], runs: pd.DataFrame, score: str, scored: str = ""
+) -> Iterator[Choice]:
+    """Yield the settings of a node in the order of their first runs.
+
+    `score` is the variable that chooses; `scored` is that of the part that tells the standing.
+    """
+    metric = metric_of_variable(scored)
     for _, own in runs.groupby([*PLACE, *names], sort=False, dropna=False):
         done = own[own[STATE.name] == RunState.COMPLETE.value]
-        mean = float(done[error].to_numpy().mean()) if len(done) else np.nan
+        mean = float(done[score].to_numpy().mean()) if len(done) else np.nan
+        splits = {str(name): done[name].to_numpy() for name in done.columns}
+        standing = None
+        if metric is not None and "constant_score" in splits:
+            part = part_of_variable(scored)
+            standing = Standing.of(splits[scored].astype(float), metric, splits, part)
         [first] = own.head(1).to_dict("records")
         dataset, bank, method, *values = (first[name] for name in [*PLACE, *names])
         yield Choice(
             dataset, bank, method, dict(zip(names, values, strict=True)), {},
-            tuple(done[RUN_ID.name]), mean, "", missing=len(own) - len(done),
+            tuple(done[RUN_ID.name]), mean, "", standing, missing=len(own) - len(done),
         )  # fmt: skip
 
 
@@ -208,13 +230,19 @@ def _check_names(wanted: Mapping[str, Any], varied: set[str], methods: Sequence[
 
 
 def _check_comparable(
-    names: Sequence[str], runs: pd.DataFrame, error: str, n_splits: int, results: Path
+    names: Sequence[str],
+    runs: pd.DataFrame,
+    metric: Metric,
+    part: str,
+    n_splits: int,
+    results: Path,
 ) -> None:
     """Refuse to compare the settings of a search that not all splits ran."""
     n_settings = len(runs.groupby([*PLACE, *names], dropna=False))
-    if len(runs) == n_settings * n_splits or runs[error].isna().all():
+    losses = metric.loss(runs[metric.variable(part)].astype(float))
+    if len(runs) == n_settings * n_splits or losses.isna().all():
         return
-    [best] = runs.nsmallest(1, error).to_dict("records")
+    [best] = runs.loc[[losses.idxmin()]].to_dict("records")
     method, split = best["method"], best[SPLIT]
     values = " ".join(f"--set {name}={_spelled(best[name])}" for name in names)
     raise InputError(
@@ -240,15 +268,14 @@ def _nothing(
     return InputError(where, "no complete run of this setting", f"one of {values}")
 
 
-def _said(best: Choice, n_settings: int, n_partial: int, level: int, task: str) -> str:
+def _said(best: Choice, n_settings: int, n_partial: int, metric: Metric, part: str) -> str:
     """Return how a setting was chosen, in words."""
     if n_settings == 1 or np.isnan(best.score):
         return "the only setting" if n_settings == 1 else "the first setting: none has a score"
-    score = f"{100 * best.score:.2f} %" if task == "classification" else f"{best.score:.4g}"
-    what = "error" if task == "classification" else "RMSE"
     splits = len(best.run_ids)
     over = f", mean of {splits} splits" if splits > 1 else ""
-    said = f"the best of {n_settings} settings {PARTS[level]} ({what} {score}{over})"
+    said = f"the best of {n_settings} settings {BY_PART[part]} "
+    said += f"({metric.words} {metric.text(best.score)}{over})"
     if not n_partial:
         return said
     if not best.missing:
@@ -565,6 +592,7 @@ def _facts(
         "params": run.params,
         **({} if run.class_weight is None else {"class_weight": run.class_weight}),
         "chosen": choice.said,
+        **({} if choice.standing is None else {"standing": choice.standing.as_dict()}),
         "objective": objective,
         "dual_objective": bound,
         **proximity_of(solutions),
