@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,24 @@ def test_the_least_mean_error_over_the_splits_is_chosen_and_said(tmp_path):
         "the best of 8 settings on the test parts (error 10.00 %, mean of 3 splits)"
     )
     assert len(found.run_ids) == 3
+
+
+def test_a_setting_that_beats_no_constant_is_chosen_only_where_none_does(tmp_path):
+    errors = {("level", 1.0): [0.0, 0.5, 0.09], ("level", 100.0): [0.2, 0.21, 0.2]}
+    coordinates = {"n_train": 90, "n_test": 30, "n_unlabelled": 0, "n_new": 30, "n_rarest": 9}
+    coordinates |= {"constant_score": 0.3}
+    splits = {name: np.full(3, value) for name, value in coordinates.items()}
+    plan, store = made_up_plan(), RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(with_errors(errors)(made_up_record(run)))
+    facts = replace(made_up_facts(plan), splits={"heart": splits})
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    found = choose(tmp_path)
+    assert found.settings == {"C": 100.0}
+    assert not found.standing.no_better
+    other = choose(tmp_path, method="uniform")
+    assert other.standing.no_better
+    assert (other.standing.mean, other.standing.constant) == (0.5, pytest.approx(0.3))
 
 
 def test_of_equal_settings_the_first_counts(tmp_path):
