@@ -120,8 +120,8 @@ def test_a_model_of_noise_is_called_no_better_first(by_auc, tmp_path):
     said = runner.invoke(predict_command, words, catch_exceptions=False)
     assert "no better than" in said.stderr
     said = runner.invoke(explain_command, [str(by_auc)], catch_exceptions=False).stdout
-    assert "on noise is no better than" in " ".join(said.split())
-    assert "on weak is no better than" not in " ".join(said.split())
+    assert "On noise, " in said
+    assert said.count("no better than") == 1
 
 
 def test_a_model_of_a_signal_is_not(by_auc, tmp_path):
