@@ -89,7 +89,7 @@ class Facts:
 
     @cached_property
     def data(self) -> pd.DataFrame:
-        """Rows, features, classes, missing cells, views and groups of the data sets."""
+        """Rows, features, classes, missing cells, views, groups and weights of the data sets."""
         import pandas as pd
 
         found: dict[str, dict[str, Any]] = json.loads(str(self.tree.attrs.get(DATA, "{}")))

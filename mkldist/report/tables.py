@@ -151,8 +151,9 @@ def data_table(facts: Facts) -> Table:
         "views": lambda row: Cell(", ".join(filter(None, (
             _counts("views", "features")(row).text, _counts("matrices", "matrices")(row).text)))),
         "groups of rows": numbers("groups"),
+        "weights": lambda row: Cell(row["weights"] if isinstance(row["weights"], str) else ""),
     }  # fmt: skip
-    known = ("dataset", "rows", "features", "classes", "missing", "views", "groups")
+    known = ("dataset", "rows", "features", "classes", "missing", "views", "groups", "weights")
     shown = {
         heading: cell
         for (heading, cell), name in zip(columns.items(), known, strict=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Array, Ints
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.row_weights import ClassWeight
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
@@ -45,7 +46,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         },
         labels={name: dataset.y for name, dataset in data.items()} if rows_kept else {},
         predictions=rounds.keeps_predictions,
-        data={name: described(dataset) for name, dataset in data.items()},
+        data={name: described(one, entries[name].class_weight) for name, one in data.items()},
         tasks={name: dataset.task for name, dataset in data.items()},
         unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
         classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
@@ -59,7 +60,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
     )
 
 
-def described(dataset: Dataset) -> dict[str, Any]:
+def described(dataset: Dataset, class_weight: ClassWeight | None = None) -> dict[str, Any]:
     """Return what a reader of results needs to know of a data set."""
     found: dict[str, Any] = {"rows": dataset.n_points, "features": dataset.n_features}
     if dataset.x is not None:
@@ -73,7 +74,18 @@ def described(dataset: Dataset) -> dict[str, Any]:
         found["matrices"] = {name: len(one.grams) for name, one in dataset.given.items()}
     if dataset.row_groups is not None:
         found["groups"] = len(np.unique(dataset.row_groups))
+    weights = [] if class_weight is None else [_in_words(class_weight)]
+    weights += [] if dataset.weights is None else ["rows by a column"]
+    if weights:
+        found["weights"] = ", ".join(weights)
     return found
+
+
+def _in_words(class_weight: ClassWeight) -> str:
+    """Return how classes weigh, in words."""
+    if class_weight == "balanced":
+        return "balanced classes"
+    return "classes " + ", ".join(f"{name} {weight:g}" for name, weight in class_weight.items())
 
 
 def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[str, dict[str, T]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ def test_a_sweep_solves_the_weighted_problem_of_scikit_learn(weights):
 def test_each_class_against_the_rest_has_the_weights_of_the_rows_own_classes():
     tree = swept([{"name": "uniform", "C": C}], THREE, [2.0], class_weight={"0": 3.0, "2": 0.5})
     found = tree["uniform"].decision_values.squeeze().dropna("sample")
+    assert json.loads(tree.root.attrs["data"])["mine"]["weights"] == "classes 0 3, 2 0.5"
     weights = np.select([THREE == "0", THREE == "2"], [3.0, 0.5], 1.0)[TRAIN]
     K = GRAMS[1]
     for number, name in enumerate("012"):

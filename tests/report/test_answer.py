@@ -77,15 +77,17 @@ def test_the_data_are_those_of_the_results(finished):
             "heart": {
                 "rows": 270, "features": 13, "missing": 17, "classes": {"no": 150, "yes": 120},
                 "views": {"blood": 8, "scan": 5}, "matrices": {"genes": 3},
+                "weights": "balanced classes",
             }
         }
     )  # fmt: skip
     table = data_table(Facts(tree, finished.status))
-    assert table.headings == ("dataset", "rows", "features", "classes", "missing cells", "views")
+    headings = ("dataset", "rows", "features", "classes", "missing cells", "views", "weights")
+    assert table.headings == headings
     (row,) = table.rows
     assert [cell.text for cell in row] == [
         "heart", "270", "13", "no 150, yes 120", "17",
-        "blood 8 features, scan 5 features, genes 3 matrices",
+        "blood 8 features, scan 5 features, genes 3 matrices", "balanced classes",
     ]  # fmt: skip
     assert data_table(finished).rows == []
 
