@@ -220,7 +220,14 @@ def test_rows_that_lack_a_view_of_a_file_are_counted(tmp_path):
     pd.DataFrame({"row": ["z"], "b": 1.0, "c": 2.0}).to_csv(tmp_path / "v.csv", index=False)
     np.savez(tmp_path / "k.npz", grams=np.ones((2, 2, 4)), ids=["x", "y"])
     files = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
-    done = write_predictions(made_up_views(), tmp_path / "new.csv", tmp_path / "o.csv", views=files)
+    done = write_predictions(
+        made_up_views(), tmp_path / "new.csv", tmp_path / "o.csv", views=files, explained_by="views"
+    )
+    found = pd.read_csv(tmp_path / "o.csv")
+    parts = found[["contribution[v]", "contribution[k]", "intercept"]]
+    np.testing.assert_allclose(parts.sum(axis=1), found["prediction"], rtol=0, atol=1e-9)
+    assert (parts["contribution[v]"] == 0).tolist() == [True, True, False]
+    assert (parts["contribution[k]"] == 0).tolist() == [False, False, True]
     assert [note.split(";")[0] for note in done.notes] == [
         "view 'v': 2 of 3 rows lack it",
         "view 'k': 1 of 3 rows lack it",
