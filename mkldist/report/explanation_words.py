@@ -189,7 +189,7 @@ def answers(one: Explanation) -> list[str]:
             if mean.mean >= LEAST
         ]
         if named:
-            words = f"Of the {LEVELS[level]}, most of the {what} rests on {', '.join(named)}."
+            words = f"{LEVELS[level].capitalize()} by share of the {what}: {', '.join(named)}."
             found.append(words)
     return found
 
@@ -283,8 +283,8 @@ def _cell(found: Interval, scale: float, text: Callable[[float], str]) -> str:
 
 def _in_words(found: Interval) -> str:
     if math.isnan(found.low):
-        return f"({100 * found.mean:.0f} %)"
-    return f"({100 * found.mean:.0f} %, {100 * found.low:z.0f} to {100 * found.high:z.0f})"
+        return f"{100 * found.mean:.0f} %"
+    return f"{100 * found.mean:.0f} % ({100 * found.low:z.0f} to {100 * found.high:z.0f})"
 
 
 def _value(value: object) -> str:

@@ -69,7 +69,7 @@ def test_equal_shares_have_one_rank_and_a_sentence():
 
 def test_the_largest_views_and_features_are_named():
     said = " ".join(explanation_sentences(explanation()))
-    assert "clinic (60 %, 58 to 62), rna (40 %, 38 to 42)" in said
+    assert "Views by share of the decision: clinic 60 % (58 to 62), rna 40 % (38 to 42)." in said
     assert "kernels 0.30 [0.20, 0.38], unstable, features 0.80 [0.76, 0.84], stable" in said
     assert "a difference of +10.00 points" in said
 
@@ -93,7 +93,7 @@ def test_what_is_missing_is_said():
             )
         )
     )
-    assert "most of the weights rests on" in text
+    assert "Views by share of the weights" in text
     assert "add [[methods]]" in text
     assert "records of its runs" in text
     assert "Its setting was chosen from 3 by the test parts" in text
