@@ -3,113 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
-from mkldist.consoles import standard_output
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from mkldist.analysis.compare_results import ResultsComparison
     from mkldist.analysis.pairing import Results
-
-
-FEWEST_DATA_SETS = 2
-
-
-class MethodRanking(NamedTuple):
-    """Methods over the data sets of a sweep; empty where there is nothing to rank.
-
-    Parameters
-    ----------
-    points : dict of str to dict of str to float
-        Points of each method on each data set; see :func:`mkldist.analysis.mcnemar_points`.
-    kernel_tests : list of dict
-        Rows of :func:`mkldist.analysis.compare_active_kernels`.
-    """
-
-    points: Mapping[str, Mapping[Hashable, float]]
-    kernel_tests: Sequence[Mapping[Hashable, Any]]
-
-
-def rank_methods(
-    results: Results, methods: Collection[str], datasets: Collection[str]
-) -> MethodRanking:
-    """Return the points of methods and the tests of their numbers of kernels.
-
-    Parameters
-    ----------
-    results : Results
-        Results of a sweep.
-    methods, datasets : collection of str
-        Only these; empty for all.
-    """
-    from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
-    from mkldist.analysis.points import mcnemar_points
-
-    tables = [mcnemar_points(results, methods), active_kernels(results, methods)]
-    if datasets:
-        tables = [table[table.index.isin(datasets)] for table in tables]
-    points = {str(dataset): row.dropna().to_dict() for dataset, row in tables[0].iterrows()}
-    tests = compare_active_kernels(tables[1]).to_dict("records")
-    return MethodRanking(points if len(points) >= FEWEST_DATA_SETS else {}, tests)
-
-
-def print_ranking(ranking: MethodRanking) -> None:
-    """Print the points and the tests that there are.
-
-    Parameters
-    ----------
-    ranking : MethodRanking
-        As :func:`rank_methods` returns it.
-    """
-    console = standard_output()
-    for one in (_points(ranking), _tests(ranking)):
-        if one.row_count:
-            console.print()
-            console.print(one)
-
-
-def _points(ranking: MethodRanking) -> Table:
-    """Return the table of the points, summed over the data sets, the best method first."""
-    from rich.text import Text
-
-    from mkldist.cli.compare_tables import plain_table, short
-
-    sums: Counter[Hashable] = Counter()
-    for own in ranking.points.values():
-        sums.update(own)
-    table = plain_table([f"McNemar points over {len(ranking.points)} data sets", "points"])
-    for method, points in sums.most_common():
-        table.add_row(Text(str(method)), short(points))
-    return table
-
-
-def _tests(ranking: MethodRanking) -> Table:
-    """Return the table of the tests of numbers of kernels."""
-    from rich.text import Text
-
-    from mkldist.analysis.cell_texts import p_value_text
-    from mkldist.cli.compare_tables import plain_table
-
-    table = plain_table(["active kernels, paired t-test", "data sets", "A - B", "p", "p Holm"])
-    for one in ranking.kernel_tests:
-        table.add_row(
-            Text(f"A: {one['first']}, B: {one['second']}"),
-            str(one["n_datasets"]),
-            f"{one['mean_difference']:+.3g}",
-            p_value_text(one["p_value"]),
-            p_value_text(one["p_holm"]),
-        )
-    return table
 
 
 Place = dict[str, str]
@@ -152,8 +58,7 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
     "FOLDER/outcomes keeps it of each sweep, for pages without its RESULTS.",
 )  # fmt: skip
 @json_option(
-    "first", "second", "pairs", "over_data_sets", "mcnemar_points", "kernel_tests", "unpaired",
-    "words", "published",
+    "first", "second", "pairs", "over_data_sets", "unpaired", "words", "published",
 )  # fmt: skip
 def command(
     words: tuple[str, ...],
@@ -191,7 +96,6 @@ def command(
     if not comparison.pairs:
         raise _nothing(words, comparison, first, second)
     tell_left_out(first.path, second.path)
-    ranking = rank_methods(first, words[1:] or methods, datasets) if first is second else None
     said = sentences(comparison, isolated=_isolated(first) and _isolated(second))
     if as_json:
         print_json(
@@ -200,8 +104,6 @@ def command(
                 "second": {"results": second.path, "sweep": second.tree.attrs["sweep"]},
                 "pairs": comparison.pairs,
                 "over_data_sets": comparison.over,
-                "mcnemar_points": ranking.points if ranking else {},
-                "kernel_tests": ranking.kernel_tests if ranking else [],
                 "unpaired": comparison.unpaired,
                 "words": said,
                 "published": [],
@@ -209,8 +111,6 @@ def command(
         )
         return
     print_comparison(comparison, first, second, said)
-    if ranking:
-        print_ranking(ranking)
 
 
 def _write_reproduced(

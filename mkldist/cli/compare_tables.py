@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
@@ -163,7 +162,7 @@ def _print_details(
         said_of = f"{letter}: {what}in {results.path}"
         console.print(said_of, highlight=False, soft_wrap=True)
     console.print()
-    console.print(_fitting(console, partial(_details, pairs)))
+    console.print(_details(pairs))
     console.print()
     for line in legend(pairs):
         console.print(line, highlight=False, style="dim")
@@ -201,15 +200,6 @@ def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom
     return table
 
 
-def _fitting(console: Console, make: Callable[[str], Table]) -> Table:
-    """Return a table whose pairs of numbers are in one line, or in two where names would be cut.
-
-    `make` takes what stands between two numbers, a space or a new line.
-    """
-    wide = make(" ")
-    return wide if _least_width(wide) <= console.width else make("\n")
-
-
 def _least_width(table: Table) -> int:
     """Return the width at which no word of the first column, and no line of others, is cut."""
     first, *others = ([str(c.header), *map(str, c.cells)] for c in table.columns)
@@ -217,14 +207,15 @@ def _least_width(table: Table) -> int:
     return max(map(len, " ".join(first).split())) + sum(2 + width for width in longest)
 
 
-def _details(pairs: Sequence[PairComparison], space: str) -> Table:
+def _details(pairs: Sequence[PairComparison]) -> Table:
     """Return the table of losses, kernels, times, gaps and objectives of every pair.
 
     Objectives are there only where both minimise the same function.
     """
     from rich.text import Text
 
-    table = plain_table(["", "A", "B", "A - B", f"95 %{space}interval", "p"], "top")
+    table = plain_table(["", "A", "B", "A - B", "95 % interval", "p"], "top")
+    table.columns[4].no_wrap = False  # two lines where there is no room for one
     for pair in pairs:
         table.add_section()
         table.add_row(Text(_name(pair), style="bold"))
@@ -234,7 +225,7 @@ def _details(pairs: Sequence[PairComparison], space: str) -> Table:
             _loss(pair.losses.first, percent),
             _loss(pair.losses.second, percent),
             _signed(pair.losses.difference, percent),
-            _interval([_signed(value, percent) for value in pair.losses[3:]], space),
+            _interval([_signed(value, percent) for value in pair.losses[3:]]),
             p_value_text(pair.p_holm),
             style="green" if pair.p_holm < SIGNIFICANCE else "",
         )
@@ -244,10 +235,10 @@ def _details(pairs: Sequence[PairComparison], space: str) -> Table:
                 ends = [NOTHING if math.isnan(v) else f"{v:+.3g}" for v in found[3:]]
                 table.add_row(
                     f" {name.replace('_', ' ')}",
-                    short(found.first),
-                    short(found.second),
+                    _short(found.first),
+                    _short(found.second),
                     f"{found.difference:+.3g}",
-                    _interval(ends, space),
+                    _interval(ends),
                 )
         for heading, text in _in_words(pair):
             table.add_row(f" {heading}", *text)
@@ -264,8 +255,8 @@ def _in_words(pair: PairComparison) -> Iterator[tuple[str, Sequence[str]]]:
         yield "McNemar, splits", (first, second, f"open {both}")
 
 
-def _interval(ends: Sequence[str], space: str) -> str:
-    return NOTHING if NOTHING in ends else f" to{space}".join(ends)
+def _interval(ends: Sequence[str]) -> str:
+    return NOTHING if NOTHING in ends else " to ".join(ends)
 
 
 def _name(pair: PairComparison) -> str:
@@ -275,7 +266,7 @@ def _name(pair: PairComparison) -> str:
     return f"{pair.dataset}: {pair.first}, {pair.second}"
 
 
-def short(value: float) -> str:
+def _short(value: float) -> str:
     """Return a number with three digits."""
     return NOTHING if math.isnan(value) else f"{value:.3g}"
 

@@ -72,8 +72,7 @@ def compare_published(
         first = {"results": results.path, "sweep": sweep}
         print_json(
             {"first": first, "second": None, "pairs": [], "over_data_sets": [],
-             "mcnemar_points": {}, "kernel_tests": [], "unpaired": [], "words": said,
-             "published": cells}
+             "unpaired": [], "words": said, "published": cells}
         )  # fmt: skip
         return
     _print(cells, said)
