@@ -154,11 +154,11 @@ def test_explanations_are_of_the_weights_and_decisions(method: str, tmp_path: Pa
     parts -= parts.mean()
     whole = parts.sum(axis=1)
     covered = 0.0
-    for share in told.kernels:
-        assert_near(share.weight, weights[share.name] / weights.sum())
+    for share in told.of("kernel"):
+        assert_near(share.weight.mean, weights[share.name] / weights.sum())
         part = parts[share.name] if share.name in parts else 0.0 * whole
-        assert_near(share.decision, (part * whole).sum() / (whole**2).sum(), 1e-9)
-        covered += share.weight
+        assert_near(share.decision.mean, (part * whole).sum() / (whole**2).sum(), 1e-9)
+        covered += share.weight.mean
     assert covered == pytest.approx(1.0)
 
 
@@ -167,5 +167,5 @@ def test_the_command_explains_as_python_does(tmp_path: Path) -> None:
     [told] = mkldist.explain(tmp_path / "r")
     [document] = json.loads(called("explain", tmp_path / "r", "--json"))["explanations"]
     assert document["method"] == "level"
-    found = {share["name"]: share["weight"] for share in document["kernels"]}
-    assert found == {share.name: share.weight for share in told.kernels}
+    found = {(one["level"], one["name"]): one["weight"]["mean"] for one in document["shares"]}
+    assert found == {(one.level, one.name): one.weight.mean for one in told.shares}
