@@ -396,7 +396,7 @@ def _traverse(
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((bank.n_kernels, columns.n_columns))
     weights = _grouped(weight_rows(dense, bank.n_kernels))
-    combined = np.zeros((len(weights), WIDTH, bank.layout.n_entries))
+    combined = np.zeros((len(dense), bank.layout.n_entries))
     entries = slice(0, 0)
     for chunk in bank.chunks():
         if chunk.entries != entries:
@@ -409,8 +409,7 @@ def _traverse(
         for block in _blocks(chunk, block_kernels(bank.layout)) if dense else ():
             _add_combinations(block, weights, combined)
     bank.counter.passes += 1
-    packed = combined.reshape(-1, bank.layout.n_entries)
-    for wanted, entries_of in zip(dense, packed, strict=False):
+    for wanted, entries_of in zip(dense, combined, strict=True):
         bank.layout.unpack(entries_of, out=wanted.target)
     return {
         position: _shaped(request, sums[:, where])
@@ -437,13 +436,13 @@ def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Flo
     (R, e) float64
         In memory of its own.
     """
-    groups, combined = _grouped(weights), _grouped(sums)
+    groups, combined = _grouped(weights), np.array(sums, dtype=np.float64)
     kernels = slice(0, bank.n_kernels)
     for slab in slabs(bank.layout, entries):
         for block in _blocks(bank.slab_of(kernels, slab), block_kernels(bank.layout)):
             first, stop = block.entries.start - entries.start, block.entries.stop - entries.start
             _add_combinations(replace(block, entries=slice(first, stop)), groups, combined)
-    return combined.reshape(-1, combined.shape[-1])[: len(sums)]
+    return combined
 
 
 def _blocks(chunk: Chunk, most_kernels: int) -> Iterator[Chunk]:
@@ -459,9 +458,10 @@ def _blocks(chunk: Chunk, most_kernels: int) -> Iterator[Chunk]:
 
 
 def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:
-    """Add weights @ block to the (groups, 8, E) combinations; weights are (groups, 8, M)."""
-    for group, rows in zip(combined, weights, strict=True):
-        group[:, block.entries] += rows[:, block.kernels] @ block.values
+    """Add weights @ block to the (R, E) combinations; weights are (groups, 8, M)."""
+    for group, rows in enumerate(weights):
+        wanted = combined[group * WIDTH : (group + 1) * WIDTH, block.entries]
+        wanted += (rows[:, block.kernels] @ block.values)[: len(wanted)]
 
 
 def weight_rows(sums: Sequence[WeightedSum], n_kernels: int) -> Floats:

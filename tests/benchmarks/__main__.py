@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from tests.benchmarks import (
     accelerator,
     commands,
+    judgement,
     many_points,
     many_runs,
     predicting,
@@ -33,9 +34,10 @@ ROWS = (
     | predicting.ROWS
     | starting.ROWS
     | accelerator.ROWS
+    | judgement.ROWS
 )
 SLOW = (
-    *("million", "larger-than-memory", *many_runs.ROWS, *accelerator.ROWS),
+    *("million", "larger-than-memory", *many_runs.ROWS, *accelerator.ROWS, *judgement.ROWS),
     *(row for row in many_points.ROWS if row != "many-points"),
 )
 
