@@ -9,10 +9,9 @@ import pandas as pd
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
-from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
 from mkldist.analysis.summary import selected_summary
-from mkldist.analysis.tables import TO_TRY, constant_words
 from mkldist.counted import counted
 from mkldist.metrics import METRICS, Metric
 from mkldist.report.facts import Facts, records
@@ -110,7 +109,7 @@ def _best(facts: Facts, row: Row) -> str:
     metric = METRICS[row["metric"]]
     setting = f" ({row['setting']})" if row["setting"] else ""
     value = f"{metric.text(row['mean'])}{_interval(metric, row)}"
-    constant = constant_words(metric.task, metric, row["constant"])
+    constant = constant_words(metric, row["constant"])
     if row["no_better"]:
         return (
             f"On {row['dataset']}, no method is shown to be better than {constant}: the best, "
