@@ -1068,8 +1068,8 @@ class MKLClassifierCV(MKLClassifier):
     scoring : str or callable, optional
         Score as in scikit-learn, made of decision values or classes; by default accuracy.
     kernels, normalisation, impute, scale, tol, class_weight, shared_weights, calibration
-        As for :class:`mkldist.MKLClassifier`.  On folds, solvers stop at ten times `tol`: decisions
-        hardly change any more then.  `calibration` takes the decision values of these folds.
+        As for :class:`mkldist.MKLClassifier`.  On folds, solvers stop at three times `tol`.
+        `calibration` takes the decision values of these folds.
     method_params, groups, views, missing_views, texts, backend, random_state, verbose
         As for :class:`mkldist.MKLClassifier`.
 
