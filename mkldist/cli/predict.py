@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from mkldist.cli.json_output import json_option, print_json
 
 if TYPE_CHECKING:
     from mkldist.fit.predictions import Score
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Import and call the kernel functions of a model that are not mkldist's own.",
 )
+@json_option("file", "rows", "predicted", "score", "notes")
 def command(
     model: Path,
     data: Path,
@@ -69,6 +73,7 @@ def command(
     n_threads: int | None,
     overwrite: bool,
     allow_code: bool,
+    as_json: bool,
 ) -> None:
     """Predict the rows of DATA by the file MODEL, and write a CSV file.
 
@@ -100,20 +105,32 @@ def command(
         fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
         n_threads=n_threads, explained_by=explain, scored=score,
     )  # fmt: skip
+    notes = [*unseen_lines(done.unseen), *done.notes]
+    if as_json:
+        document = {"file": target, "rows": done.n_rows, "predicted": done.counts}
+        print_json({**document, "score": done.score, "notes": notes})
+        return
     classes = fitted.labels.classes
     names = [] if classes is None else classes.tolist()
     counts = "".join(f", {name}: {done.counts[name]}" for name in names)
     click.echo(f"{target or data}: {done.n_rows} rows{counts}")
     for line in [] if done.score is None else _score_lines(done.score):
         click.echo(line)
-    for line in [*unseen_lines(done.unseen), *done.notes]:
+    for line in notes:
         click.echo(f"note: {line}", err=True)
 
 
 def _score_lines(score: Score) -> list[str]:
     """Return the table of a score, and that of the numbers of rows by class and prediction."""
-    table = [("", "model", score.constant)]
-    table += [(words, *values) for words, values in score.rows.items()]
+    from mkldist.metrics import METRICS
+
+    table: list[tuple[str, ...]] = [("", "model", score.constant)]
+    for name, value in score.values.items():
+        pair = [
+            "-" if math.isnan(one) else METRICS[name].text(one)
+            for one in (value, score.of_constant[name])
+        ]
+        table.append((METRICS[name].words, *pair))
     lines = _aligned(table)
     if score.confusion:
         names = list(score.confusion)

@@ -39,15 +39,16 @@ class Score:
 
     Parameters
     ----------
-    rows : dict of str to (str, str)
-        Value of the model, and of the constant, by the words of the metric.
+    values, of_constant : dict of str to float
+        Value of each metric by its name, NaN where the labels do not define it.
     constant : str
         The constant in words.
     confusion : dict of str to dict of str to int
         Numbers of rows by class and by prediction; empty for real values.
     """
 
-    rows: dict[str, tuple[str, str]]
+    values: dict[str, float]
+    of_constant: dict[str, float]
     constant: str
     confusion: dict[str, dict[str, int]]
 
@@ -298,7 +299,8 @@ class _Account:
             y = _real_values(labels, where)
             mean = np.full(len(y), y.mean())
             found, plain = regression_scores(values[:, 0], y), regression_scores(mean, y)
-            return Score(_rows("regression", found, plain), f"their mean, {y.mean():.4g}", {})
+            own, of_mean = _metrics("regression", found, plain)
+            return Score(own, of_mean, f"their mean, {y.mean():.4g}", {})
         return _class_score(self.model, values, _class_numbers(self.model, labels, where))
 
 
@@ -321,21 +323,14 @@ def _class_score(model: Model, values: Floats, numbers: Ints) -> Score:
     confusion = {
         one: dict(zip(names, row, strict=True)) for one, row in zip(names, table, strict=True)
     }
-    return Score(_rows("classification", found, plain), f"always {names[most]}", confusion)
+    own, of_constant = _metrics("classification", found, plain)
+    return Score(own, of_constant, f"always {names[most]}", confusion)
 
 
-def _rows(
-    task: str, found: Mapping[str, float], plain: Mapping[str, float]
-) -> dict[str, tuple[str, str]]:
-    """Return both values of each metric by its words; of one without a value, a dash."""
-    rows = {}
-    for metric in metrics_of(task):
-        name = metric.variable()
-        if name in found:
-            pair = (found[name], plain[name])
-            texts = ["-" if math.isnan(value) else metric.text(value) for value in pair]
-            rows[metric.words] = texts[0], texts[1]
-    return rows
+def _metrics(task: str, *scores: Mapping[str, float]) -> tuple[dict[str, float], ...]:
+    """Return the scores that are metrics of a task, by the names of these."""
+    names = {metric.name: metric.variable() for metric in metrics_of(task)}
+    return tuple({n: one[v] for n, v in names.items() if v in one} for one in scores)
 
 
 def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:

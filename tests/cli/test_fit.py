@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,10 @@ def test_a_calibrated_model_has_probabilities_and_is_scored_and_explained(folder
     assert "Brier score" in done.stdout
     alone = run_here(folder, "predict", "calibrated.model", "labelled.csv", "--score")
     assert alone.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
+    words = ("calibrated.model", "labelled.csv", "--score", "--json")
+    document = json.loads(run_here(folder, "predict", *words).stdout)
+    assert document["score"]["values"]["error"] == wrong
+    assert sum(document["predicted"].values()) == document["rows"] == 72
 
 
 @pytest.mark.slow

@@ -130,20 +130,21 @@ def test_scores_are_those_of_scikit_learn(tmp_path):
     done, found = predicted(calibrated(), table, tmp_path, scored=True)
     y, own = table["answer"], found["prediction"]
     positive, probable = y == "well", found["probability"]
-    expected = {
-        "error": f"{100 * (y != own).mean():.2f} %",
-        "balanced error": f"{100 * (1 - balanced_accuracy_score(y, own)):.2f} %",
-        "AUC": f"{roc_auc_score(positive, found['decision']):.3f}",
-        "average precision": f"{average_precision_score(positive, found['decision']):.3f}",
-        "F1": f"{f1_score(y, own, pos_label='well'):.3f}",
-        "log loss": f"{log_loss(positive, probable):.3f}",
-        "Brier score": f"{brier_score_loss(positive, probable):.3f}",
-    }
-    assert {words: text for words, (text, _) in done.score.rows.items()} == expected
+    assert done.score.values == pytest.approx(
+        {
+            "error": (y != own).mean(),
+            "balanced_error": 1 - balanced_accuracy_score(y, own),
+            "auc": roc_auc_score(positive, found["decision"]),
+            "average_precision": average_precision_score(positive, found["decision"]),
+            "f1": f1_score(y, own, pos_label="well"),
+            "log_loss": log_loss(positive, probable),
+            "brier": brier_score_loss(positive, probable),
+        }
+    )
     share = max(positive.mean(), 1 - positive.mean())
-    assert done.score.rows["error"][1] == f"{100 * (1 - share):.2f} %"
-    assert done.score.rows["balanced error"][1] == "50.00 %"
-    assert done.score.rows["Brier score"][1] == f"{share * (1 - share):.3f}"
+    plain = done.score.of_constant
+    assert (plain["error"], plain["balanced_error"]) == (pytest.approx(1 - share), 0.5)
+    assert plain["brier"] == pytest.approx(share * (1 - share))
     matrix = [[row[c] for c in ("ill", "well")] for row in done.score.confusion.values()]
     np.testing.assert_array_equal(matrix, confusion_matrix(y, own, labels=["ill", "well"]))
 
@@ -153,8 +154,9 @@ def test_real_values_are_scored_without_a_file(tmp_path):
     y = np.round(model.predict(TABLE) + np.linspace(-1, 1, len(TABLE)), 6)
     TABLE.assign(answer=y).to_csv(tmp_path / "new.csv", index=False)
     done = write_predictions(model, tmp_path / "new.csv", None, scored=True)
-    assert [*done.score.rows] == ["RMSE", "MAE", "R²"]
-    assert done.score.rows["R²"] == (f"{r2_score(y, model.predict(TABLE)):.3f}", "0.000")
+    assert [*done.score.values] == ["rmse", "mae", "r2"]
+    assert done.score.values["r2"] == pytest.approx(r2_score(y, model.predict(TABLE)))
+    assert done.score.of_constant["r2"] == pytest.approx(0.0)
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -169,8 +171,8 @@ def test_arrays_have_their_labels_beside_them(tmp_path):
     done = write_predictions(model, tmp_path / "new.npz", None, scored=True)
     assert by_svm.score == done.score
     wrong = float((model.predict(x) != y).mean())
-    always = min(y.mean(), 1 - y.mean())
-    assert done.score.rows["error"] == (f"{100 * wrong:.2f} %", f"{100 * always:.2f} %")
+    assert done.score.values["error"] == wrong
+    assert done.score.of_constant["error"] == min(y.mean(), 1 - y.mean())
 
 
 @pytest.mark.parametrize(
