@@ -136,7 +136,8 @@ def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
         with mkldist.KernelBank(inputs.points[train], KERNELS, normalisation="trace") as bank:
             solution = mkldist.solve("uniform", bank, y[train], C=1.0)
             test = inputs.points[source.splits[record.split].test]
-            parts = bank.expansion(solution).by_kernel(test)
+            names = [*map(str, range(n_kernels))]
+            parts = bank.expansion(solution).contributions(names, test)[:, :-1]
         total += decision_shares([(np.arange(n_kernels), parts)], n_kernels)
     np.testing.assert_allclose(null[0], total / len(records), atol=1e-3)
 
