@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import mkldist
+from mkldist.metrics import METRICS
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
@@ -333,12 +334,11 @@ def test_the_progress_tells_the_best_so_far(tmp_path):
 def test_a_note_spans_the_settings_of_all_splits():
     from types import SimpleNamespace
 
-    dataset = SimpleNamespace(task="regression")
     rounds = SimpleNamespace(
         spec=SimpleNamespace(sized_banks=["one", "two"]),
         most=SimpleNamespace(runs=[SimpleNamespace(at={"trial": 0})] * 4),
         compared=2,
-        resolved=SimpleNamespace(datasets={"d": (dataset, ())}),
+        metric_of=lambda dataset: METRICS["rmse"],
         best=lambda: {
             ("d", "b", "m", 0): (1.0, {"C": 2.0, "loss": "squared"}),
             ("d", "b", "m", 1): (2.0, {"C": 12.5, "loss": "hinge"}),
@@ -346,7 +346,7 @@ def test_a_note_spans_the_settings_of_all_splits():
     )
     assert round_note(rounds).splitlines() == [
         "search: 2 of at most 4 runs; best so far:",
-        "  d/b/m: validation RMSE 1.5, C = 2…12.5, loss = squared|hinge",
+        "  d/b/m: validation RMSE 1.500, C = 2…12.5, loss = squared|hinge",
     ]
 
 

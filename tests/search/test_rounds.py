@@ -60,11 +60,15 @@ class Store:
         self.read_ids.append(run_id)
         if run_id not in self.recorded:
             return None
-        return SimpleNamespace(scores={"validation_error": int(run_id[:6], 16) / 16**6})
+        score = int(run_id[:6], 16) / 16**6
+        return SimpleNamespace(scores={"validation_error": score, "validation_auc": score})
 
 
-def rounds_of(search: str, methods: str = LEVEL, fit: str = "train") -> Rounds:
+def rounds_of(
+    search: str, methods: str = LEVEL, fit: str = "train", metric: str = "error"
+) -> Rounds:
     text = SWEEP.format(search=search, methods=methods, fit=fit)
+    text = text.replace("[selection]\n", f'[selection]\nmetric = "{metric}"\n')
     spec = SweepSpec.model_validate(tomllib.loads(text))
     return Rounds(spec, resolve(spec, (), Path()), 1, None)
 
@@ -198,6 +202,17 @@ def test_the_best_is_that_of_the_last_rung_with_losses():
         [run] = [r for r in rounds.plan.runs if r.params["tol"] == 0.01 and r.place == place]
         assert loss == int(run.id[:6], 16) / 16**6
         assert values == {"C": run.params["C"]}
+
+
+def test_a_search_takes_the_greatest_of_a_metric_that_is_better_greater():
+    rounds, store = rounds_of(HALVING, metric="auc"), Store()
+    first, *_ = to_the_end(rounds, store)
+    aucs = {i: int(i[:6], 16) / 16**6 for i in first}
+    for place in rounds.best():
+        trials = [r for r in rounds.plan.runs if r.place == place and r.id in first]
+        asked = {r.params["C"] for r in rounds.plan.runs if r.place == place and r.id not in first}
+        best = sorted(trials, key=lambda run: -aucs[run.id])[: len(asked)]
+        assert {run.params["C"] for run in best} == asked
 
 
 def test_without_a_loss_there_is_no_best():
