@@ -11,7 +11,7 @@ from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
 from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
-from mkldist.analysis.summary import selected_summary
+from mkldist.analysis.summary import loss_of, selected_summary
 from mkldist.counted import counted
 from mkldist.metrics import METRICS, Metric
 from mkldist.report.facts import Facts, records
@@ -20,7 +20,10 @@ from mkldist.results.rows import settings_of
 
 
 def answers_of(facts: Facts) -> pd.DataFrame:
-    """Return the best method of each data set that has a complete run on every split.
+    """Return the best method of each data set, of those that lack no split that another has.
+
+    Validation ranks the methods where it selects settings, as it does for ``mkldist fit``; scores
+    are of the test parts.
 
     Returns
     -------
@@ -32,25 +35,21 @@ def answers_of(facts: Facts) -> pd.DataFrame:
         ``difference_low``, ``difference_high`` and ``p_holm`` of the corrected t-test.  Without a
         second method the latter are missing.
     """
-    rows = selected_summary(facts.tree) if facts.validated else facts.summary
-    found = [_answer(facts, one, rows[rows["dataset"] == one.dataset]) for one in facts.compared]
+    rows = records(selected_summary(facts.tree) if facts.validated else facts.summary)
+    found = [_answer(facts, one, [r for r in rows if r["dataset"] == one.dataset])
+             for one in facts.compared]  # fmt: skip
     return pd.DataFrame([row for row in found if row is not None])
 
 
-def _answer(facts: Facts, compared: Compared, rows: pd.DataFrame) -> Row | None:
+def _answer(facts: Facts, compared: Compared, rows: list[Row]) -> Row | None:
     """Return the row of one data set; None where every method lacks a split."""
     losses = without_gaps(compared.losses)
     if losses.empty:
         return None
-    metric = facts.metric(compared.dataset)
-    means = losses.mean().sort_values(kind="stable")
-    best = str(means.index[0])
-    setting = compared.settings[best]
-    own = rows[[facts.name_of(row) == best for row in records(rows)]]
-    for name, value in setting.items():
-        own = own[own[name] == value] if not facts.validated else own
-    (row,) = records(own.head(1))
-    score = facts.loss(compared.dataset)
+    chosen = {n: _at_chosen_setting(facts, compared, n, rows) for n in map(str, losses)}
+    ranks = pd.Series({name: loss_of(row) for name, row in chosen.items()})
+    best, *others = map(str, ranks.sort_values(kind="stable").index)
+    metric, score, row = facts.metric(compared.dataset), facts.loss(compared.dataset), chosen[best]
     found: Row = {
         "dataset": compared.dataset,
         "metric": metric.name,
@@ -62,22 +61,31 @@ def _answer(facts: Facts, compared: Compared, rows: pd.DataFrame) -> Row | None:
         "constant": row["constant_mean"],
         "no_better": bool(row["no_better"]),
     }
-    if len(means) < 2:
+    if not others:
         return found
-    second = str(means.index[1])
+    second = others[0]
     sign = -1.0 if metric.greater else 1.0
     gap = known_interval(sign * (losses[best] - losses[second]).to_numpy(), compared.overlap)
     tests = facts.pairs[facts.pairs["dataset"] == compared.dataset]
     is_pair = tests["first"].isin([best, second]) & tests["second"].isin([best, second])
-    p_holm = tests.loc[is_pair, "p_holm"]
     return found | {
         "second": second,
-        "second_mean": float(metric.loss(means.iloc[1])),
+        "second_mean": chosen[second][f"{score}_mean"],
         "difference": gap.mean,
-        "difference_low": min(gap.low, gap.high),
-        "difference_high": max(gap.low, gap.high),
-        "p_holm": float(p_holm.iloc[0]) if len(p_holm) else np.nan,
+        "difference_low": gap.low,
+        "difference_high": gap.high,
+        "p_holm": float(next(iter(tests.loc[is_pair, "p_holm"]), np.nan)),
     }
+
+
+def _at_chosen_setting(facts: Facts, compared: Compared, name: str, rows: list[Row]) -> Row:
+    """Return the row of a method in a summary, at the setting that was chosen."""
+    setting = {} if facts.validated else compared.settings[name]
+    return next(
+        row
+        for row in rows
+        if facts.name_of(row) == name and all(row[n] == value for n, value in setting.items())
+    )
 
 
 def _setting_text(facts: Facts, row: Row) -> str:

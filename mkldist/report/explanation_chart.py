@@ -92,7 +92,7 @@ def draw(explanation: Explanation) -> Figure:
     rows = _rows(explanation)
     shares = {y: row for y, row in enumerate(rows) if isinstance(row, Share)}
     decided = not explanation.no_decision
-    figure = Figure(figsize=(WIDTH, 0.75 + ROW * len(rows)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 1.3 + ROW * len(rows)), layout="constrained")
     axes = figure.subplots(
         1, 1 + decided, sharey=True, squeeze=False, width_ratios=[1.6, 1][: 1 + decided]
     )[0]

@@ -264,7 +264,7 @@ def _explanation(facts: Facts) -> Section:
         " ".join(
             words
             for one in found
-            for words in (*warnings(one), f"On {one.dataset}, {one.method}:", *answers(one))
+            for words in (*warnings(one), f"{one.dataset}, {one.method}.", *answers(one))
         ),
         [explanation_table(found)] if found else [],
         [explanation_chart(one) for one in found if one.shares],

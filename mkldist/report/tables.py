@@ -15,6 +15,7 @@ from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen
+from mkldist.analysis.summary import loss_of
 from mkldist.analysis.tables import BESIDE
 from mkldist.durable import write_file
 from mkldist.metrics import METRICS, PARTS, metric_of_variable, part_of_variable
@@ -169,7 +170,7 @@ def _counts(name: str, unit: str = "") -> Callable[[Row], Cell]:
         found = row.get(name)
         if not isinstance(found, dict):
             return Cell("")
-        said = [f"{one} {number:,}{' ' * bool(unit)}{unit}" for one, number in found.items()]
+        said = [f"{one}: {number:,}{' ' * bool(unit)}{unit}" for one, number in found.items()]
         left = len(said) - MOST_COUNTS
         return Cell(", ".join([*said[:MOST_COUNTS], *([f"{left} more"] if left > 0 else [])]))
 
@@ -198,8 +199,12 @@ def confusion_table(side: Chosen) -> Table | None:
 
 
 def results_table(facts: Facts) -> Table:
-    """Return a row for each data set, bank, method and setting, its score first."""
-    rows = facts.summary
+    """Return a row for each data set, bank, method and setting, the best first."""
+    order = {name: place for place, name in enumerate(facts.datasets)}
+    every = [(order[row["dataset"]], loss_of(row)) for row in records(facts.summary)]
+    losses = pd.DataFrame(every, columns=["dataset", "loss"], index=facts.summary.index)
+    ordered = losses.sort_values(["dataset", "loss"], kind="stable").index
+    rows = facts.summary.loc[ordered].reset_index(drop=True)
     axes = list(dict.fromkeys(n for _, node in facts.nodes for n in hyperparameters(node)))
     columns = identity_columns(rows)
     columns |= _scores(rows)

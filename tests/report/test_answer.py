@@ -86,8 +86,8 @@ def test_the_data_are_those_of_the_results(finished):
     assert table.headings == headings
     (row,) = table.rows
     assert [cell.text for cell in row] == [
-        "heart", "270", "13", "no 150, yes 120", "17",
-        "blood 8 features, scan 5 features, genes 3 matrices", "balanced classes",
+        "heart", "270", "13", "no: 150, yes: 120", "17",
+        "blood: 8 features, scan: 5 features, genes: 3 matrices", "balanced classes",
     ]  # fmt: skip
     assert data_table(finished).rows == []
 

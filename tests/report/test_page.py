@@ -365,7 +365,11 @@ addEventListener("load", () => {
     .every((svg) => svg.getBoundingClientRect().height > 50);
   const requests = performance.getEntriesByType("resource").length;
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  const said = { errors, up, down, left, hidden, drawn, requests, wide };
+  search.value = "";
+  search.dispatchEvent(new Event("input"));
+  box.click();
+  const loss = table.rows[1].cells[column].getBoundingClientRect().right <= innerWidth;
+  const said = { errors, loss, up, down, left, hidden, drawn, requests, wide };
   document.title = "CHECK" + JSON.stringify(said) + "END";
 });
 </script>
@@ -388,5 +392,5 @@ def test_a_browser_sorts_filters_hides_and_asks_for_nothing(html, tmp_path, widt
     found = json.loads(re.search(r"CHECK(.*?)END", done.stdout).group(1).replace("&quot;", '"'))
     assert found == {
         "errors": [], "up": True, "down": True, "left": 1, "hidden": True, "drawn": True,
-        "requests": 0, "wide": 0,
+        "requests": 0, "wide": 0, "loss": True,
     }  # fmt: skip

@@ -28,10 +28,12 @@ def test_results_have_a_row_a_setting_and_mark_the_best(facts):
     )  # fmt: skip
     assert sum(table.marks) == facts.summary["best"].sum() == 2
     errors = [row[2].key for row in table.rows]
-    assert errors == pytest.approx(facts.summary["test_error_mean"].tolist())
-    first = facts.summary.iloc[0]
+    ordered = facts.summary.sort_values(["dataset", "test_error_mean"])
+    assert errors == pytest.approx(ordered["test_error_mean"].tolist())
+    assert table.marks[0]
+    first = ordered.iloc[0]
     mean, low, high = (100 * first[f"test_error_{name}"] for name in ("mean", "low", "high"))
-    assert table.rows[0][2].text == f"{mean:.2f} [{low:.1f}, {high:.1f}] %"
+    assert table.rows[0][2].text == f"{mean:.2f} [{low:4.1f}, {high:4.1f}] %"
 
 
 def test_certificates_count_runs_by_their_end(facts):
