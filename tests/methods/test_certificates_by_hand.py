@@ -429,7 +429,7 @@ def test_they_are_with_every_loss_and_as_printed(case, end, n_kernels):
 
 JOINT = [name for name, method in METHODS.items() if method.joint_classes]
 SQUARED = ("primalmkl", "lapmkl")  # losses, of which points have weights
-OTHER_LOSSES = (*SQUARED, "spicymkl", "elastmkl")
+OTHER_LOSSES = (*SQUARED, "lapsvm", "laprls", "rls", "glks", "spicymkl", "elastmkl")
 WEIGHING = [n for n, method in METHODS.items() if method.weighs_points and n not in OTHER_LOSSES]
 PATHS = {name: method.path.parameter for name, method in METHODS.items() if method.path}
 

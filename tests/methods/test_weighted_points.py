@@ -19,6 +19,7 @@ ABLE = [name for name, method in METHODS.items() if method.weighs_points]
 ON_SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 FIXED = ("uniform", "align", "alignf")  # kernel weights, whatever the weights of points
 CHOSEN = ("best_single", "svm")  # one kernel, by cross-validation
+ON_GRAPHS = ("lapmkl", "lapsvm", "laprls", "rls", "glks")
 BLOCK_NORMS = {"spicymkl": "block1", "elastmkl": "elastic-net"}
 TIGHT = {"C": 5.0, "tol": 1e-7}
 
@@ -44,7 +45,7 @@ def conic_optimum(grams, y, C, q_bound):
 
 def test_the_methods_that_take_weights():
     listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority"}
-    listed |= {"primalmkl", "lapmkl", *BLOCK_NORMS}
+    listed |= {"primalmkl", *ON_GRAPHS, *BLOCK_NORMS}
     assert set(ABLE) == listed, "name the method among those of its problem, above"
 
 
@@ -205,8 +206,14 @@ def test_weighted_ridge_regression_is_that_of_scikit_learn(weights):
     assert found.bias == pytest.approx(ridge.intercept_, abs=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"form": "shared"}, {"coupled": False}], ids=str)
-def test_a_labelled_point_on_a_graph_may_count_several_times(options, instance):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in ON_GRAPHS]
+    + [("lapmkl", {"form": "shared"}), ("lapmkl", {"coupled": False}), ("lapsvm", {"inner": "pcg"})]
+    + [("rls", {"bias": False}), ("glks", {"bias": False}), ("glks", {"acceleration": "none"})],
+    ids=str,
+)
+def test_a_labelled_point_on_a_graph_may_count_several_times(name, options, instance):
     """Its repetitions have its decision value, and no edges."""
     n = len(instance.y)
     y = np.where(np.arange(n) % 3 == 0, instance.y, 0.0)
@@ -214,12 +221,13 @@ def test_a_labelled_point_on_a_graph_may_count_several_times(options, instance):
     rows = np.concatenate([np.arange(n), np.repeat(np.arange(n), counts - 1)])
     L = np.zeros((len(rows), len(rows)))
     L[:n, :n] = np.diag(np.full(n, 1.0)) - 1.0 / n
-    settings = {"gamma_a": 0.1, "gamma_i": 0.01, "tol": 1e-6, **options}
-    repeated = instance.grams[:, rows][:, :, rows]
-    plain = mkldist.solve("lapmkl", repeated, y[rows], laplacian=L, **settings)
-    weighted = mkldist.solve(
-        "lapmkl", instance.grams, y, weights=counts, laplacian=L[:n, :n], **settings
-    )
+    found = []
+    for points, graph, weights in ((rows, L, None), (np.arange(n), L[:n, :n], counts)):
+        settings = {"gamma_a": 0.1, "tol": 1e-6, "weights": weights, **options}
+        settings |= {} if name == "rls" else {"gamma_i": 0.01, "laplacian": graph}
+        grams = instance.grams[:, points][:, :, points]
+        found.append(mkldist.solve(name, grams, y[points], **settings))
+    plain, weighted = found
     assert weighted.converged
     assert weighted.objective == pytest.approx(plain.objective, rel=1e-5)
     if not options.get("form"):

@@ -2,9 +2,11 @@
 
 Minimises over kernel weights d in the simplex, components g_m on all n points, and bias b
 
-    F = 1/2 { sum_m g_m'G_m^-1 g_m / d_m + sum over labelled i of (y_i - sum_m g_m(x_i) - b)^2 },
+    F = 1/2 { sum_m g_m'G_m^-1 g_m / d_m
+              + sum over labelled i of w_i (y_i - sum_m g_m(x_i) - b)^2 },
 
-where ``g'G^-1 g`` is infinite outside the range of G.  For fixed d this is least squares with the
+where ``g'G^-1 g`` is infinite outside the range of G, and the weights w_i, the diagonal of W, are 1
+in the paper.  For fixed d this is least squares with the
 kernel ``sum_m d_m G_m``, and F at its minimum is convex in d.
 
 The paper's candidates G_m are kernels of graphs: the pseudo-inverses of their Laplacians, which
@@ -23,8 +25,8 @@ the Frobenius norm of its block between the labelled points, ``unit_norm=True``:
 where ||.|| is the norm of the block as it is computed.
 
 Lower bound: the residuals r of the labelled points, of sum 0 if there is a bias, give at their best
-multiple the dual value ``1/2 (y'r)^2 / (r'r + max_m r'G_m r)``; the solution's ``dual_variables``
-are the r of the greatest one.
+multiple the dual value ``1/2 (y'r)^2 / (r'W^-1 r + max_m r'G_m r)``; the solution's
+``dual_variables`` are the r of the greatest one.
 
 The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
 ``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
@@ -45,6 +47,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Diagonal, Quadratic
+from mkldist.machines.squared_losses import SquaredLoss, squared
 from mkldist.methods.manifold.deformed import ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.rls import closed_form
@@ -112,25 +115,25 @@ def solve(problem: Problem, params: GlksParams) -> Steps:
 def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True) -> Steps:
     """Run the paper's algorithm on the deformed kernels G_m between the labelled points.
 
-    Of a mixture ``G = sum_m d_m G_m``, ``c = (G + I)^-1 (y - b 1)`` are the residuals, and a kernel
-    lowers F only if its ``c'G_m c`` exceeds ``c'G c``.  Without a bias b is 0.
+    Of a mixture ``G = sum_m d_m G_m``, ``c = (G + W^-1)^-1 (y - b 1)`` are the residuals, and a
+    kernel lowers F only if its ``c'G_m c`` exceeds ``c'G c``.  Without a bias b is 0.
     """
-    y, M, counters = problem.y, problem.n_kernels, Counters()
+    M, counters, loss = problem.n_kernels, Counters(), squared(problem.y, problem.weights)
+    y = problem.y
     trace = Trace(params.trace, problem.clock)
     # Begin with a mixture, here that of equal weights.
     d = np.full(M, 1.0 / M)
     G = yield Combine(d)
-    c = _machine(G, y, counters, bias=bias)
+    c = _machine(G, loss, counters, bias=bias)
     bounds = Bounds((d, c, 0.0))
     for _ in range(params.max_iter):
-        # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c at the best multiple of c.
+        # F at c, and the dual y'c - 1/2 c'W^-1 c - 1/2 max_m c'G_m c at the best multiple of c.
         q = yield Quadratic(c)
         unsure = form_rounding(q, (yield Diagonal((c**2)[:, None]))[:, 0], len(c))
         f = G @ c
-        b = float((y - f).mean()) if bias else 0.0
-        rest = y - f - b
-        F = 0.5 * (float(c @ f) + float(rest @ rest) + float(unsure.max()))
-        squares = float(c @ c) + float((q + unsure).max())
+        b = loss.best_bias(f) if bias else 0.0
+        F = 0.5 * (float(c @ f) + float(unsure.max())) + loss.value(loss.residual(f + b), b)
+        squares = loss.squares(c) + float((q + unsure).max())
         dual = 0.5 * float(y @ c) ** 2 / squares if squares > 0.0 else 0.0
         bounds.take((d, c, b), F, dual, c)
         counters.outer_iterations += 1
@@ -143,10 +146,10 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
             break
         # Kernel m of the largest form joins: G <- (1 - p) G + p G_m with the best p in (0, 1].
         joining = (yield Combine(np.ones(1), np.array([m]))) - G
-        p = root_of_slope(_slope_along(G, joining, y, counters, bias=bias), slope, 1.0)
+        p = root_of_slope(_slope_along(G, joining, loss, counters, bias=bias), slope, 1.0)
         d, G = (1.0 - p) * d, G + p * joining
         d[m] += p
-        c = _machine(G, y, counters, bias=bias)
+        c = _machine(G, loss, counters, bias=bias)
     d, c, b = bounds.best
     return Solution(
         kernel_weights=d,
@@ -161,20 +164,20 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
     )
 
 
-def _machine(G: Floats, y: Floats, counters: Counters, *, bias: bool) -> Floats:
+def _machine(G: Floats, loss: SquaredLoss, counters: Counters, *, bias: bool) -> Floats:
     """Return the residuals c of least squares with the kernel G."""
     counters.count_svm(iterations=0, newton_steps=1)
-    c = closed_form(G, y, bias)
+    c = closed_form(G, loss.lower, bias, loss.weights)
     return c - c.mean() if bias else c
 
 
 def _slope_along(
-    G: Floats, joining: Floats, y: Floats, counters: Counters, *, bias: bool
+    G: Floats, joining: Floats, loss: SquaredLoss, counters: Counters, *, bias: bool
 ) -> Callable[[float], float]:
     """Return the function that maps p to dF/dp at the mixture ``G + p joining``."""
 
     def slope_at(p: float) -> float:
-        c = _machine(G + p * joining, y, counters, bias=bias)
+        c = _machine(G + p * joining, loss, counters, bias=bias)
         return -0.5 * float(c @ joining @ c)
 
     return slope_at
@@ -191,6 +194,7 @@ METHOD = Method(
     reference="Argyriou, Herbster & Pontil 2005",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    weighs_points=True,
     typical_passes=lambda n_kernels: 2,
     memory=memory_of_deformed_kernels,
 )

@@ -65,6 +65,7 @@ METHOD = Method(
     reference="Belkin, Niyogi & Sindhwani 2006, section 4.2",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     memory=memory_on_graph,
 )

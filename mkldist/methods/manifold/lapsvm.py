@@ -3,12 +3,12 @@
 Minimises over coefficients alpha, on all n points, and bias b (Melacci & Belkin 2011)
 
     F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'K L K alpha
-              + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
+              + sum over labelled i of w_i max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
 K = 1/M sum_m K_m, or K_m alone where the parameter ``kernel_number`` is m: several m are a list of
-settings, of which cross-validation selects one.  Weights and losses are those of the paper's primal
-problem.  The paper's intrinsic norm acts on ``K alpha + b 1``, here it acts on
-``K alpha``, which is the same where ``L 1 = 0``.
+settings, of which cross-validation selects one.  Norms and losses are those of the paper's primal
+problem, where the weights w_i of the points are 1.  The paper's intrinsic norm acts on
+``K alpha + b 1``, here it acts on ``K alpha``, which is the same where ``L 1 = 0``.
 
 ``newton`` computes the deformed kernel Kd of :mod:`.deformed` once, at the cost of factors of n x n
 matrices as the paper's Newton method, and takes Newton steps on its block between the labelled
@@ -19,7 +19,7 @@ preconditioner K and exact line searches,
 
 r the loss's residual and S the matrix that selects the labelled points.
 
-Certificate: the dual ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
+Certificate: the dual ``max_r y'r - 1/2 r'W^-1 r - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
 best bias ``F - dual = 1/2 s'Kd s``.  As ``Kd <= K / gamma_a``, ``pcg`` has the lower bound
 ``F - s'K s / (2 gamma_a)`` without a factorisation; the dual value is no less.  The solution's
 ``dual_variables`` are ``r * y`` of the greatest bound met.
@@ -104,7 +104,8 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     labelled = np.flatnonzero(problem.y)
     y = problem.y[labelled]
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept)
-    F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
+    loss = squared_hinge(y, None if problem.weights is None else problem.weights[labelled])
+    F = LapObjective(K, norms, loss, np.sqrt(K.diagonal()))
     trace, counters = Trace(params.trace, problem.clock), Counters()
     bounds = Bounds(F.constant(), lower=0.0, dual_point=np.zeros(len(y)))
     run = Run(params, weights, problem, bounds, trace, counters)
@@ -194,7 +195,7 @@ class LapObjective:
         s = norms.gamma_a * alpha + h - norms.spread(r, len(f))
         penalty = norms.gamma_a * float(alpha @ f) + float(f @ h)
         value = 0.5 * max(penalty, 0.0) + self.loss.value(r, b)
-        rounding = norms.rounding(self.reach, alpha, f, np.abs(r))
+        rounding = norms.rounding(self.reach, alpha, f, np.abs(r), self.loss.weights)
         return LapPoint(alpha, b, f, h, r, value, rounding, s, self.K @ s)
 
     def constant(self) -> LapPoint:
@@ -209,7 +210,7 @@ class LapObjective:
         """
         unsure = decision_rounding(self.reach, z.alpha)
         unsure_s = self.norms.stiffness(len(unsure)) * unsure
-        unsure_s[self.norms.labelled] += unsure[self.norms.labelled]
+        unsure_s[self.norms.labelled] += self.loss.weighted(unsure[self.norms.labelled])
         norm = max(float(z.s @ z.Ks), 0.0) + 2.0 * float(np.linalg.norm(z.Ks * unsure_s))
         norm += float(np.sum((self.reach * unsure_s) ** 2))
         return norm / (2.0 * self.norms.gamma_a) + z.rounding
@@ -333,6 +334,7 @@ METHOD = Method(
     reference="Melacci & Belkin 2011, primal LapSVM by Newton's method and by PCG",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     memory=memory_on_graph,
 )

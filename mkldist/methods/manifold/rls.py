@@ -2,16 +2,17 @@
 
 Minimises over coefficients alpha and bias b
 
-    F = 1/2 { gamma_a alpha'K alpha + sum over labelled i of (y_i - (K alpha)_i - b)^2 },
+    F = 1/2 { gamma_a alpha'K alpha + sum over labelled i of w_i (y_i - (K alpha)_i - b)^2 },
 
 K = 1/M sum_m K_m, in closed form (Belkin, Niyogi & Sindhwani 2006, section 4.1): with the block Kd
 of ``K / gamma_a`` between the labelled points,
 
-    (Kd + I) c + b 1 = y,   1'c = 0,      alpha = J'c / gamma_a.
+    (Kd + W^-1) c + b 1 = y,   1'c = 0,      alpha = J'c / gamma_a,
 
-The bias is not penalised; ``bias=False`` sets b = 0 and drops the constraint, as the paper does.
-The dual, ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it: its value, or 0 if
-that is more, at the r of the solution's ``dual_variables``, which are ``r * y``.
+W the diagonal matrix of the weights w_i, 1 in the paper.  The bias is not penalised;
+``bias=False`` sets b = 0 and drops the constraint, as the paper does.  The dual,
+``max_r y'r - 1/2 r'W^-1 r - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it: its value, or 0 if that is
+more, at the r of the solution's ``dual_variables``, which are ``r * y``.
 
 The paper divides the loss by the number l of labelled points: its gamma_A is ``gamma_a / l``.
 Points without a label have no influence here; :mod:`.laprls` uses them.
@@ -25,6 +26,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
+from mkldist.machines.squared_losses import squared
 from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps
@@ -83,22 +85,24 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     K = yield Combine(weights)
     labelled = deformation.labelled
     y = problem.y[labelled]
+    loss = squared(y, None if problem.weights is None else problem.weights[labelled])
     kernel = deformation(K)
     H = kernel.block()
-    c = closed_form(H, y, params.bias)
+    c = closed_form(H, y, params.bias, loss.weights)
     alpha = kernel.coefficients(c)
     f = K @ alpha
-    rest = y - f[labelled]
-    b = float(rest.mean()) if params.bias else 0.0
-    objective = 0.5 * (deformation.penalty(alpha, f) + float((rest - b) @ (rest - b)))
-    objective += deformation.rounding(np.sqrt(K.diagonal()), alpha, f, np.abs(rest - b))
-    centre = float(y.mean()) if params.bias else 0.0
-    constant = 0.5 * float((y - centre) @ (y - centre))
+    b = loss.best_bias(f[labelled]) if params.bias else 0.0
+    rest = loss.residual(f[labelled] + b)
+    objective = 0.5 * deformation.penalty(alpha, f) + loss.value(rest, b)
+    reach, slopes = np.sqrt(K.diagonal()), np.abs(rest)
+    objective += deformation.rounding(reach, alpha, f, slopes, loss.weights)
+    centre = loss.best_bias(np.zeros_like(y)) if params.bias else 0.0
+    constant = loss.value(loss.residual(np.full(len(y), centre)), centre)
     if objective > constant:  # rounding left nothing better
         alpha, b, objective = np.zeros_like(alpha), centre, constant
     # The dual takes c, not the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
-    dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r), 0.0)
+    dual = max(float(y @ r) - 0.5 * loss.squares(r) - 0.5 * kernel.norm(r), 0.0)
     met = relative_gap(objective, dual) <= params.tol
     return Solution(
         kernel_weights=weights,
@@ -113,8 +117,8 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     )
 
 
-def closed_form(H: Floats, y: Floats, bias: bool) -> Floats:
-    """Return c with ``(H + I) c + b 1 = y`` and ``1'c = 0``; without bias, b is 0.
+def closed_form(H: Floats, y: Floats, bias: bool, weights: Floats | None = None) -> Floats:
+    """Return c with ``(H + W^-1) c + b 1 = y`` and ``1'c = 0``; without bias, b is 0.
 
     Parameters
     ----------
@@ -124,13 +128,17 @@ def closed_form(H: Floats, y: Floats, bias: bool) -> Floats:
         Labels.
     bias : bool
         False to set b = 0 and drop the constraint.
+    weights : (l,) float64, optional
+        Diagonal of W; by default 1.
     """
-    R = inverse_root(H, 1.0)
+    w = np.ones(len(y)) if weights is None else weights
+    root = np.sqrt(w)
+    R = root[:, None] * inverse_root(root[:, None] * H * root, 1.0)
     ones = R @ R.sum(axis=0)
     best, least = np.zeros(len(y)), np.inf
     c, b = best, 0.0
     for _ in range(2 + REFINEMENTS):
-        rest = y - H @ c - c - b
+        rest = y - H @ c - c / w - b
         error = float(np.linalg.norm(rest))
         if not error < least:
             break
@@ -153,5 +161,6 @@ METHOD = Method(
     regularizer="gamma_a/2 ||f||^2",
     reference="Belkin, Niyogi & Sindhwani 2006, section 4.1",
     hyperparameters=("gamma_a",),
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
 )
