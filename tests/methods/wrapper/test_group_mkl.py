@@ -28,7 +28,7 @@ def points():
 @pytest.fixture(scope="module")
 def bank(points):
     gaussians = {"function": "gaussian", "widths": [0.5, 1, 2], "features": ["a", "b", "c"]}
-    return mkldist.KernelBank(points[0], [gaussians], groups=VIEWS)
+    return mkldist.KernelBank(points[0], [gaussians], groups=VIEWS, normalisation="trace")
 
 
 def primal_optimum(grams, y, C, groups, p):
