@@ -111,7 +111,7 @@ def nested_selection(tree: xr.DataTree) -> pd.DataFrame:
     Raises
     ------
     mkldist.errors.InputError
-        If the sweep had no ``[selection]``, or searched its settings by halving, whose rungs do not
+        If the sweep had no inner folds, or searched its settings by halving, whose rungs do not
         compare.
     """
     import pandas as pd
@@ -190,8 +190,8 @@ def _check(tree: xr.DataTree) -> None:
     if not is_validated(tree):
         raise InputError(
             "nested_selection",
-            "results of a sweep without [selection]",
-            "validation errors, by which to select",
+            "results of a sweep without inner folds",
+            "validation scores, by which to select",
             "Add [selection] to the sweep file and repeat the sweep",
         )
     if any(RUNGS in node.attrs for node in method_nodes(tree)):

@@ -217,7 +217,7 @@ def _limits(comparison: ResultsComparison, *, isolated: bool) -> Iterator[str]:
     )
     if any(by_test):
         yield (
-            "Settings were chosen by the test parts where the sweep has no [selection], which "
+            "Settings were chosen by the test parts where the sweep has no inner folds, which "
             "flatters methods with many settings."
         )
     if not isolated:

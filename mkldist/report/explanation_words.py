@@ -263,8 +263,8 @@ def _limits(one: Explanation) -> Iterator[str]:
         yield f"It has the least mean {by}, of {one.n_candidates} methods and banks."
     if not one.validated and one.n_settings > 1:
         yield (
-            f"Its setting was chosen from {one.n_settings} by the test parts; [selection] would "
-            f"choose it without their labels."
+            f"Its setting was chosen from {one.n_settings} by the test parts; inner folds, "
+            f"[selection], would choose it without their labels."
         )
     yield (
         "Shares describe this model, not causes: of features that resemble each other, one may "

@@ -169,8 +169,8 @@ def _on_test_parts(facts: Facts) -> Iterator[Caution]:
     if several and not facts.validated:
         yield Caution(
             "Settings chosen on the test parts",
-            "The sweep has no [selection]. Each method is shown at the setting of least loss on "
-            "the test parts, which flatters methods with many settings.",
+            "The sweep has no inner folds ([selection]). Each method is shown at the setting of "
+            "least loss on the test parts, which flatters methods with many settings.",
         )
 
 

@@ -54,8 +54,8 @@ def check_search(spec: SweepSpec) -> None:
     if spec.inner_folds is None:
         raise SpecError(
             "search",
-            "[search] without the inner folds of [selection]",
-            "[selection], whose inner folds give the validation error that a search minimises; "
+            "[search] without inner folds",
+            "[selection], whose inner folds give the scores that a search compares; "
             "test labels never do",
             "Add [selection]; an empty one has 5 folds",
         )

@@ -41,7 +41,7 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     Raises
     ------
     mkldist.errors.InputError
-        If the sweep had no ``[selection]``.
+        If the sweep had no inner folds.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     if not is_validated(tree):
         raise InputError(
             "selected",
-            "results of a sweep without [selection]",
-            "validation errors, by which to select",
+            "results of a sweep without inner folds",
+            "validation scores, by which to select",
             "Add [selection] to the sweep file and repeat the sweep",
         )
     parts = {node.path: node.to_dataset() for node in tree.subtree}

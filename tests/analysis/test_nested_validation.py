@@ -100,7 +100,7 @@ def test_real_values_have_the_best_alone():
 
 def test_results_that_cannot_tell_are_refused():
     bare = tree()["d/level"].to_dataset().drop_vars("validation_error")
-    with pytest.raises(InputError, match=r"without \[selection\]"):
+    with pytest.raises(InputError, match=r"without inner folds"):
         nested_selection(xr.DataTree.from_dict({"/d/level": bare}))
     with pytest.raises(InputError, match="halving"):
         selection_optimism(tree(rungs="tol"))

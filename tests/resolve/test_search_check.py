@@ -23,7 +23,7 @@ HALVING = '[search]\nkind = "halving"\ntrials = 9\n'
     [
         (LEVEL, "methods.level.C", "a distribution without [search]", "Add [search]"),
         (RANDOM + GRID, "search", "no parameter with a distribution", "Remove [search]"),
-        (RANDOM + LEVEL, "search", "[search] without [selection]", "test labels never do"),
+        (RANDOM + LEVEL, "search", "[search] without inner folds", "test labels never do"),
     ],
 )
 def test_what_a_search_lacks_is_named(words, where, said, advice):

@@ -67,5 +67,5 @@ def test_a_method_without_hyperparameters_stays_as_it_is():
 
 
 def test_results_without_selection_are_refused():
-    with pytest.raises(InputError, match=r"without \[selection\]"):
+    with pytest.raises(InputError, match=r"without inner folds"):
         mkldist.selected(tree("test_error"))
