@@ -47,8 +47,14 @@ def _answer(facts: Facts, compared: Compared, rows: list[Row]) -> Row | None:
     if losses.empty:
         return None
     chosen = {n: _at_chosen_setting(facts, compared, n, rows) for n in map(str, losses)}
-    ranks = pd.Series({name: loss_of(row) for name, row in chosen.items()})
-    best, *others = map(str, ranks.sort_values(kind="stable").index)
+    # As the marks of the summary do: a method that beats no constant is best only if none does.
+    ranks = pd.DataFrame(
+        {
+            name: {"no_better": row["no_better"], "loss": loss_of(row)}
+            for name, row in chosen.items()
+        }
+    ).T
+    best, *others = map(str, ranks.sort_values(["no_better", "loss"], kind="stable").index)
     metric, score, row = facts.metric(compared.dataset), facts.loss(compared.dataset), chosen[best]
     found: Row = {
         "dataset": compared.dataset,

@@ -50,6 +50,8 @@ from mkldist.spec.values import toml_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mkldist.analysis.explanation import Explanation
+
 TEMPLATE = "page.html.jinja"
 NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
 
@@ -261,14 +263,16 @@ def _explanation(facts: Facts) -> Section:
     return Section(
         "explanation",
         "What the decision rests on",
-        " ".join(
-            words
-            for one in found
-            for words in (*warnings(one), f"{one.dataset}, {one.method}.", *answers(one))
-        ),
+        " ".join(words for one in found for words in (*warnings(one), *_named(one))),
         [explanation_table(found)] if found else [],
         [explanation_chart(one) for one in found if one.shares],
     )
+
+
+def _named(one: Explanation) -> list[str]:
+    """Return what carries the decision of a method, after its name; nothing without such words."""
+    said = answers(one)
+    return [f"{one.dataset}, {one.method}.", *said] if said else []
 
 
 def _comparison(facts: Facts) -> Section:

@@ -43,6 +43,18 @@ def test_where_nothing_beats_a_constant_the_answer_says_so_and_what_to_try(finis
     assert advice == " ".join(TO_TRY)
 
 
+def test_a_method_that_beats_a_constant_is_before_one_that_does_not(finished):
+    first = answers_of(finished)["name"].item()
+    facts = replace(finished)
+    facts.__dict__["summary"] = finished.summary.assign(
+        no_better=finished.summary["method"] == first
+    )
+    (row,) = answers_of(facts).to_dict("records")
+    (compared,) = finished.compared
+    assert row["name"] == compared.losses.mean().sort_values().index[1]
+    assert not row["no_better"]
+
+
 def test_of_several_data_sets_a_table_has_each_and_sentences_count(facts):
     answers = answers_of(facts)
     table = answers_table(answers.assign(no_better=[True, False]))
