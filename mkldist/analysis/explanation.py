@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from mkldist.analysis.compare_results import PairComparison
 from mkldist.analysis.kernel_selection import is_selected, weight_shares
 from mkldist.analysis.resampling import Interval, Overlap, known_interval, loss_interval
 from mkldist.analysis.stability import frequencies, selection_stability
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.metrics import Metric
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ LARGEST, MOST = 10, 500
 """Kernels that are named one by one, and sets of a level whose absence is tried on each split."""
 ALL, SINGLE, SEVERAL = "all", "single", "several"
 """Groups of features that nobody named, as results call them."""
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
 EXACT = 1e9
 """Rows whose number bounds no interval, for shares that are not of rows."""
 EQUAL = 1e-9
@@ -54,17 +55,21 @@ class DecisionParts:
         Intercepts: ``values.sum(axis=1) + bias`` are the decision values.
     loss : callable
         Loss of decision values (t, k) at these rows, in the metric of the sweep.
+    changes : mapping of str to (t, G, k) float64
+        Of levels of sets of features, the change of the decision values where the features of each
+        set leave their training means for their values in the row.
     """
 
     kernels: Ints
     values: Floats
     bias: Floats
     loss: Callable[[Floats], float]
+    changes: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSets:
-    """Sets of the kernels of a bank, such as those on each view.
+    """Sets of features, such as views, or of the kernels of a bank.
 
     Parameters
     ----------
@@ -73,12 +78,24 @@ class KernelSets:
     names : tuple of str or float
         G names.
     place : (M,) intp
-        Set of each kernel, -1 for none.
+        Set of each kernel, all of whose features are in it, -1 for none.
+    columns : tuple of (c,) intp
+        Features of each set; empty for sets of kernels, whose part is the sum of the kernels'.
+    involved : (G, M) bool, optional
+        Where a kernel has a feature of a set; None for sets of kernels.
     """
 
     level: str
     names: tuple[str | float, ...]
     place: Ints
+    columns: tuple[Ints, ...] = ()
+    involved: Bools | None = None
+
+    def selected(self, weights: xr.DataArray) -> Bools:
+        """Return which splits have an active kernel that has to do with each set, (J, G)."""
+        active = is_selected(weights).astype(float)
+        counts = self.summed(active) if self.involved is None else active @ self.involved.T
+        return np.asarray(counts > 0.0)
 
     def summed(self, values: Floats) -> Floats:
         """Return the sums over each set of values of the kernels, (J, M), as (J, G)."""
@@ -99,14 +116,14 @@ class Share:
     name : str or float
         The view, group, feature, function, width or kernel.
     n_kernels : int
-        Kernels of the bank in the set.
+        Kernels of the bank all of whose features are in the set.
     rank : int
         1 for the largest share of the decision, of the weights where that is not known; equal
         shares have the same rank.
     decision : Interval
         Share of the variance of the decision values; NaN where it is not known.
     weight : Interval
-        Share of the sum of kernel weights.
+        Share of these kernels in the sum of kernel weights; NaN without one.
     left_out : Interval
         Rise of the loss on the test rows, in the metric of the sweep, where the set's part of the
         decision is replaced by its mean, without training again.
@@ -209,7 +226,7 @@ class Explanation:
 
         def row(share: Share) -> dict[str, Any]:
             found: dict[str, Any] = {}
-            for name in (field.name for field in fields(Share)):
+            for name in (one.name for one in fields(Share)):
                 value = getattr(share, name)
                 ends = {name: value}
                 if isinstance(value, Interval):
@@ -249,20 +266,49 @@ def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Flo
     return found / variance if variance > 0.0 else np.full(n_kernels, math.nan)
 
 
+def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) -> Floats:
+    """Return the share of each set in the variance of the decision values of one split, (G,).
+
+    Of sets of kernels it is the sum over the kernels.  Of sets of features it is ``Cov(c, f) /
+    Var(f)`` with the change c of f where they leave their training means; where no kernel has
+    features of two sets, both are the same.
+
+    Parameters
+    ----------
+    sets : KernelSets
+        The sets.
+    of_kernels : (M,) float64
+        As :func:`decision_shares` returns it.
+    changes : sequence of (t, 1 + G, k) float64
+        Of sets of features: f itself and the changes, for functions one after the other.
+    """
+    if not sets.columns:
+        return np.asarray(sets.summed(of_kernels[None])[0])
+    found, variance = np.zeros(len(sets.names)), 0.0
+    for one in changes:
+        centred = one - one.mean(axis=0)
+        variance += float((centred[:, 0] ** 2).sum())
+        found += np.einsum("tgk,tk->g", centred[:, 1:], centred[:, 0])
+    return found / variance if variance > 0.0 else np.full(len(found), math.nan)
+
+
 def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Floats:
     """Return the rise of the loss where the part of each set is replaced by its mean, (G,).
 
-    Of more than :data:`MOST` sets, those of small decision shares, by the `shares` (M,) of kernels,
-    have NaN.
+    Of more than :data:`MOST` sets, those of small decision `shares` (G,) have NaN.
     """
     place = sets.place[parts.kernels]
     whole = parts.values.sum(axis=1) + parts.bias
     loss, found = parts.loss(whole), np.zeros(len(sets.names))
-    order = np.argsort(-np.abs(sets.summed(shares[None])[0]), kind="stable")
+    order = np.argsort(-np.abs(shares), kind="stable")
     found[order[MOST:]] = math.nan
-    for g in order[:MOST][np.isin(order[:MOST], place)].tolist():
-        own = parts.values[:, place == g].sum(axis=1)
-        found[g] = parts.loss(whole - own + own.mean(axis=0)) - loss
+    for g in order[:MOST].tolist():
+        if sets.columns:
+            own = parts.changes[sets.level][:, g]
+        else:
+            own = parts.values[:, place == g].sum(axis=1)
+        if own.any():
+            found[g] = parts.loss(whole - own + own.mean(axis=0)) - loss
     return found
 
 
@@ -331,23 +377,23 @@ def shares_of(
         Weights with the dims ``split`` and ``kernel``.
     overlap : Overlap
         Sizes of the parts of the splits, for intervals.
-    decision : (J, M) float64, optional
-        A row of :func:`decision_shares` for each split.
+    decision : (J, G) float64, optional
+        A row of :func:`set_shares` for each split.
     left_out : (J, G) float64, optional
         A row of :func:`losses_without` for each split.
-    null : (N, M) float64, optional
-        Means over the splits of the decision shares of kernels under N permutations.
+    null : (N, G) float64, optional
+        Means over the splits of the decision shares under N permutations.
     """
     n_sets, unknown = len(sets.names), np.full((1, len(sets.names)), math.nan)
     of_weight = sets.summed(weight_shares(weights))
-    selected = frequencies(sets.summed(is_selected(weights).astype(float)) > 0.0)
-    of_decision = unknown if decision is None else sets.summed(decision)
+    selected = frequencies(sets.selected(weights))
+    of_decision = unknown if decision is None else decision
     rises = unknown if left_out is None else left_out
     sizes = np.bincount(sets.place[sets.place >= 0], minlength=n_sets)
     means = (of_weight if decision is None else np.nan_to_num(of_decision)).mean(axis=0)
     ranks = 1 + len(means) - np.searchsorted(np.sort(means), means + EQUAL, side="right")
     order = np.argsort(ranks, kind="stable")[: LARGEST if sets.level == "kernel" else None]
-    permuted = unknown if null is None else sets.summed(null)
+    permuted = unknown if null is None else null
     beyond = (permuted >= means - EQUAL).sum(axis=0)
     p_values = np.where(np.isnan(permuted[0]), math.nan, (1 + beyond) / (1 + len(permuted)))
     return [
@@ -357,7 +403,7 @@ def shares_of(
             int(sizes[g]),
             int(ranks[g]),
             known_interval(of_decision[:, g], overlap),
-            _bounded(of_weight[:, g], overlap),
+            _bounded(of_weight[:, g], overlap) if sizes[g] else UNKNOWN,
             known_interval(rises[:, g], overlap),
             selected[g],
             float(permuted[:, g].mean()),
@@ -376,9 +422,5 @@ def _bounded(shares: Floats, overlap: Overlap) -> Interval:
 
 def stability_of_choice(sets: KernelSets | None, weights: xr.DataArray) -> Interval:
     """Return Nogueira's measure of which sets, or kernels, are selected; NaN for one split."""
-    chosen = is_selected(weights)
-    if len(chosen) < 2:
-        return Interval(math.nan, math.nan, math.nan)
-    if sets is not None:
-        chosen = sets.summed(chosen.astype(float)) > 0.0
-    return selection_stability(chosen)
+    chosen = is_selected(weights) if sets is None else sets.selected(weights)
+    return UNKNOWN if len(chosen) < 2 else selection_stability(chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from mkldist.analysis.compare_results import compare_pair
 from mkldist.analysis.comparison import loss_name, number_of_settings, without_gaps
 from mkldist.analysis.explanation import (
     DecisionParts,
     Explanation,
+    KernelSets,
     decision_shares,
     kernel_sets,
     losses_without,
+    set_shares,
     shares_of,
     stability_of_choice,
 )
@@ -33,9 +36,11 @@ from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest
 from mkldist.fit.bank import recomputed
 from mkldist.fit.decision import BankFunctions
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
-from mkldist.fit.problem import TrainingView
+from mkldist.fit.problem import BankInputs, TrainingView
 from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
-from mkldist.gram.view import make_views
+from mkldist.gram.view import BankView, make_views
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.metrics import Metric, default_metric
 from mkldist.resolve.code_check import code_of
@@ -62,6 +67,8 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10**10
 """Kernel values that all splits together may need; more would take minutes."""
+OF_CHANGES = 0.2
+"""Share of these that the changes of all sets of a level may need."""
 UNIFORM = "uniform"
 SCALES = {"trace", "cosine", "variance"}
 """Normalisations after which kernels have one scale."""
@@ -196,17 +203,14 @@ def _explained(
     if len(records) == len(splits):
         parts = decisions_of(results.path, records, metric, most_values)
     sets, n_kernels = kernel_sets(weights), weights.sizes["kernel"]
-    decision = null = None
-    left_out: list[Floats | None] = [None] * len(sets)
+    nothing: Sequence[Floats | None] = [None] * len(sets)
+    decision, left_out, null = nothing, nothing, nothing
     if not isinstance(parts, str):
-        found = [
-            (shares, [losses_without(one, own, shares) for own in sets])
-            for one in parts
-            for shares in (decision_shares([(one.kernels, one.values)], n_kernels),)
-        ]
-        decision = np.array([shares for shares, _ in found])
-        left_out = [np.array([rises[place] for _, rises in found]) for place in range(len(sets))]
-        null = parts.null(permutations, n_kernels) if permutations else None
+        sets = parts.sets(sets, most_values)
+        found = [parts.taken_apart(record, sets, n_kernels) for record in records]
+        decision, left_out = ([np.array(of_set) for of_set in zip(*one, strict=True)]
+                              for one in zip(*found, strict=True))  # fmt: skip
+        null = [*parts.null(permutations, sets, n_kernels)] if permutations else [None] * len(sets)
     selected, place = is_selected(weights), chosen.place
     overlap = overlap_of(chosen.data, splits.tolist())
     uniform = [place_of(node) for node in results.nodes() if node.attrs["method"] == UNIFORM]
@@ -231,13 +235,13 @@ def _explained(
         },
         shares=tuple(
             share
-            for own, rises in zip(sets, left_out, strict=True)
-            for share in shares_of(own, weights, overlap, decision, rises, null)
+            for own, *known in zip(sets, decision, left_out, null, strict=True)
+            for share in shares_of(own, weights, overlap, *known)
         ),
         no_decision=parts if isinstance(parts, str) else "",
         normalised=isinstance(parts, str)
         or not SCALES.isdisjoint(parts.source.bank.normalisations),
-        n_permutations=permutations if null is not None else 0,
+        n_permutations=0 if isinstance(parts, str) else permutations,
         seconds=sum(
             record.times.get("own_seconds", 0.0) + record.times.get("pass_seconds", 0.0)
             for record in records
@@ -276,8 +280,57 @@ class Decisions:
     records: Sequence[RunRecord]
     metric: Metric
 
-    def __iter__(self) -> Iterator[DecisionParts]:
-        return map(self._parts, self.records)
+    def sets(self, of_kernels: Sequence[KernelSets], most_values: float) -> list[KernelSets]:
+        """Return the views, groups and features of the data, and the other sets of kernels.
+
+        Where the data are not dense features alone, or would need too many kernel values, the sets
+        of kernels stand in their place.
+        """
+        inputs = inputs_of(self.source, self.source.splits[self.records[0].split])
+        dataset, kernels = inputs.dataset, inputs.kernels
+        dense = inputs.points is not None and not is_sparse(inputs.points)
+        tested = all(len(self.source.splits[one.split].test) for one in self.records)
+        own = None if kernels is None or not kernels.are_of_features else kernels.of_features
+        if not dense or not tested or own is None:
+            return [*of_kernels]
+        views = {name: one.columns for name, one in dataset.views.items()}
+        named: dict[str, Mapping[str, Sequence[int]]] = {
+            "view": views if len(views) > 1 else {},
+            "group": {name: one for name, one in dataset.groups.items() if name not in views},
+            "feature": {name: (j,) for j, name in enumerate(dataset.feature_names)},
+        }
+        values = self.n_values
+        found = [
+            _sets_of_features(level, columns, own)
+            for level, columns in named.items()
+            if columns and len(columns) * values <= OF_CHANGES * most_values
+        ]
+        told = {one.level for one in found}
+        return [*found, *(one for one in of_kernels if one.level not in told)]
+
+    @property
+    def n_values(self) -> int:
+        """Number of kernel values that the runs need at the rows that they are scored on."""
+        return sum(
+            len(one.kernels) * one.coefficients.shape[-1] * len(self._split(one)[1])
+            for one in self.records
+        )
+
+    def taken_apart(
+        self, record: RunRecord, sets: Sequence[KernelSets], n_kernels: int
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Return the decision shares of every set in a run, and the rises of the loss without."""
+        parts = self.parts(record, sets)
+        of_kernels = decision_shares([(parts.kernels, parts.values)], n_kernels)
+        whole = parts.values.sum(axis=1)[:, None]
+        shares = [
+            set_shares(own, of_kernels, [np.hstack([whole, parts.changes[own.level]])])
+            if own.columns
+            else set_shares(own, of_kernels, ())
+            for own in sets
+        ]
+        pairs = zip(sets, shares, strict=True)
+        return shares, [losses_without(parts, own, known) for own, known in pairs]
 
     def _split(self, record: RunRecord) -> tuple[Split, Ints, TrainingView]:
         """Return the split of a run, the rows that it is scored on, and what it learnt from."""
@@ -286,8 +339,8 @@ class Decisions:
         scored = split.test if len(split.test) else split.unlabelled
         return split, scored, TrainingView(0, unlabelled)
 
-    def _parts(self, record: RunRecord) -> DecisionParts:
-        """Return the parts of a run."""
+    def parts(self, record: RunRecord, sets: Sequence[KernelSets] = ()) -> DecisionParts:
+        """Return the parts of a run, and its changes by sets of features."""
         split, rows, learnt_from = self._split(record)
         inputs = inputs_of(self.source, split)
         if inputs.kernels is None:
@@ -298,7 +351,7 @@ class Decisions:
         all_weights = np.broadcast_to(record.weights, (len(all_coefficients), len(record.kernels)))
         bias = np.atleast_1d(record.of_classes.get(CLASS_BIAS.name, record.bias))
         values = np.zeros((len(rows), len(record.kernels), len(all_coefficients)))
-        intercepts = []
+        intercepts, of_classes = [], []
         with threads_for(len(learnt)), closing(recomputed(kernels)) as bank:
             [view] = make_views(
                 bank,
@@ -311,8 +364,17 @@ class Decisions:
                 functions = BankFunctions.of(view, weights, own, float(bias[c]))
                 values[:, functions.kernels, c] = points.by_kernel(functions)[:, :, 0]
                 intercepts.append(functions.bias[0])
+                of_classes.append(functions)
+            changes = {
+                own.level: np.concatenate(
+                    [_changes(inputs, view, rows, learnt, one, own)[:, 1:] for one in of_classes],
+                    axis=2,
+                )
+                for own in sets
+                if own.columns
+            }
         loss = partial(self._loss, split, rows)
-        return DecisionParts(record.kernels, values, np.array(intercepts), loss)
+        return DecisionParts(record.kernels, values, np.array(intercepts), loss, changes)
 
     def _loss(self, split: Split, rows: Ints, values: Floats) -> float:
         """Return the loss of decision values (t, k) at some rows."""
@@ -328,14 +390,15 @@ class Decisions:
             found, _ = two_class_scores(values[:, 0], dataset.y[rows])
         return float(metric.loss(found[metric.variable()]))
 
-    def null(self, permutations: int, n_kernels: int) -> Floats:
-        """Return the shares of kernels in decisions that were fitted on permuted labels, (N, M).
+    def null(self, permutations: int, sets: Sequence[KernelSets], n_kernels: int) -> list[Floats]:
+        """Return the shares of every set in decisions that were fitted on permuted labels, (N, G).
 
         The labels of each training part are permuted, those of groups of rows together, and the
         run of its split fitted with its parameters; the shares are those at its scored rows, means
         over the splits.
         """
-        total, dataset = np.zeros((permutations, n_kernels)), self.source.dataset
+        total = [np.zeros((permutations, len(own.names))) for own in sets]
+        dataset = self.source.dataset
         for record in self.records:
             split, rows, learnt_from = self._split(record)
             params = validate(METHODS[record.method].params, record.key, record.params)
@@ -343,7 +406,7 @@ class Decisions:
             inputs = inputs_of(self.source, split)
             learnt = inputs.training_rows(learnt_from)
             with threads_for(len(learnt)), opened(inputs, self.source.bank) as bank:
-                for number, shares in enumerate(total):
+                for number in range(permutations):
                     draw = np.random.default_rng([self.source.spec.seed, record.split, number])
                     labels = permuted_labels(dataset, split.train, draw)
                     permuted = replace(inputs, dataset=replace(dataset, y=labels))
@@ -351,14 +414,79 @@ class Decisions:
                     fit(bank, permuted, [run], fitted.append, scored=False)
                     if isinstance(fitted[0], FailedFit):
                         raise fitted[0].error
-                    found = [
-                        (one.functions.kernels, points.by_kernel(one.functions))
-                        for one in fitted[0].on_all_rows.values()
-                        for points in (inputs.new_points(one.view, rows, learnt),)
-                    ]
-                    # A decision that does not vary rests on no kernel.
-                    shares += np.nan_to_num(decision_shares(found, n_kernels))
-        return total / len(self.records)
+                    solved = [(s.view, s.functions) for s in fitted[0].on_all_rows.values()]
+                    of_kernels = decision_shares(
+                        [
+                            (one.kernels, inputs.new_points(view, rows, learnt).by_kernel(one))
+                            for view, one in solved
+                        ],
+                        n_kernels,
+                    )
+                    for own, means in zip(sets, total, strict=True):
+                        changes = [
+                            _changes(inputs, view, rows, learnt, one, own)
+                            for view, one in (solved if own.columns else ())
+                        ]
+                        # A decision that does not vary rests on nothing.
+                        shares = np.nan_to_num(set_shares(own, of_kernels, changes))
+                        means[number] += shares / len(self.records)
+        return total
+
+
+def _sets_of_features(
+    level: str, columns: Mapping[str, Sequence[int]], kernels: KernelList
+) -> KernelSets:
+    """Return sets of features, with the kernels that have features in them."""
+    sizes = [len(own) for own in columns.values()]
+    flat = np.concatenate([np.asarray(own, dtype=np.intp) for own in columns.values()])
+    width = 1 + int(max(flat.max(), kernels.subset_indices.max()))
+    of_sets, of_subsets = (
+        scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), (len(indptr) - 1, width))
+        for indices, indptr in (
+            (flat, np.cumsum([0, *sizes])),
+            (kernels.subset_indices, kernels.subset_indptr),
+        )
+    )
+    counts = (of_sets @ of_subsets.T).toarray()
+    within = (counts == np.diff(kernels.subset_indptr))[:, kernels.subset]
+    place = np.where(within.any(axis=0), within.argmax(axis=0), -1)
+    apart = tuple(np.split(flat, np.cumsum(sizes)[:-1]))
+    return KernelSets(level, tuple(columns), place, apart, counts[:, kernels.subset] > 0)
+
+
+def _changes(
+    inputs: BankInputs,
+    view: BankView,
+    rows: Ints,
+    learnt: Ints,
+    functions: BankFunctions,
+    sets: KernelSets,
+) -> Floats:
+    """Return functions without intercepts at rows, and their changes by each set, (t, 1 + G, k).
+
+    A change is what functions lose where the features of the set stand at their means over the rows
+    that were learnt from; values that a row lacks stay so.
+    """
+    if inputs.points is None:
+        raise ValueError("changes need features")
+    known = ~np.isnan(inputs.points[learnt])
+    sums = np.where(known, inputs.points[learnt], 0.0).sum(axis=0)
+    means, points = sums / np.maximum(known.sum(axis=0), 1), inputs.points.copy()
+    there = replace(inputs, points=points)
+
+    def values() -> Floats:
+        found: Floats = there.new_points(view, rows, learnt).by_kernel(functions).sum(axis=1)
+        return found
+
+    whole = values()
+    found = [whole]
+    for columns in sets.columns:
+        block = np.ix_(rows, columns)
+        own = points[block]
+        points[block] = np.where(np.isnan(own), np.nan, means[columns])
+        found.append(whole - values())
+        points[block] = own
+    return np.stack(found, axis=1)
 
 
 def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> Floats:
@@ -397,11 +525,7 @@ def decisions_of(
         return "kernel functions that are not mkldist's own are not called"
     if max(record.split for record in records) >= len(source.splits):
         return "runs learnt from a share of the training rows"
-    splits = [source.splits[record.split] for record in records]
-    n_values = sum(
-        len(record.kernels) * record.coefficients.shape[-1] * (len(one.test) or len(one.unlabelled))
-        for record, one in zip(records, splits, strict=True)
-    )
-    if n_values > most_values:
-        return f"{n_values:.1e} kernel values would be computed, more than {most_values:.0e}"
-    return Decisions(source, records, metric)
+    found = Decisions(source, records, metric)
+    if found.n_values > most_values:
+        return f"{found.n_values:.1e} kernel values would be computed, more than {most_values:.0e}"
+    return found

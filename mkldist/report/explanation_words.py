@@ -55,12 +55,10 @@ def name_of(share: Share, same: Sequence[Share]) -> str:
 
 
 def others_words(others: Sequence[Share]) -> str:
-    """Return how many shares a table leaves out and what they sum to."""
-    decision = sum(share.decision.mean for share in others)
-    total, what = decision, "decision"
-    if math.isnan(decision):
-        total, what = sum(share.weight.mean for share in others), "weights"
-    return f"and {len(others):,} more: {100 * total:z.0f} % of the {what}"
+    """Return how many shares a table leaves out and how large they are at most."""
+    known = not math.isnan(others[0].decision.mean)
+    largest = max((share.decision if known else share.weight).mean for share in others)
+    return f"and {len(others):,} more, of at most {100 * largest:z.0f} %"
 
 
 def explanation_table(found: Sequence[Explanation]) -> Table:
@@ -127,11 +125,14 @@ def captions(explanation: Explanation) -> list[str]:
     metric = explanation.metric
     unit = ", in points" if metric.unit == "%" else ""
     found = [
-        "decision: share of the variance of the decision values, Cov(part, whole) / Var(whole).",
-        "weights: share of the sum of kernel weights, of kernels as the bank normalises them.",
+        "decision: share of the variance of the decision values, Cov(part, whole) / Var(whole); "
+        "the part of features is what the decision loses where they stand at their means.",
+        "weights: share of the sum of kernel weights, of kernels on these features alone, as the "
+        "bank normalises them.",
         f"left out: how much worse the {metric.words} on the test rows is with the part at its "
         f"mean{unit}; without training again.",
-        "active: splits that give one of its kernels more than 0.001 of the largest weight.",
+        "active: splits that give a kernel with one of its features more than 0.001 of the largest "
+        "weight.",
     ]
     if explanation.n_permutations:
         found.append(

@@ -14,6 +14,7 @@ from mkldist.analysis.explanation import (
     decision_shares,
     kernel_sets,
     losses_without,
+    set_shares,
     shares_of,
     stability_of_choice,
 )
@@ -91,14 +92,39 @@ def test_a_set_that_is_left_out_has_the_mean_of_its_part():
     u, w = f[:, 0] + f[:, 2], f[:, 1]  # no kernel of v has a weight
     expected = [((whole - one + one.mean()) * y < 0).mean() - before for one in (u, w)]
     np.testing.assert_allclose(
-        losses_without(parts, sets, np.ones(4)), [expected[0], 0.0, expected[1]]
+        losses_without(parts, sets, np.ones(3)), [expected[0], 0.0, expected[1]]
     )
+
+
+def test_features_of_joint_kernels_share_by_what_the_decision_loses_without_them():
+    draw = np.random.default_rng(0)
+    f, changes = draw.normal(size=(40, 1)), draw.normal(size=(40, 2, 1))
+    y = draw.choice([-1.0, 1.0], 40)
+    sets = KernelSets(
+        "feature", ("x", "y"), np.array([-1, 0]), (np.array([0]), np.array([1])),
+        np.array([[True, True], [True, False]]),
+    )  # fmt: skip
+    found = set_shares(sets, np.ones(2), [np.hstack([f[:, None], changes])])
+    expected = [np.cov(changes[:, g, 0], f[:, 0])[0, 1] / f.var(ddof=1) for g in range(2)]
+    np.testing.assert_allclose(found, expected)
+    parts = DecisionParts(
+        np.array([0, 1]), np.stack([0.5 * f, 0.5 * f], axis=1), np.zeros(1),
+        lambda values: float((values[:, 0] * y < 0).mean()), {"feature": changes},
+    )  # fmt: skip
+    without = f - changes[:, 1] + changes[:, 1].mean()
+    rise = (without[:, 0] * y < 0).mean() - (f[:, 0] * y < 0).mean()
+    assert losses_without(parts, sets, found)[1] == pytest.approx(rise)
+    weights = xr.DataArray([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dims=("split", "kernel"))
+    assert sets.selected(weights).tolist() == [[True, True], [True, False], [True, True]]
+    x, y_share = shares_of(sets, weights, OVERLAP, np.array([[0.6, 0.3]] * 3))
+    assert (x.weight.mean, x.n_kernels) == (0.5, 1)
+    assert math.isnan(y_share.weight.mean)
 
 
 def test_shares_are_summed_by_features_width_and_function_and_ranked():
     sets = sets_of(WEIGHTS)
     assert sets.keys() == {"feature", "kernel", "width", "function"}
-    everything, x = shares_of(sets["feature"], WEIGHTS, OVERLAP, DECISION)
+    everything, x = shares_of(sets["feature"], WEIGHTS, OVERLAP, sets["feature"].summed(DECISION))
     assert (everything.name, x.name) == ("(all features)", "x")
     assert (everything.rank, x.rank) == (1, 2)
     assert everything.weight.mean == pytest.approx(0.625)
@@ -128,7 +154,8 @@ def test_equal_shares_have_one_rank():
 def test_p_values_count_permutations_of_at_least_the_share():
     sets = sets_of(WEIGHTS)["feature"]
     null = np.array([[0.3, 0.4, 0.0, 0.3], [0.5, 0.2, 0.2, 0.1], [0.2, 0.3, 0.4, 0.1]])
-    everything, x = shares_of(sets, WEIGHTS, OVERLAP, DECISION, null=null)
+    decision, null = sets.summed(DECISION), sets.summed(null)
+    everything, x = shares_of(sets, WEIGHTS, OVERLAP, decision, null=null)
     assert everything.p_value == (1 + 2) / 4  # 0.6 and 0.6 are at least 0.6, 0.3 is not
     assert everything.null == pytest.approx(np.mean([0.6, 0.6, 0.3]))
     assert x.p_value == (1 + 3) / 4  # 0.4, 0.4 and 0.7 are at least 0.4

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
-from mkldist.analysis.explanation import decision_shares
+from mkldist.analysis.explanation import KernelSets, decision_shares
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.explain import decisions_of
 from mkldist.fit.select import inputs_of
@@ -38,7 +38,7 @@ def parts_of(results, key: str):
     records = sorted((r for r in recorded(results) if r.key == key), key=lambda r: r.split)
     found = decisions_of(results, records, metric_of(records[0]))
     assert not isinstance(found, str), found
-    return list(zip(found, records, strict=True))
+    return [(found.parts(record), record) for record in records]
 
 
 def assert_parts_make_the_predictions(results, keys) -> None:
@@ -122,10 +122,11 @@ def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
     decisions = decisions_of(results, records, METRICS["error"])
     assert not isinstance(decisions, str)
     n_kernels = records[0].n_kernels
-    null = decisions.null(3, n_kernels)
+    every = KernelSets("kernel", tuple(map(str, range(n_kernels))), np.arange(n_kernels))
+    (null,) = decisions.null(3, [every], n_kernels)
     assert null.shape == (3, n_kernels)
     np.testing.assert_allclose(null.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(decisions.null(2, n_kernels), null[:2])
+    np.testing.assert_array_equal(decisions.null(2, [every], n_kernels)[0], null[:2])
     assert len({row.tobytes() for row in null}) == 3
     source, total = decisions.source, np.zeros(n_kernels)
     for record in records:
@@ -140,6 +141,29 @@ def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
             parts = bank.expansion(solution).contributions(names, test)[:, :-1]
         total += decision_shares([(np.arange(n_kernels), parts)], n_kernels)
     np.testing.assert_allclose(null[0], total / len(records), atol=1e-3)
+
+
+def test_features_stand_at_their_means_where_they_are_left_out(tmp_path):
+    results = swept(tmp_path, entry("level", C=10.0))
+    records = sorted(recorded(results), key=lambda record: record.split)
+    decisions = decisions_of(results, records, METRICS["error"])
+    assert not isinstance(decisions, str)
+    (sets,) = [one for one in decisions.sets([], 1e9) if one.level == "feature"]
+    record, source = records[0], decisions.source
+    parts = decisions.parts(record, [sets])
+    split = source.splits[0]
+    x = inputs_of(source, split).points
+    moved, column = x[split.test].copy(), sets.names.index("a")
+    moved[:, column] = x[split.train, column].mean()
+    with mkldist.KernelBank(x[split.train], KERNELS, normalisation="trace") as bank:
+        weights = record.kernel_weights
+        before, after = (
+            bank.on(rows).decision_values(weights, record.coefficients, record.bias)
+            for rows in (x[split.test], moved)
+        )
+    np.testing.assert_allclose(before, record.decision_values, atol=1e-10)
+    changes = parts.changes["feature"][:, column, 0]
+    np.testing.assert_allclose(changes, before - after, atol=1e-10)
 
 
 def test_what_cannot_be_taken_apart_is_said(tmp_path):

@@ -49,10 +49,10 @@ def test_a_method_is_held_to_uniform_weights_and_its_shares_sum_to_one(results):
     pair = found.against_uniform
     assert pair is not None
     assert (pair.first, pair.second) == ("level", "uniform")
-    features = found.of("feature")
+    functions, features = found.of("function"), found.of("feature")
     for kind in ("weight", "decision"):
-        assert sum(getattr(share, kind).mean for share in features) == pytest.approx(1.0)
-    assert sum(share.null for share in features) == pytest.approx(1.0)
+        assert sum(getattr(share, kind).mean for share in functions) == pytest.approx(1.0)
+    assert sum(share.null for share in functions) == pytest.approx(1.0)
     assert {share.p_value for share in features} <= {1 / 3, 2 / 3, 1.0}
     assert [share.rank for share in features] == sorted(share.rank for share in features)
     table = found.table
@@ -66,8 +66,8 @@ def test_uniform_weights_are_explained_if_asked_for(results):
     assert (found.selected, found.always) == (found.n_kernels, found.n_kernels)
     assert found.against_uniform is None
     assert found.n_candidates == 1
-    sizes = {share.name: share.n_kernels / found.n_kernels for share in found.of("feature")}
-    weights = {share.name: share.weight.mean for share in found.of("feature")}
+    sizes = {share.name: share.n_kernels / found.n_kernels for share in found.of("function")}
+    weights = {share.name: share.weight.mean for share in found.of("function")}
     assert weights == pytest.approx(sizes)
 
 

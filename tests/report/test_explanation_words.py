@@ -52,9 +52,9 @@ def test_features_that_are_never_active_are_summed_up():
     matter, others = shown_shares(explanation(shares=(*active, *idle)), "feature")
     assert [one.name for one in matter] == [f"f{n}" for n in range(10)]
     assert len(others) == 5
-    assert others_words(others) == "and 5 more: 25 % of the decision"
+    assert others_words(others) == "and 5 more, of at most 5 %"
     blind = [replace(one, decision=NOTHING) for one in others]
-    assert others_words(blind) == "and 5 more: 25 % of the weights"
+    assert others_words(blind) == "and 5 more, of at most 5 %"
 
 
 def test_equal_shares_have_one_rank_and_a_sentence():
