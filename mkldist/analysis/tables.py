@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -150,15 +151,26 @@ def _no_better(summary: Sequence[Row]) -> list[str]:
         words = constant_words(METRICS[row["metric"]], row["constant_mean"])
         found.setdefault(words, {})[str(row["dataset"])] = None
     several = len({row["dataset"] for row in summary}) > 1
-    lines = [
-        f"~ no better than {words}" + f" on {', '.join(names)}" * several + ", by a test."
-        for words, names in found.items()
-    ]
+
+    def on(names: Iterable[str]) -> str:
+        return f" on {', '.join(names)}" if several else ""
+
+    lines = [f"~ no better than {words}{on(names)}, by a test." for words, names in found.items()]
     starred = {row["dataset"] for row in summary if row.get("best")}
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
-    if names:
-        lines += [f"So nothing is starred{f' on {chr(44).join(names)}' * several}.", *TO_TRY]
-    return lines
+    if not names:
+        return lines
+    ranked = [
+        row
+        for row in summary
+        if row["dataset"] in names and row["metric"] != "auc" and row.get("auc_low", 0.0) > 0.5
+    ]
+    aucs = {row["dataset"]: row["auc_mean"] for row in sorted(ranked, key=itemgetter("auc_mean"))}
+    lines += [
+        f"Yet an AUC of {auc:.3f}{on([name])} tells the classes apart: weigh them."
+        for name, auc in aucs.items()
+    ]
+    return [*lines, f"So nothing is starred{on(names)}.", *TO_TRY]
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:

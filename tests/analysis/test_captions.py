@@ -123,6 +123,9 @@ def test_rows_that_beat_no_constant_are_told_with_what_to_try():
     found = lines(worse, row(test_error_mean=0.25, no_better=True))
     assert any(line.startswith("So nothing is starred") for line in found)
     assert any("class_weight" in line for line in found)
+    assert not any("AUC" in line for line in found)
+    found = lines(row(test_error_mean=0.25, no_better=True, auc_mean=0.8, auc_low=0.7))
+    assert "Yet an AUC of 0.800 tells the classes apart: weigh them." in found
     ranked = {"metric": "auc", "auc_mean": 0.5, "constant_mean": 0.5, "no_better": True}
     assert any("(AUC 0.500)" in line for line in lines(row(**ranked)))
     of_mean = {"task": "regression", "rmse_mean": 3.0, "constant_mean": 3.0, "no_better": True}
