@@ -749,7 +749,8 @@ class MKLClassifier(KernelClassifier):
     value of `C` means.  With ``normalisation="trace"``, as in most papers, kernels have values near
     1/n, and `C` has to grow with n.
 
-    Of k > 2 classes, each is learnt against the rest.
+    Of k > 2 classes, each is learnt against the rest, with one set of kernel weights for all where
+    the method can share them, which takes less time.
 
     Parameters
     ----------
@@ -780,8 +781,9 @@ class MKLClassifier(KernelClassifier):
     class_weight : dict, "balanced" or None
         Weights of classes.  They multiply `C`, and so does ``sample_weight``; rows of weight zero
         are left out.  Imputation, scaling and normalisation count every other row once.
-    shared_weights : bool
-        True if more than two classes are to share kernel weights, for methods that can.
+    shared_weights : bool, optional
+        True if more than two classes are to share kernel weights, False for weights of each; by
+        default they share them where the method can.
     calibration : {"sigmoid", "isotonic"} or None
         Calibration of ``predict_proba`` by decision values of held-out rows, as of
         :class:`sklearn.calibration.CalibratedClassifierCV` with ``ensemble=False``.  It solves on
@@ -843,8 +845,8 @@ class MKLClassifier(KernelClassifier):
     iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger
     `tol` make a fit cheaper.
     ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.
-    Each of k > 2 classes is a fit of its own, unless `shared_weights` is set, and `calibration`
-    solves five more times on parts of the rows.
+    Each of k > 2 classes that share no weights is a fit of its own, and `calibration` solves five
+    more times on parts of the rows.
 
     :class:`sklearn.calibration.CalibratedClassifierCV` calibrates by folds with a preparation of
     their own, or of groups: ``CalibratedClassifierCV(MKLClassifier(), cv=folds)`` with ``folds =
@@ -875,7 +877,7 @@ class MKLClassifier(KernelClassifier):
     def __init__(
         self, method: str = "level", *, C: float = 1.0, kernels: Any = "default",
         normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
-        tol: float = 0.03, class_weight: Any = None, shared_weights: bool = False,
+        tol: float = 0.03, class_weight: Any = None, shared_weights: bool | None = None,
         calibration: str | None = None, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None, missing_views: str = "zero",
@@ -922,8 +924,9 @@ class MKLClassifier(KernelClassifier):
         weights = row_weights(y, sample_weight, self.class_weight)
         used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
         numbers = self._learn_classes(y[used])
-        shared = self.shared_weights and len(self.classes_) > 2
-        if shared and not METHODS[self.method].joint_classes:
+        shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
+        shared = len(self.classes_) > 2 and (can_share if shared is None else shared)
+        if shared and not can_share:
             able = one_of(methods_for(ProblemFacts(laplacian=False, shared_weights=True)))
             found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
             raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
@@ -1098,7 +1101,7 @@ class MKLClassifierCV(MKLClassifier):
         self, method: str = "level", *, Cs: Sequence[float] = PATH_OF_C, cv: Any = None,
         scoring: Any = None, kernels: Any = "default", normalisation: Any = "variance",
         impute: Any = "median", scale: Any = "zscore", tol: float = 0.03,
-        class_weight: Any = None, shared_weights: bool = False, calibration: str | None = None,
+        class_weight: Any = None, shared_weights: bool | None = None, calibration: str | None = None,
         method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None, missing_views: str = "zero",

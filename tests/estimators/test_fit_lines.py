@@ -14,7 +14,7 @@ X, Y = load_iris(return_X_y=True)
 
 def test_the_bank_and_each_class_are_told(capsys):
     BANKS.clear()
-    model = mkldist.MKLClassifier(verbose=True).fit(X, Y)
+    model = mkldist.MKLClassifier(verbose=True, shared_weights=False).fit(X, Y)
     said = capsys.readouterr().out
     assert "[MKLClassifier] makes the kernels of 150 rows and 4 features" in said
     assert "[MKLClassifier] 7 kernels on 150 points, 0.7 MiB of float64, memory" in said
