@@ -123,7 +123,7 @@ def test_mistakes(wdbc):
         MKLClassifierCV(cv=first).fit(X, y)
 
 
-@pytest.mark.parametrize(("method", "n_solutions"), [("level", 1), ("lp_mkl", 3)])
+@pytest.mark.parametrize(("method", "n_solutions"), [("level", 1), ("spicymkl", 3)])
 def test_classes_share_weights_where_the_method_can(method, n_solutions):
     X, y = (part[::5] for part in load_iris(return_X_y=True))
     model = MKLClassifierCV(method, Cs=CS, cv=2, kernels=KERNELS).fit(X, y)
