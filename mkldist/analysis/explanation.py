@@ -181,7 +181,7 @@ class Explanation:
     n_permutations : int
         Fits on permuted labels, for each split.
     seconds : float
-        Time of a fit on all splits.
+        Time of a fit on all splits, and of taking it apart.
     against_uniform : PairComparison or None
         The method against uniform weights, where the sweep has these.
     no_better : str

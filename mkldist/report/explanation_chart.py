@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 ROW = 0.165  # inches
 MOST = 8  # bars of a level
+LETTERS_WIDE = 18  # of the label of the second panel
 NULL = "#767676"
 CAPTION = (
     "Shares of the decision as bars and shares of the weights as diamonds, with those that have "
@@ -101,9 +103,7 @@ def draw(explanation: Explanation) -> Figure:
         metric, scale = explanation.metric, 100.0 if explanation.metric.unit == "%" else 1.0
         _bars(axes[1], {y: row.left_out for y, row in shares.items()}, scale, COLOURS[1])
         unit = ", points" if metric.unit == "%" else ""
-        axes[1].set_xlabel(
-            f"worse when left\nout: {metric.words}{unit}".replace(" error,", "\nerror,")
-        )
+        axes[1].set_xlabel(fill(f"worse when left out: {metric.words}{unit}", LETTERS_WIDE))
     axes[0].set_yticks(range(len(rows)), [_label(row) for row in rows])
     axes[0].set_ylim(len(rows) - 0.4, -0.6)
     for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
@@ -149,8 +149,9 @@ def _shares(ax: Axes, explanation: Explanation, shares: dict[int, Share]) -> Non
         return
     _bars(ax, {y: row.decision for y, row in shares.items()}, 100.0, COLOURS[0])
     means = [100.0 * one.mean for one in weights.values()]
-    ax.plot(means, [*weights], linestyle="none", marker="D", markersize=3.5, label="weights",
-            markerfacecolor="white", markeredgecolor=_ink(), markeredgewidth=0.8)  # fmt: skip
+    if not np.isnan(means).all():
+        ax.plot(means, [*weights], linestyle="none", marker="D", markersize=3.5, label="weights",
+                markerfacecolor="white", markeredgecolor=_ink(), markeredgewidth=0.8)  # fmt: skip
     if explanation.n_permutations:
         null = [100.0 * row.null for row in shares.values()]
         ax.plot(null, [*shares], linestyle="none", marker="|", markersize=9, color=NULL,

@@ -255,7 +255,7 @@ def _limits(one: Explanation) -> Iterator[str]:
     elif not one.n_permutations:
         yield (
             f"--permutations 20 adds p-values, by 20 fits on permuted labels of each split: about "
-            f"{20 * one.seconds:.2g} s of solving."
+            f"{20 * one.seconds:.2g} s of computing."
         )
     if not one.normalised:
         yield "The bank does not scale its kernels, so that their weights do not compare."
