@@ -202,8 +202,7 @@ def solve_path(
     grams, y, laplacian, weights, groups, check, verbose
         As for :func:`mkldist.solve`.
     **params
-        The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
-        others as for :func:`mkldist.solve`.
+        The method's parameters: ``C`` as a list, the others as for :func:`mkldist.solve`.
 
     Returns
     -------
@@ -213,7 +212,7 @@ def solve_path(
     Raises
     ------
     mkldist.errors.SpecError
-        For a method without a path, and for a regularisation that is not a list of numbers.
+        For a method without a path, and for a C that is not a list of numbers.
         Other errors and warnings are those of :func:`mkldist.solve`.
 
     Examples
@@ -226,9 +225,9 @@ def solve_path(
     True
     """
     chosen = known_method(method)
-    parameter, values = _path_of(chosen, params)
-    points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
-    check_effect(method, {**params, parameter: values}, points)
+    values = _path_of(chosen, params)
+    points = [validate(chosen.params, method, {**params, "C": float(C)}) for C in values]
+    check_effect(method, {**params, "C": values}, points)
     given = grams, y, laplacian, weights, groups, check, verbosity(verbose)
     instance = _Instance.of(chosen, points[0], *given)
     solutions: dict[float, Solution] = {}
@@ -236,7 +235,7 @@ def solve_path(
     for settings in chosen.along_path(points):
         solution = instance.solve(settings, state)
         state = solution.state
-        solutions[getattr(settings, parameter)] = replace(solution, state=None)
+        solutions[settings.C] = replace(solution, state=None)  # type: ignore[attr-defined]
     return [solutions[float(value)] for value in values]
 
 
@@ -274,7 +273,7 @@ def held_out_values(
         By setting and by fold, the values of all functions of all problems at the held-out rows.
     """
     views = bank.views([train for train, _ in folds])
-    order = [points.index(one) for one in (method.along_path(points) if method.path else points)]
+    order = [points.index(one) for one in method.along_path(points)]
     chains = [(fold, number) for fold in range(len(folds)) for number in range(len(problems))]
     found: dict[tuple[int, int, int], Floats] = {}
 
@@ -302,7 +301,7 @@ def held_out_values(
         place, fold, number = map(int, key.split())
         if place + 1 == len(points):
             return None
-        return job(place + 1, fold, number, outcome.state if method.path else None)
+        return job(place + 1, fold, number, outcome.state if method.has_path else None)
 
     size = ProblemSize(bank.n_points, len(bank), bank.n_points)
     each = max(method.memory(size, one).within(None) for one in points)
@@ -330,19 +329,18 @@ def known_method(name: str) -> Method:
     return METHODS[name]
 
 
-def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
-    """Return the parameter that varies along a path, and its values."""
-    if method.path is None:
-        able = ", ".join(name for name, other in METHODS.items() if other.path is not None)
+def _path_of(method: Method, params: Mapping[str, Any]) -> Floats:
+    """Return the values of C along a path."""
+    if not method.has_path:
+        able = ", ".join(name for name, other in METHODS.items() if other.has_path)
         hint = "Or call mkldist.solve for each value"
         raise SpecError("method", method.name, f"a method with a path: {able}", hint)
-    name = method.path.parameter
-    where, expected = f"{method.name}.{name}", "a list of numbers, one for each solution"
-    values = real_array(params.get(name, ()), where, expected)
+    where, expected = f"{method.name}.C", "a list of numbers, one for each solution"
+    values = real_array(params.get("C", ()), where, expected)
     if values.ndim != 1 or not len(values):
-        found = f"{params[name]!r:.60}" if name in params else "none"
+        found = f"{params['C']!r:.60}" if "C" in params else "none"
         raise SpecError(where, found, expected)
-    return name, values
+    return values
 
 
 @dataclass(frozen=True, eq=False)

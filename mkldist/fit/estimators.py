@@ -757,8 +757,7 @@ class MKLClassifier(KernelClassifier):
     method : str
         Method for two classes, see ``mkldist list methods``.
     C : float
-        The method's `C`: of most methods the weight of the losses, of spicymkl and elastmkl the
-        strength of the regulariser.
+        Weight of the losses; a larger one fits the training rows more closely.
     kernels : str or list
         ``"default"``: on all features together, Gaussians of four widths, which see how features
         combine, and additive kernels of three, each of which sums up functions of single features;
@@ -1226,19 +1225,19 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     With the default method, ``primalmkl``, it minimises
 
-        1/2 sum_i w_i (y_i - f(x_i) - b)^2 + alpha/2 (sum_m ||f_m||)^2,   f = sum_m f_m,
+        1/2 sum_i w_i (y_i - f(x_i) - b)^2 + 1/(2 C) (sum_m ||f_m||)^2,   f = sum_m f_m,
 
     over functions f_m of the kernels, and reports how far its solution is from the optimum.  The
     row weights w_i are 1, or ``sample_weight``.  The values y are scaled to mean 0 and standard
-    deviation 1 before, so that `alpha` does not depend on their units; predictions are in the units
+    deviation 1 before, so that `C` does not depend on their units; predictions are in the units
     of the data, the objective is not.
 
     Parameters
     ----------
     method : str
         Method for real values: primalmkl, spicymkl or elastmkl.
-    alpha : float
-        Strength of the regulariser: ``lam`` of primalmkl, ``C`` of spicymkl and elastmkl.
+    C : float
+        Weight of the losses; a larger one fits the training rows more closely.
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`.
     backend, random_state, verbose
@@ -1269,7 +1268,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     _target = Target.VALUES
 
     def __init__(
-        self, method: str = "primalmkl", *, alpha: float = 1.0, kernels: Any = "default",
+        self, method: str = "primalmkl", *, C: float = 1.0, kernels: Any = "default",
         normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
         tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
@@ -1304,7 +1303,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             If the solver stops before it reaches the tolerance.
         """
         method, settings = self._method_settings()
-        settings = _with_strength(method, positive("alpha", self.alpha), settings)
+        settings = _with_strength(method, positive("C", self.C), settings, "C")
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
         weights = row_weights(values, sample_weight, None)
@@ -1335,18 +1334,18 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     With the default method, ``primalmkl``, it minimises
 
-        1/2 { alpha (sum_m ||f_m||)^2 + 1/n sum_i w_i max(0, rho - f(x_i))^2 } - rho,
+        1/2 { 1/C (sum_m ||f_m||)^2 + 1/n sum_i w_i max(0, rho - f(x_i))^2 } - rho,
 
     ``f = sum_m f_m``, and rows with ``f(x) < rho`` are outliers.  The row weights w_i are 1, or
-    ``sample_weight``, and n is their sum.  With a larger `alpha` more of the training rows are
+    ``sample_weight``, and n is their sum.  With a smaller `C` more of the training rows are
     outliers: about one in ten at the default.
 
     Parameters
     ----------
     method : str
         Method for one class.
-    alpha : float
-        Strength of the regulariser, ``lam / n`` of primalmkl.
+    C : float
+        Weight of the mean of the losses, `C` of primalmkl times n.
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`.  The default kernels are its Gaussians on all
         features alone: a linear kernel tells no inner point from an outer one.
@@ -1377,7 +1376,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     _target = Target.ONE_CLASS
 
     def __init__(
-        self, method: str = "primalmkl", *, alpha: float = 0.01, kernels: Any = "default",
+        self, method: str = "primalmkl", *, C: float = 100.0, kernels: Any = "default",
         normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
         tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
@@ -1411,7 +1410,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         mkldist.errors.ConvergenceWarning
             If the solver stops before it reaches the tolerance.
         UserWarning
-            If all training rows are outliers, since kernels are zero there or alpha is large.
+            If all training rows are outliers, since kernels are zero there or C is small.
         """
         method, settings = self._method_settings()
         rows, _ = self._checked(X)
@@ -1419,11 +1418,11 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         if weights is not None:
             rows, weights = rows.where(weights > 0.0), weights[weights > 0.0]
         n = len(rows) if weights is None else float(weights.sum())
-        settings = _with_strength(method, n * positive("alpha", self.alpha), settings)
+        settings = _with_strength(method, positive("C", self.C) / n, settings, "C")
         self._fit_problems(rows, [np.ones(len(rows))], settings, units=(0.0, n), weights=weights)
         self.objective_ *= n
         self.offset_ = -self.intercept_
-        # ``max(0, rho - f(x_i)) / alpha`` up to a factor: above zero for outliers, and all zero
+        # ``C max(0, rho - f(x_i))`` up to a factor: above zero for outliers, and all zero
         # where that of ones is, since the kernels are.
         coefficients, reason = self.solutions_[0].coefficients, ""
         if not coefficients.any():
@@ -1432,7 +1431,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                 "constant columns, and use kernels such as Gaussians that are not centred"
             )
         elif (coefficients > ROUNDING * coefficients.max()).all():
-            reason = f"alpha={self.alpha:g} is too large. Lower alpha"
+            reason = f"C={self.C:g} is too small. Raise C"
         if reason:
             listed = counted(len(rows), "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)

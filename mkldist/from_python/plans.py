@@ -245,22 +245,6 @@ def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:
         yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
 
 
-def opposite_lines(plan: Plan) -> Iterator[str]:
-    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
-    values: dict[bool, set[float]] = {True: set(), False: set()}
-    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
-    for run in plan.runs:
-        if "C" in run.params:
-            smooths = "C" in METHODS[run.method].params.weigh_regularizer
-            values[smooths].add(run.params["C"])
-            names[smooths][run.key] = None
-    if values[True] & values[False]:
-        yield (
-            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
-            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
-        )
-
-
 FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
 MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
 STORED = "Rates of this machine as 'mkldist doctor' measured them."
@@ -669,7 +653,6 @@ class SweepPlan:
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
         if spec.is_study and spec.search is None:
             yield from RULE
-        yield from opposite_lines(self.plan)
 
     def _recorded(self) -> str:
         """Return a line on the runs that need not be done any more."""

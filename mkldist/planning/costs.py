@@ -226,7 +226,7 @@ class SolverBytes:
 
     def _found(self, bank: BankPlan, runs: Sequence[RunPlan]) -> list[int]:
         each = [self._of(bank, run) for run in runs]
-        if all(run.path is None for run in runs):  # as most; there may be many thousands of them
+        if not any(run.on_path for run in runs):  # as most; there may be many thousands of them
             return [n for run, n in zip(runs, each, strict=True) for _ in range(run.n_jobs)]
         of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
         for run, n_bytes in zip(runs, each, strict=True):
@@ -387,4 +387,4 @@ def passes_of_runs(
 
 def _longest_chain(runs: Sequence[RunPlan]) -> int:
     """Return the number of runs of the longest path of a batch."""
-    return max(Counter(run.chain for run in runs if run.path).values(), default=1)
+    return max(Counter(run.chain for run in runs if run.on_path).values(), default=1)

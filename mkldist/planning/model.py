@@ -10,7 +10,6 @@ from mkldist.gram.factor_documents import FactorShape
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
 from mkldist.identity import json_text
-from mkldist.solvers.path import Path
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.graph import GraphTable
@@ -126,7 +125,7 @@ class RunPlan:
     whose Laplacian the method takes; None for a method without one.  The run consists of
     ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
     all; and as many on every inner fold of a ``selection``.  Weights of classes, ``class_weight``,
-    multiply the losses of their rows beside the row weights of the data set.  With a ``path`` the
+    multiply the losses of their rows beside the row weights of the data set.  With ``on_path`` the
     solvers start from the solutions of another run, see :attr:`chain`.  ``n_labelled`` points of
     its bank are labelled, all where it is None.  ``at`` is its position along dims of the results
     that are no parameters of the method, such as the ``trial`` of a search.  ``after`` is the id of
@@ -147,7 +146,7 @@ class RunPlan:
     selection: SelectionSpec | None = None
     class_weight: Literal["balanced"] | dict[str, float] | None = None
     n_jobs: int = 1
-    path: Path | None = None
+    on_path: bool = False
     n_labelled: int | None = None
     at: dict[str, Any] = field(default_factory=dict)
     after: str = ""
@@ -180,18 +179,15 @@ class RunPlan:
     @property
     def chain(self) -> tuple[object, ...]:
         """Key that the runs of one path share, and no others."""
-        if self.path is None:
+        if not self.on_path:
             return (self.id,)
-        others = {name: v for name, v in self.params.items() if name != self.path.parameter}
+        others = {name: v for name, v in self.params.items() if name != "C"}
         return *self.place, repr(sorted(others.items()))
 
     @property
     def order(self) -> float:
         """Position in the path, rising; runs of stronger regularisation come first."""
-        if self.path is None:
-            return 0.0
-        value = float(self.params[self.path.parameter])
-        return value if self.path.rising else -value
+        return float(self.params["C"]) if self.on_path else 0.0
 
 
 @dataclass(frozen=True)

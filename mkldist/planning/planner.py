@@ -314,7 +314,7 @@ class _Planner:
             selection=selection,
             class_weight=facts.class_weight,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
-            path=grid.method.path if self.spec.execution == "path" else None,
+            on_path=grid.method.has_path and self.spec.execution == "path",
             n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )
         return [

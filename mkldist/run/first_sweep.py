@@ -292,7 +292,7 @@ def _bank(_: Facts) -> Iterator[str]:
 def _methods(facts: Facts) -> Iterator[str]:
     if facts.regression:
         yield _method("spicymkl", 'loss = "squared"', 'C = "path"')
-        yield _method("primalmkl", 'loss = "squared"', "lam = [0.1, 0.3, 1, 3, 10]")
+        yield _method("primalmkl", 'loss = "squared"', 'C = "path"')
         return
     series = 'C = "path"'
     yield _method("level", _said(series, "several values, each from the solution at the last"))

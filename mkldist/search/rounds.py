@@ -395,7 +395,7 @@ class Rounds:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
         grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
         values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
-        warm = dim == "tol" and grid.method.path is not None
+        warm = dim == "tol" and grid.method.has_path
         if dim is not None:
             at[dim] = grid.dims[dim][rung]
         if dim == "tol":

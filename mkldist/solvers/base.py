@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -51,7 +52,7 @@ from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason, is_active
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
@@ -423,11 +424,13 @@ class Method:
         Words for ``mkldist show``; `reference` names the paper and its equations.
     hyperparameters : tuple of str
         Parameters that are dimensions of the results even where they have one value.
-    path, renewal : Path and Renewal, optional
-        Parameter along which solvers start from the last solution; how they do on longer factors.
     needs_laplacian, joint_classes, weighs_points, takes_groups : bool
         True if the solver takes the graph Laplacian of the points; labels of k columns, whose
         classes share kernel weights; ``Problem.weights``; ``Problem.groups``.
+    has_path : bool
+        True if a solver can start from the solution at a smaller C.
+    renewal : Renewal, optional
+        How a solver starts from its solution on factors that have become longer.
     typical_passes, memory : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M; memory of a solver,
         by the size of its problem and its parameters.  A batch has no more solvers than fit.
@@ -448,7 +451,7 @@ class Method:
     reference: str
     hyperparameters: tuple[str, ...] = ("C",)
     needs_laplacian: bool = False
-    path: Path | None = None
+    has_path: bool = False
     joint_classes: bool = False
     weighs_points: bool = False
     takes_groups: bool = False
@@ -492,5 +495,5 @@ class Method:
         return None
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
-        """Return settings by decreasing regularisation; as they are where there is no path."""
-        return list(points) if self.path is None else self.path.ordered(points)
+        """Return settings by rising C, from strong to weak regularisation, if there is a path."""
+        return sorted(points, key=attrgetter("C")) if self.has_path else list(points)

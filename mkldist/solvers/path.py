@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from mkldist.gram.requests import Request
-
-Params = TypeVar("Params")
 
 PATH_OF_C = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Values of C that suit kernels of variance 1, on any number of points."""
@@ -29,25 +27,3 @@ class Renewal:
 
     renewed: Callable[[Any, Any], Generator[Request, Any, Any]]
     by_points: bool = False
-
-
-@dataclass(frozen=True)
-class Path:
-    """Regularisation path: a method starts each solver from the solution at the last value.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter that varies along the path.
-    rising : bool
-        True if larger values regularise less, so that the path starts at the smallest.
-    """
-
-    parameter: str
-    rising: bool
-
-    def ordered(self, points: Iterable[Params]) -> list[Params]:
-        """Return settings by decreasing regularisation."""
-        return sorted(
-            points, key=lambda p: float(getattr(p, self.parameter)), reverse=not self.rising
-        )

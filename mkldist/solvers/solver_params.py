@@ -57,9 +57,6 @@ class SolverParams(BaseModel):
     The name of such a parameter maps to the name of the other one and these values.
     """
 
-    weigh_regularizer: ClassVar[tuple[str, ...]] = ()
-    """Parameters that multiply the regulariser, where those of most methods multiply the loss."""
-
     steers: ClassVar[tuple[str, ...]] = ("tol", "max_iter", "time_limit", "trace")
     """A class's own parameters that say how the optimum is sought, and when the search ends.
 
@@ -134,7 +131,7 @@ class SolverParams(BaseModel):
 class HingeParams(SolverParams):
     """Parameters of methods that weigh the sum of hinge losses by C against a regulariser."""
 
-    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
+    C: float = Field(1.0, gt=0, description="weight of the losses: bound of the dual variables")
 
 
 def check_names(

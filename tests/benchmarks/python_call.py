@@ -50,15 +50,15 @@ def _spicymkl() -> Iterator[Measured]:
     points = problems.ring(N_KERNELS)
     grams, y = problems.dense(problems.built(points)), points.y
     made = mkldist.KernelBank.from_grams(grams)
-    mkldist.solve("spicymkl", made, y, C=0.05)
+    mkldist.solve("spicymkl", made, y, C=20.0)
     work = f"solve('spicymkl'), {N_KERNELS} kernels, 200 points"
     for check, reach in (("full", "0.8 s"), ("active", ""), ("none", "")):
         yield _called(
             f"{work}, stack, check {check}",
-            lambda c=check: mkldist.solve("spicymkl", grams, y, C=0.05, check=c),
+            lambda c=check: mkldist.solve("spicymkl", grams, y, C=20.0, check=c),
             reach,
         )
-    yield _called(f"{work}, bank", lambda: mkldist.solve("spicymkl", made, y, C=0.05), "0.35 s")
+    yield _called(f"{work}, bank", lambda: mkldist.solve("spicymkl", made, y, C=20.0), "0.35 s")
 
 
 def _called(work: str, function: Callable[[], Any], reach: str) -> Measured:

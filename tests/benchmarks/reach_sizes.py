@@ -46,11 +46,11 @@ def _recomputed(n_kernels: int, reach: str) -> Measured:
 def _solve_recomputed(n_kernels: int) -> tuple[float, float, str]:
     """Return the seconds, the bytes at the peak and further figures; for a process of its own."""
     solved_small = RecomputedBank(problems.source(problems.ring(50)), 2**20)
-    solved(solved_small, problems.ring(50).y, "spicymkl", C=0.05)  # compiles
+    solved(solved_small, problems.ring(50).y, "spicymkl", C=20.0)  # compiles
     started = time.perf_counter()
     points = problems.ring(n_kernels)
     bank = RecomputedBank(problems.source(points), 2**28, THREADS)
-    solution = solved(bank, points.y, "spicymkl", C=0.05)
+    solution = solved(bank, points.y, "spicymkl", C=20.0)
     seconds = time.perf_counter() - started
     peak = peak_resident_bytes()
     note = f"gap {solution.gap:.4f}, {bank.counter.passes} passes, "
@@ -107,7 +107,7 @@ def growth(data_dir: Path | None) -> Iterator[Measured]:
 def _spicymkl_seconds(points: Points) -> float:
     bank = problems.built(points)
     [view] = make_views(bank, [None], ("trace",))
-    return timed(lambda: run(bank, jobs("spicymkl", view, points.y, [{"C": 0.05}])), 3)[0]
+    return timed(lambda: run(bank, jobs("spicymkl", view, points.y, [{"C": 20.0}])), 3)[0]
 
 
 ROWS = named(hundred_thousand, million, larger_than_memory, growth)

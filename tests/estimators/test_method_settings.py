@@ -63,9 +63,9 @@ def test_C_goes_to_methods_that_have_one():
 
 
 def test_the_strength_of_the_regulariser_has_the_methods_name():
-    assert used(mkldist.MKLRegressor(alpha=2), X[:, 0])["lam"] == 2.0
-    assert used(mkldist.MKLRegressor("elastmkl", alpha=2), X[:, 0])["C"] == 2.0
-    assert used(mkldist.OneClassMKL(alpha=1e-3))["lam"] == pytest.approx(0.012)
+    assert used(mkldist.MKLRegressor(C=2), X[:, 0])["C"] == 2.0
+    assert used(mkldist.MKLRegressor("elastmkl", C=2), X[:, 0])["C"] == 2.0
+    assert used(mkldist.OneClassMKL(C=1e3))["C"] == pytest.approx(1e3 / 12)
     few = used(mkldist.SemiSupervisedMKLClassifier("rls", gamma_a=2), FEW)
     assert few["gamma_a"] == 2.0
 
@@ -75,8 +75,8 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     ("model", "name"),
     [
         (mkldist.MKLClassifier, "C"),
-        (mkldist.OneClassMKL, "alpha"),
-        (mkldist.MKLRegressor, "alpha"),
+        (mkldist.OneClassMKL, "C"),
+        (mkldist.MKLRegressor, "C"),
         (mkldist.SemiSupervisedMKLClassifier, "gamma_a"),
     ],
 )

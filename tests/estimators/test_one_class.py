@@ -40,7 +40,7 @@ def test_rows_repeated_change_nothing():
 
 def test_a_larger_alpha_leaves_more_outside():
     X = RNG.normal(size=(120, 2))
-    shares = [np.mean(OneClassMKL(alpha=a).fit_predict(X) == -1) for a in (0.001, 0.01, 0.1)]
+    shares = [np.mean(OneClassMKL(C=C).fit_predict(X) == -1) for C in (1000, 100, 10)]
     assert shares == sorted(shares)
     assert shares[0] < shares[-1]
 
@@ -51,7 +51,7 @@ def test_a_larger_alpha_leaves_more_outside():
         (np.zeros((20, 2)), {}, "20 training rows, all outliers: the kernels are zero on them"),
         (RNG.normal(size=(20, 2)), {"kernels": [Linear()]}, "add up to zero as centred ones do"),
         (RNG.normal(size=(20, 2)), {"normalisation": ["centre", "trace"]}, "use kernels such as"),
-        (RNG.normal(size=(20, 2)), {"alpha": 1e3}, r"alpha=1000 is too large\. Lower alpha"),
+        (RNG.normal(size=(20, 2)), {"C": 1e-3}, r"C=0.001 is too small\. Raise C"),
     ],
 )
 def test_a_description_that_leaves_all_rows_outside_is_told(X, settings, said):

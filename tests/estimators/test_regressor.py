@@ -24,7 +24,7 @@ def friedman():
 @pytest.mark.parametrize("alpha", [0.1, 10.0])
 def test_one_linear_kernel_is_ridge_regression(alpha, friedman):
     X, y = friedman
-    model = MKLRegressor(alpha=alpha, kernels=[Linear()], tol=1e-9, **PLAIN).fit(X, y)
+    model = MKLRegressor(C=1 / alpha, kernels=[Linear()], tol=1e-9, **PLAIN).fit(X, y)
     ridge = Ridge(alpha=alpha).fit(X, y)
     np.testing.assert_allclose(model.predict(X), ridge.predict(X), rtol=1e-4)
 
@@ -52,8 +52,8 @@ def test_constant_values_are_predicted(friedman):
 
 
 def test_its_strength_is_searched(friedman):
-    search = GridSearchCV(MKLRegressor(), {"alpha": [0.3, 1e5]}, cv=3).fit(*friedman)
-    assert search.best_params_ == {"alpha": 0.3}
+    search = GridSearchCV(MKLRegressor(), {"C": [3.0, 1e-5]}, cv=3).fit(*friedman)
+    assert search.best_params_ == {"C": 3.0}
 
 
 def test_without_a_parameter_it_is_better_than_svr(friedman):

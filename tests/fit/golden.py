@@ -19,11 +19,11 @@ from tests.fit.problems import (
     ALL_KERNELS,
     FEW_KERNELS,
     FEW_LABELS,
-    LAM,
     METHODS,
     NEIGHBOURS,
     NEW,
     ON_GRAPHS,
+    OUTER,
     REGRESSIONS,
     SEEN,
     SHARING,
@@ -79,7 +79,7 @@ def one_class() -> Found:
     """Return the answer for the rows of class +1 alone."""
     inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
     bank = mkldist.KernelBank(inner, FEW_KERNELS, normalisation="trace")
-    return by_solve("primalmkl", bank, np.ones(len(inner)), POINTS[NEW], loss="one-class", lam=LAM)
+    return by_solve("primalmkl", bank, np.ones(len(inner)), POINTS[NEW], loss="one-class", C=OUTER)
 
 
 def weighted(method: str) -> Found:

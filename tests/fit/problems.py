@@ -16,7 +16,7 @@ FEW_KERNELS = [
     {"function": "linear"},
 ]
 NEIGHBOURS = 5
-LAM = 0.01  # of one class
+OUTER = 100.0  # C of one class
 GRAPH = {"gamma_a": 0.01, "gamma_i": 0.01}
 METHODS: dict[str, dict[str, Any]] = {
     "level": {"C": 10.0},
@@ -30,9 +30,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "l0_mkl": {"C": 10.0, "k": 2},
     "group_mkl": {"C": 10.0},
     "smo_mkl": {"C": 10.0},
-    "spicymkl": {"C": 0.05},
-    "elastmkl": {"C": 0.05},
-    "primalmkl": {"lam": 0.01},
+    "spicymkl": {"C": 20.0},
+    "elastmkl": {"C": 20.0},
+    "primalmkl": {"C": 100.0},
     "lapmkl": GRAPH,
     "lapsvm": GRAPH,
     "mklsvm": GRAPH,

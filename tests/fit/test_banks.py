@@ -158,7 +158,7 @@ def normalised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
         {"name": name, "kernels": FEW_KERNELS, "normalisation": value}
         for name, value in NORMALISATIONS.items()
     ]
-    entries = [{"name": "level", "C": 1.0}, {"name": "primalmkl", "lam": 0.1}]
+    entries = [{"name": "level", "C": 1.0}, {"name": "primalmkl", "C": 10.0}]
     return folder, sweep(folder, given(TWO), entries, banks)
 
 
@@ -167,7 +167,7 @@ def test_normalisations(name: str, normalised: tuple[Path, Any], tmp_path: Path)
     folder, tree = normalised
     normalisation = NORMALISATIONS[name]
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, normalisation=normalisation)
-    for method, params in (("level", {"C": 1.0}), ("primalmkl", {"lam": 0.1})):
+    for method, params in (("level", {"C": 1.0}), ("primalmkl", {"C": 10.0})):
         expected = by_solve(method, bank, LABELS, POINTS[TEST], **params)
         expected.assert_near(by_sweep(tree[f"mine/{name}/{method}"], TEST))
     own = {"C": 1.0, "kernels": FEW_KERNELS, "normalisation": normalisation, "tol": TOL}

@@ -75,7 +75,7 @@ def test_arrays_without_names(kind: str, is_sparse: bool, tmp_path: Path) -> Non
     entry = {"name": "mine", "file": str(tmp_path / "all.svm"), "sparse": is_sparse}
     kernels = [{"function": "gaussian", "widths": [10.0, 30.0]}, {"function": "linear"}]
     sweep(
-        tmp_path / "r", {}, [{"name": "primalmkl", "lam": 0.1}], {"kernels": kernels},
+        tmp_path / "r", {}, [{"name": "primalmkl", "C": 10.0}], {"kernels": kernels},
         datasets=[entry],
         preprocessing={"scale": "none"}, splits={"kind": "holdout"},
     )  # fmt: skip
@@ -111,7 +111,7 @@ def test_three_classes_and_real_values(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[columns], model.decision_function(rows))
 
     datasets = [{"name": "mine", "task": "regression"}]
-    entry = {"name": "primalmkl", "loss": "squared", "lam": 0.01}
+    entry = {"name": "primalmkl", "loss": "squared", "C": 100.0}
     sweep(tmp_path / "values", given(VALUES, feature_names=NAMES), [entry], BANK, datasets=datasets)
     model = model_of(tmp_path / "values", tmp_path / "values.model")
     found = predicted(tmp_path / "values.model", write(rows, "parquet", tmp_path))

@@ -27,7 +27,7 @@ from tests.fit.ways import (
 
 LABELS = TWO[TRAIN]
 METHOD = {"name": "level", "C": 10.0}
-SECOND = {"name": "primalmkl", "lam": 0.01}
+SECOND = {"name": "primalmkl", "C": 100.0}
 SETTINGS = {"C": 10.0, "normalisation": "trace", "tol": TOL}
 NAMES = ["age", "dose", "ratio", "score"]
 
@@ -306,7 +306,7 @@ def test_given_kernels_beside_features(tmp_path: Path) -> None:
         splits=BY_COLUMN,
     )
     expected.assert_near(by_sweep(tree["mine/level"], TEST))
-    second = by_solve("primalmkl", bank, LABELS, points[TEST], grams=grams, lam=0.01)
+    second = by_solve("primalmkl", bank, LABELS, points[TEST], grams=grams, C=100.0)
     second.assert_near(by_sweep(tree["mine/primalmkl"], TEST))
 
     model = model_of(tmp_path / "r", tmp_path / "a.model", "--method", "level")

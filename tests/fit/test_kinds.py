@@ -13,10 +13,10 @@ from tests.fit import golden
 from tests.fit.golden import POINTS, three_classes, weighted
 from tests.fit.problems import (
     FEW_KERNELS,
-    LAM,
     METHODS,
     NEIGHBOURS,
     NEW,
+    OUTER,
     REGRESSIONS,
     SEEN,
     SHARING,
@@ -161,7 +161,7 @@ def test_real_values(target: str, tmp_path: Path) -> None:
         if target == "zscore":
             strength = next(iter(METHODS[method].values()))
             fitted = mkldist.MKLRegressor(
-                method, alpha=strength, method_params={"loss": loss}, **SETTINGS
+                method, C=strength, method_params={"loss": loss}, **SETTINGS
             ).fit(X[TRAIN], own)
             expected.assert_near(by_estimator_of_values(fitted, X[TEST]), method)
             assert_near(fitted.to_model().predict(X[TEST]), expected.values)
@@ -179,13 +179,13 @@ def by_estimator_of_values(fitted: mkldist.MKLRegressor, new: np.ndarray) -> Fou
 
 
 def test_one_class(tmp_path: Path) -> None:
-    entry = {"name": "primalmkl", "loss": "one-class", "lam": LAM}
+    entry = {"name": "primalmkl", "loss": "one-class", "C": OUTER}
     names = np.where(TWO > 0, "inner", "outer")
     datasets = [{"name": "mine", "positive": "inner"}]
     tree = sweep(tmp_path / "r", given(names), [entry], BANK, datasets=datasets)
     points = standardised(X, TRAIN)
     bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
-    expected = by_solve("primalmkl", bank, TWO[TRAIN], points[TEST], loss="one-class", lam=LAM)
+    expected = by_solve("primalmkl", bank, TWO[TRAIN], points[TEST], loss="one-class", C=OUTER)
     expected.assert_near(by_sweep(tree["mine/primalmkl"], TEST), "primalmkl")
     model = model_of(tmp_path / "r", tmp_path / "a.model")
     assert_model(model, expected, X[TEST])
@@ -194,7 +194,7 @@ def test_one_class(tmp_path: Path) -> None:
 def test_one_class_of_the_estimator() -> None:
     inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
     n = len(inner)
-    fitted = mkldist.OneClassMKL(alpha=LAM / n, **SETTINGS, **PLAIN).fit(inner)
+    fitted = mkldist.OneClassMKL(C=n * OUTER, **SETTINGS, **PLAIN).fit(inner)
     expected = golden.one_class()
     assert_near(fitted.solutions_[0].objective, expected.bounds[0])
     assert_near(fitted.solutions_[0].dual_objective, expected.bounds[1])
@@ -227,19 +227,17 @@ def test_weights_of_points(method: str) -> None:
     without.assert_near(by_estimator(frame, POINTS[NEW]))
 
 
-PATHS = {name: "lam" if name == "primalmkl" else "C" for name in
-         ("level", "silp", "group_mkl", "spicymkl", "elastmkl", "primalmkl")}  # fmt: skip
+PATHS = ["level", "silp", "group_mkl", "spicymkl", "elastmkl", "primalmkl"]
 
 
 @pytest.mark.parametrize("method", PATHS)
 def test_paths(method: str) -> None:
-    key = PATHS[method]
-    values = [METHODS[method][key] * factor for factor in (1.0, 0.1, 3.0)]
+    values = [METHODS[method]["C"] * factor for factor in (1.0, 0.1, 3.0)]
     bank, labels = golden.few_kernels(), TWO[TRAIN]
     new = bank.on(POINTS[NEW])
-    path = mkldist.solve_path(method, bank, labels, tol=TOL, **{key: values})
+    path = mkldist.solve_path(method, bank, labels, tol=TOL, C=values)
     for value, found in zip(values, path, strict=True):
-        alone = mkldist.solve(method, bank, labels, tol=TOL, **{key: value})
+        alone = mkldist.solve(method, bank, labels, tol=TOL, C=value)
         assert found.state is None
         assert found.objective == pytest.approx(alone.objective, rel=3 * TOL)
         assert found.dual_objective <= alone.objective * (1 + 1e-12)
@@ -247,16 +245,15 @@ def test_paths(method: str) -> None:
 
 
 def test_a_sweep_along_paths(tmp_path: Path) -> None:
-    methods = {"level": [10.0, 1.0, 30.0], "primalmkl": [0.01, 0.001, 0.03]}
-    entries = [{"name": name, PATHS[name]: values} for name, values in methods.items()]
+    methods = {"level": [10.0, 1.0, 30.0], "primalmkl": [100.0, 10.0, 300.0]}
+    entries = [{"name": name, "C": values} for name, values in methods.items()]
     tree = sweep(tmp_path / "r", given(TWO), entries, BANK, execution="path")
     points = standardised(X, TRAIN)
     bank = mkldist.KernelBank(points[TRAIN], FEW_KERNELS, normalisation="trace")
     for name, values in methods.items():
-        key = PATHS[name]
-        path = mkldist.solve_path(name, bank, TWO[TRAIN], tol=TOL, **{key: values})
+        path = mkldist.solve_path(name, bank, TWO[TRAIN], tol=TOL, C=values)
         for value, found in zip(values, path, strict=True):
-            run = tree[f"mine/{name}"].to_dataset().squeeze().sel({key: value})
+            run = tree[f"mine/{name}"].to_dataset().squeeze().sel(C=value)
             assert_near(run.objective.values, found.objective)
             assert_near(run.kernel_weights.values, found.kernel_weights, 1e-8)
             values_there = found.decision_function(bank.on(points[TEST]))

@@ -256,7 +256,7 @@ ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
         ).fit(ROWS, np.arange(len(Y)) % 3),
         "new sparse rows": lambda: fitted().predict(csr_array(X[TEST])),
         "regression of classes": lambda: mkldist.MKLRegressor("level").fit(ROWS, REAL),
-        "negative alpha": lambda: mkldist.MKLRegressor(alpha=-1.0).fit(ROWS, REAL),
+        "negative C of values": lambda: mkldist.MKLRegressor(C=-1.0).fit(ROWS, REAL),
         "one class by level": lambda: mkldist.OneClassMKL("level").fit(ROWS),
         "few labels by level": lambda: mkldist.SemiSupervisedMKLClassifier("level").fit(
             ROWS, np.arange(len(Y)) % 3 - 1

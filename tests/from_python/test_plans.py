@@ -161,14 +161,6 @@ def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     assert "recorded:  16 of 24 runs in results/p, and 8 that are not in this plan" in str(more)
 
 
-@pytest.mark.parametrize(("values", "noted"), [([1.0, 30.0], True), ([0.01, 0.1], False)])
-def test_c_of_opposite_meanings_is_noted_where_values_are_shared(values, noted):
-    methods = [{"name": "level", "C": [1.0, 10.0]}, {"name": "spicymkl", "C": values}]
-    text = str(mkldist.plan({**SPEC, "methods": methods}, {"d": (X, Y)}))
-    said = "C of spicymkl weighs the regulariser, so that a larger C is smoother; C of level weighs"
-    assert (said in text) == noted
-
-
 @pytest.mark.parametrize("folders", [str, Path, lambda one: [one]])
 def test_data_are_looked_up_in_one_folder_or_several(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

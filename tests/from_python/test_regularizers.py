@@ -76,7 +76,7 @@ def test_regularisers_of_the_user_solve_the_problem_of_those_by_name(mine):
     named = [{"regularizer": "block1"}, {"regularizer": "elastic-net", "mix": 0.25},
              {"regularizer": "block-q", "q": 1.5}]  # fmt: skip
     for found, params in zip(own.objective.to_numpy().ravel(), named, strict=True):
-        other = sweep(spec(C=0.05, **params), output=f"results/{params['regularizer']}")
+        other = sweep(spec(C=20.0, **params), output=f"results/{params['regularizer']}")
         expected = other["d/spicymkl"].objective.item()
         assert found == pytest.approx(expected, rel=1e-5)
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_written_down_is_one_mistake_of_the_sweep(call, mine):
     [
         {"regularizer": "none"}, {"regularizer": object()}, {"regularizer": np.sqrt},
         {"regularizer": BlockQ}, {"regularizer": []}, {"regularizer": {"C": 1.0}},
-        {"regularizer": "ElasticNet(C=1.0)"}, {"regularizer": ElasticNet(0.1, 0.5), "C": 1.0},
+        {"regularizer": "ElasticNet(lam=1.0)"}, {"regularizer": ElasticNet(0.1, 0.5), "C": 1.0},
         {"regularizer": [ElasticNet(0.1, 0.5), ElasticNet(0.1, 0.5)]},
         {"C": -1.0}, {"C": "1"}, {"C": object()}, {"C": np.sqrt}, {"C": float("inf")},
         {"loss": object()}, {"loss": lambda y, f: y - f}, {"tol": [None]},
@@ -145,7 +145,7 @@ def test_estimators_take_them_and_keep_their_text(mine):
         }).fit(X, Y)
         for one in (root, closure)
     ]  # fmt: skip
-    named = mkldist.MKLClassifier("spicymkl", C=0.05, tol=1e-6, kernels=[Gaussian([0.5, 2.0])])
+    named = mkldist.MKLClassifier("spicymkl", C=20.0, tol=1e-6, kernels=[Gaussian([0.5, 2.0])])
     objective = named.fit(X, Y).objective_
     for one in fitted:
         assert one.objective_ == pytest.approx(objective, rel=1e-5)
@@ -156,12 +156,12 @@ def test_estimators_take_them_and_keep_their_text(mine):
 
 
 def test_text_in_a_sweep_file_runs_code_only_if_allowed(mine):
-    own = "Concave(C=0.05, g=numpy.sqrt, derivative_of_g=root_of_tests.slope, "
+    own = "Concave(lam=0.05, g=numpy.sqrt, derivative_of_g=root_of_tests.slope, "
     own += "second_derivative_of_g=root_of_tests.bend, threshold_of_g=1.0, largest_of_g=1.0)"
     with pytest.raises(SpecError, match=r"regularizer: found .* code that would run"):
         plan(spec(regularizer=own))
     assert plan(spec(regularizer=own), allow_code=True).n_runs == 1
-    assert plan(spec(regularizer="BlockQ(C=1.0, q=1.5)")).n_runs == 1  # code of mkldist
+    assert plan(spec(regularizer="BlockQ(lam=1.0, q=1.5)")).n_runs == 1  # code of mkldist
     sweep(spec(regularizer="block1"))
     fit = ["fit", "results/m", "-o", "own.model", "--set", f"regularizer={own}"]
     assert isinstance(CliRunner().invoke(command, fit).exception, SpecError)

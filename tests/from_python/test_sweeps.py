@@ -136,7 +136,7 @@ def test_a_scheduler_that_others_can_listen_to_is_refused_before_anything_is_wri
 
 
 def test_failed_runs_are_warned_of_and_can_be_repeated():
-    spec = {**SPEC, "methods": [{"name": "raising"}]}
+    spec = {**SPEC, "methods": [{"name": "raising", "C": 10.0}]}
     with misbehaving_methods():
         with pytest.warns(FailedRunsWarning, match="2 of 2 runs failed, such as mine/raising") as w:
             tree = mkldist.sweep(spec, {"mine": (X, Y)}, workers=0, progress=False)

@@ -137,7 +137,7 @@ def least(value: Callable[[float], float], low: float, high: float) -> float:
 
 def block_norm(instance: Instance, y: np.ndarray, params: Params, solution: Solution) -> float:
     """Return -h(rho) - sum_m psi*(||rho||_{K_m})."""
-    rho, C, mix = solution.dual_variables, params["C"], params["mix"]
+    rho, lam, mix = solution.dual_variables, 1.0 / params["C"], params["mix"]
     assert abs(rho.sum()) <= ROUNDING * max(np.abs(rho).sum(), 1e-300)
     lengths, t = np.sqrt(np.maximum(forms(instance.grams, rho), 0.0)), y * rho
     if params["loss"] in ("logistic", "hinge"):
@@ -154,20 +154,20 @@ def block_norm(instance: Instance, y: np.ndarray, params: Params, solution: Solu
     if params["loss"] == "epsilon":
         assert (np.abs(rho) <= 1.0).all()
     if params["regularizer"] == "block1":
-        assert lengths.max() <= C * (1.0 + ROUNDING)
+        assert lengths.max() <= lam * (1.0 + ROUNDING)
     p = params["q"] / (params["q"] - 1.0)
     conjugates = {
         "block1": 0.0 * lengths,
-        "elastic-net": np.maximum(lengths - C * (1.0 - mix), 0.0) ** 2 / (2.0 * C * mix),
-        "block-q": C / p * (lengths / C) ** p,
-        "uniform": lengths**2 / (2.0 * C),
+        "elastic-net": np.maximum(lengths - lam * (1.0 - mix), 0.0) ** 2 / (2.0 * lam * mix),
+        "block-q": lam / p * (lengths / lam) ** p,
+        "uniform": lengths**2 / (2.0 * lam),
     }
     return -h[params["loss"]] - conjugates[params["regularizer"]].sum()
 
 
 def primal(instance: Instance, y: np.ndarray, params: Params, solution: Solution) -> float:
-    """Return the gain of r less ``1/2 ||r||^2`` and the largest ``r'Kr / (2 lam)``."""
-    r, lam, loss = solution.dual_variables, params["lam"], params["loss"]
+    """Return the gain of r less ``1/2 ||r||^2`` and ``C/2`` times the largest ``r'Kr``."""
+    r, C, loss = solution.dual_variables, params["C"], params["loss"]
     slope = 1.0 if loss == "one-class" else 0.0
     if loss == "squared-hinge":
         assert (r >= 0.0).all()
@@ -182,7 +182,7 @@ def primal(instance: Instance, y: np.ndarray, params: Params, solution: Solution
     if loss == "one-class":
         assert (r >= 0.0).all()
         assert not r[y < 0].any()
-    return gain - 0.5 * r @ r - p_norm(forms(instance.grams, r), params["norm"]) / (2.0 * lam)
+    return gain - 0.5 * r @ r - 0.5 * C * p_norm(forms(instance.grams, r), params["norm"])
 
 
 def deformed(instance: Instance, gamma_a: float, gamma_i: float) -> np.ndarray:
@@ -431,7 +431,7 @@ JOINT = [name for name, method in METHODS.items() if method.joint_classes]
 SQUARED = ("primalmkl", "lapmkl")  # losses, of which points have weights
 OTHER_LOSSES = (*SQUARED, "lapsvm", "laprls", "rls", "glks", "spicymkl", "elastmkl")
 WEIGHING = [n for n, method in METHODS.items() if method.weighs_points and n not in OTHER_LOSSES]
-PATHS = {name: method.path.parameter for name, method in METHODS.items() if method.path}
+PATHS = [name for name, method in METHODS.items() if method.has_path]
 
 
 def machines_value(grams: np.ndarray, y: np.ndarray, C: Any, solution: Solution) -> float:
@@ -498,12 +498,12 @@ def test_so_they_are_in_those_of_squared_hinges(name, n_kernels, tol):
 @pytest.mark.parametrize("name", PATHS)
 def test_every_solution_of_a_path_has_its_own_certificate(name, n_kernels):
     case, instance = FIRST[name], drawn(n_kernels)
-    y, params, varied = case.labels(instance), case.params(instance), PATHS[name]
-    values = [params[varied] * factor for factor in (0.3, 1.0, 3.0)]
+    y, params = case.labels(instance), case.params(instance)
+    values = [params["C"] * factor for factor in (0.3, 1.0, 3.0)]
     given = parameters(case, instance, params)
-    path = mkldist.solve_path(name, instance.grams, y, tol=1e-4, **given | {varied: values})
+    path = mkldist.solve_path(name, instance.grams, y, tol=1e-4, **given | {"C": values})
     for value, solution in zip(values, path, strict=True):
-        there = params | {varied: value}
+        there = params | {"C": value}
         dual, objective = (of(instance, y, there, solution) for of in (DUALS[name], case.value))
         # A path may begin with bounds of the norms at a point, for which both are not equal.
         assert_certified(name, objective, dual, solution, exactly=False)

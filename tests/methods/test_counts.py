@@ -73,7 +73,7 @@ def test_machines_of_the_plain_glks_are_least_squares(machines):
 
 def test_conjugate_gradients_are_counted_where_they_are_run():
     exact, truncated, pcg = (
-        solve("primalmkl", inner=inner, lam=0.1).counters
+        solve("primalmkl", inner=inner, C=10.0).counters
         for inner in ("newton", "truncated-newton", "pcg")
     )
     assert exact.cg_steps == 0 < exact.newton_steps

@@ -49,7 +49,7 @@ TOL = 1e-5
 SOON = {
     "elastmkl-squared-elastic-net",
     "primalmkl-squared-hinge-1-1",
-    "primalmkl-squared-hinge-1.5-0.01",
+    "primalmkl-squared-hinge-1.5-100",
     "spicymkl-epsilon-block-q",
     "spicymkl-hinge-block1",
     "spicymkl-logistic-block1",
@@ -58,7 +58,7 @@ NEWTON_CG = (
     "spicymkl-logistic-block1",
     "elastmkl-squared-elastic-net",
     "primalmkl-squared-hinge-1-1",
-    "primalmkl-squared-hinge-1.5-0.01",
+    "primalmkl-squared-hinge-1.5-100",
 )
 ONE_EACH = [
     *{case.method: case for case in reversed(EVERY)}.values(),

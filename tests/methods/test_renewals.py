@@ -39,8 +39,8 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
     "spicymkl-hinge": ("spicymkl", {"C": 1.0, "loss": "hinge"}),
     "spicymkl-plain": ("spicymkl", {"C": 1.0, "loss": "logistic", "acceleration": "none"}),
     "elastmkl": ("elastmkl", {"C": 1.0, "loss": "squared"}),
-    "primalmkl": ("primalmkl", {"lam": 0.3}),
-    "primalmkl-ball": ("primalmkl", {"lam": 0.3, "norm": 1.5}),
+    "primalmkl": ("primalmkl", {"C": 1 / 0.3}),
+    "primalmkl-ball": ("primalmkl", {"C": 1 / 0.3, "norm": 1.5}),
 }
 SMOOTHED_ANEW = ("spicymkl-hinge",)  # its corners, from the start: that takes most of its steps
 every_case = pytest.mark.parametrize("case", CASES)
@@ -86,7 +86,7 @@ def test_a_renewed_solution_takes_less_work_to_the_same_certificate(case):
 
 
 def test_bounds_of_primalmkl_are_those_of_the_new_kernels():
-    params = {"lam": 0.3, "tol": TOL}
+    params = {"C": 1 / 0.3, "tol": TOL}
     method = METHODS["primalmkl"]
     many, grown = (np.concatenate([own] * 4) for own in (GRAMS, GROWN))  # for a working set
     problem = Problem(Y, len(many))

@@ -156,7 +156,7 @@ def test_so_it_is_for_squared_losses_of_every_kind_and_step(options, instance):
     y = y * np.random.default_rng(2).uniform(1, 2, len(y)) if loss[-7:] == "squared" else y
     counts = np.random.default_rng(5).integers(1, 4, len(y))
     rows = np.repeat(np.arange(len(counts)), counts)
-    settings = {"lam": 0.3, "tol": 1e-7, **options}
+    settings = {"C": 1 / 0.3, "tol": 1e-7, **options}
     plain = mkldist.solve("primalmkl", instance.grams[:, rows][:, :, rows], y[rows], **settings)
     weighted = mkldist.solve("primalmkl", instance.grams, y, weights=counts, **settings)
     assert plain.converged
@@ -200,7 +200,7 @@ def test_weighted_ridge_regression_is_that_of_scikit_learn(weights):
     X = np.random.default_rng(1).normal(size=(len(weights), 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + np.random.default_rng(2).normal(size=len(X))
     ridge = Ridge(alpha=0.7, tol=1e-12).fit(X, y, sample_weight=weights)
-    options = {"loss": "squared", "lam": 0.7, "tol": 1e-10}
+    options = {"loss": "squared", "C": 1 / 0.7, "tol": 1e-10}
     found = mkldist.solve("primalmkl", (X @ X.T)[None], y, weights=weights, **options)
     np.testing.assert_allclose(found.coefficients @ X, ridge.coef_, atol=1e-6)
     assert found.bias == pytest.approx(ridge.intercept_, abs=1e-6)

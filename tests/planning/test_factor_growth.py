@@ -35,8 +35,8 @@ def bank_of(n_points: int, **settings) -> BankPlan:
         ("level", {"C": 30.0}),
         ("silp", {"C": 3.0}),
         ("hessianmkl", {"C": 3.0}),
-        ("spicymkl", {"loss": "logistic", "C": 0.1}),
-        ("primalmkl", {"lam": 0.01}),
+        ("spicymkl", {"loss": "logistic", "C": 10.0}),
+        ("primalmkl", {"C": 100.0}),
     ],
 )
 @pytest.mark.parametrize("tol", quick([1e-2, 1e-3]))

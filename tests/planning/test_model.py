@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Proposal
 from tests.planning.plans import dataset, grid, plan_of
 
@@ -22,17 +21,10 @@ def test_runs_of_a_path_differ_in_its_parameter_alone_and_have_an_order():
     assert sorted(chains.values()) == [[(0.7, 1.0), (0.7, 10.0)], [(0.8, 1.0), (0.8, 10.0)]]
 
 
-def test_a_path_of_falling_values_begins_at_the_largest():
-    plan = plan_of(DATA, {"p": grid("primalmkl", lam=[0.1, 1.0])}, execution="path")
-    assert plan.runs[0].path == METHODS["primalmkl"].path
-    ordered = sorted(plan.runs, key=lambda run: run.order)
-    assert [run.params["lam"] for run in ordered] == [1.0, 0.1]
-
-
 def test_without_a_path_every_run_is_a_chain_of_its_own():
     grids = {"level": grid("level", C=[1, 10]), "uniform": grid("uniform", C=[1, 10])}
     shared, path = plan_of(DATA, grids), plan_of(DATA, grids, execution="path")
-    assert {run.path for run in shared.runs} == {None}
+    assert {run.on_path for run in shared.runs} == {False}
     assert len({run.chain for run in shared.runs}) == 4
     assert {run.order for run in shared.runs} == {0.0}
     assert len({run.chain for run in path.runs}) == 1 + 2

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 TWO_CLASSES = "".join(
     [
         entry("level", C=[1.0, 100.0]),
-        entry("spicymkl", C=0.01),
-        entry("easymkl", lam=0.1),
+        entry("spicymkl", C=100.0),
+        entry("easymkl", C=10.0),
         entry("best_single", C=10.0, tol=1e-12),  # else bits of K decide where the machine stops
         entry("majority"),
     ]
@@ -94,8 +94,8 @@ def test_more_classes_are_predicted_as_in_the_sweep(tmp_path):
 
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_real_values_are_predicted_as_in_the_sweep(target, tmp_path):
-    methods = entry("primalmkl", loss='"squared"', lam=0.1) + entry(
-        "spicymkl", loss='"epsilon"', C=0.1
+    methods = entry("primalmkl", loss='"squared"', C=10.0) + entry(
+        "spicymkl", loss='"epsilon"', C=10.0
     )
     changes = {"dataset": 'task = "regression"', "target": target}
     results = swept(tmp_path, methods, "value", **changes)
@@ -105,7 +105,7 @@ def test_real_values_are_predicted_as_in_the_sweep(target, tmp_path):
 
 
 def test_one_class_is_predicted_as_in_the_sweep(tmp_path):
-    methods = entry("primalmkl", loss='"one-class"', lam=0.1)
+    methods = entry("primalmkl", loss='"one-class"', C=10.0)
     assert_predicts_as_recorded(swept(tmp_path, methods), tmp_path)
 
 

@@ -143,7 +143,7 @@ def test_groups_stay_together_and_a_split_has_its_own_rows(tmp_path):
 
 
 def test_real_values_have_no_probabilities(tmp_path):
-    methods = entry("primalmkl", loss='"squared"', lam=0.1)
+    methods = entry("primalmkl", loss='"squared"', C=10.0)
     results = swept(tmp_path, methods, "value", dataset='task = "regression"')
     choice = choose(results)
     with pytest.raises(InputError, match="--calibrate: found real values"):

@@ -61,7 +61,7 @@ def assert_parts_make_the_predictions(results, keys) -> None:
     ids=str,
 )
 def test_the_parts_sum_to_what_the_sweep_predicted(changes, tmp_path):
-    methods = entry("level", C=10.0) + entry("uniform", C=1.0) + entry("spicymkl", C=0.01)
+    methods = entry("level", C=10.0) + entry("uniform", C=1.0) + entry("spicymkl", C=100.0)
     results = swept(tmp_path, methods, **changes)
     assert_parts_make_the_predictions(results, ("level", "uniform", "spicymkl"))
 
@@ -88,7 +88,7 @@ def test_kernels_of_texts_are_taken_apart(normalisation, tmp_path):
 
 
 def test_real_values_are_taken_apart(tmp_path):
-    methods = entry("spicymkl", C=0.01, loss='"squared"')
+    methods = entry("spicymkl", C=100.0, loss='"squared"')
     results = swept(tmp_path, methods, "value", target="zscore", dataset='task = "regression"')
     assert_parts_make_the_predictions(results, ("spicymkl",))
 

@@ -67,7 +67,7 @@ def test_dims_and_settings_are_those_of_the_methods():
         dims = {key: grid.dims for key, grid in grids.items()}
         assert list(dims) == ["spicymkl", "primal"]
         assert dims["spicymkl"]["C"] == pytest.approx([0.01, 0.1, 1.0])
-        assert dims["primal"] == {"lam": [grids["primal"].points[0].lam]}
+        assert dims["primal"] == {"C": [grids["primal"].points[0].C]}
         assert [point["tol"] for point in grids["spicymkl"].settings] == [0.001] * 3
 
 

@@ -32,7 +32,7 @@ def test_c_may_come_from_a_method_on_one_data_set_alone():
     grids = resolve_methods(
         sweep(HINGE + '[[methods]]\nname = "level"\non = { b = { C = { from = "spicymkl" } } }\n')
     )
-    assert grids["a"]["level"].dims == {"C": [100.0]}
+    assert grids["a"]["level"].dims == {"C": [1.0]}
     assert grids["b"]["level"].source == "spicymkl"
 
 

@@ -14,7 +14,7 @@ from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.run.sweeps import records, run_here, sweep_text
 
-SPICY = sweep_text({"spicymkl": [0.1, 0.4]}, execution="isolated")
+SPICY = sweep_text({"spicymkl": [10.0, 2.5]}, execution="isolated")
 TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
     'loss = "hinge"\n'
     '[[methods]]\nname = "level"\nC = { from = "spicymkl" }\n'
@@ -38,8 +38,8 @@ def test_both_methods_solve_one_problem(folder):
         spicy = moons["spicymkl"].to_dataset().load().rename(C="strength")
         level = moons["level"].to_dataset().load().rename(source_C="strength")
     norms = spicy.norm_sum
-    np.testing.assert_allclose(level.C, norms / spicy.strength, rtol=1e-5)
-    losses = spicy.objective - spicy.strength * norms
+    np.testing.assert_allclose(level.C, norms * spicy.strength, rtol=1e-5)
+    losses = spicy.objective - norms / spicy.strength
     np.testing.assert_allclose(level.objective, level.C * losses + norms**2 / 2, rtol=1e-4)
     np.testing.assert_allclose(level.kernel_weights, spicy.kernel_weights, atol=1e-2)
     np.testing.assert_allclose(level.decision_values, spicy.decision_values, atol=1e-2)
@@ -74,7 +74,7 @@ def test_a_model_needs_one_c(folder):
 
 
 def test_solutions_without_kernels_give_no_c(tmp_path):
-    text = TEXT.replace("[0.1, 0.4]", "[1e6]").replace("isolated", "shared")
+    text = TEXT.replace("[10.0, 2.5]", "[1e-6]").replace("isolated", "shared")
     said = StringIO()
     outcome = run_here(
         text, tmp_path / "small", None, console=lambda: Console(file=said, width=200)

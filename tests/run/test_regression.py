@@ -90,7 +90,7 @@ def test_uniform_weights_give_the_support_vector_regression_of_scikit_learn(
         train, test = hand_made_kernel(data.x, split, fit, normalisation)
         y, wanted = data.y[split.train], data.y[split.test]
         centre, spread = (y.mean(), y.std()) if target == "zscore" else (0.0, 1.0)
-        machine = SVR(C=1 / record.params["C"], epsilon=EPSILON, kernel="precomputed", tol=1e-9)
+        machine = SVR(C=record.params["C"], epsilon=EPSILON, kernel="precomputed", tol=1e-9)
         machine.fit(train, (y - centre) / spread)
         expected = centre + spread * machine.predict(test)
         np.testing.assert_allclose(record.decision_values, expected, atol=2e-3 * y.std())
@@ -183,7 +183,7 @@ def test_precomputed_matrices_of_real_values(tmp_path, scheduler):
         datasets = [{ name = "mine", grams = "mine.npz", task = "regression" }]
         splits = { kind = "kfold", folds = 3 }
         banks = [{ family = "precomputed" }]
-        methods = [{ name = "spicymkl", loss = "squared", C = 0.01 }]
+        methods = [{ name = "spicymkl", loss = "squared", C = 100.0 }]
     """
     run_here(text, tmp_path / "given", scheduler)
     with open_results(tmp_path / "given") as tree:

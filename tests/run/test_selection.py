@@ -66,7 +66,9 @@ def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
 
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
-    methods = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 0.1\n'
+    methods = (
+        '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 10.0\n'
+    )
     toml = sweep(methods, source='source = "friedman1"\noptions = { n = 60, d = 5 }')
     toml = toml.replace('fit = "train"', f'fit = "train"\ntarget = "{target}"')
     done = do(toml, tmp_path)
@@ -80,7 +82,7 @@ def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
         own = unit_traces(kernels, rows)
         centre, spread = (y[rows].mean(), y[rows].std()) if target == "zscore" else (0.0, 1.0)
         solution = mkldist.solve(
-            "spicymkl", own[:, rows[:, None], rows], (y[rows] - centre) / spread, tol=1e-8, C=0.1,
+            "spicymkl", own[:, rows[:, None], rows], (y[rows] - centre) / spread, tol=1e-8, C=10.0,
             loss="squared", regularizer="uniform",
         )  # fmt: skip
         values = solution.decision_function(own[:, others[:, None], rows])

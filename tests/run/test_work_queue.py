@@ -11,7 +11,6 @@ from mkldist.planning.batches import shares_of
 from mkldist.planning.model import BatchPlan, RunPlan
 from mkldist.run.work_items import BatchItem, BuildItem
 from mkldist.run.work_queue import MAX_ATTEMPTS, WorkQueue
-from mkldist.solvers.base import Path
 
 
 def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
@@ -315,7 +314,7 @@ def test_a_bank_that_is_abandoned_does_not_keep_other_batches_from_being_divided
 
 
 def test_runs_of_a_path_are_in_one_share():
-    path = [replace(run_plan("b", i), path=Path("C", rising=True)) for i in range(4)]
+    path = [replace(run_plan("b", i), on_path=True) for i in range(4)]
     alone = [run_plan("b", i) for i in range(4, 9)]
     shares = shares_of([*path, *alone], 3)
     assert sorted(run.id for share in shares for run in share) == sorted(

@@ -43,7 +43,7 @@ class Store:
 
     def record(self, rounds: Rounds) -> None:
         for run in rounds.plan.runs:
-            norms = run.params["C"] * (10 * run.split + run.params["C"])
+            norms = (10 * run.split + run.params["C"]) / run.params["C"]
             extra = {"norm_sum": norms}
             self.records[run.id] = SimpleNamespace(state=RunState.COMPLETE, extra=extra, scores={})
 

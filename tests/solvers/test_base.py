@@ -82,8 +82,8 @@ def test_a_path_begins_at_the_strongest_regularisation():
     level, primal = METHODS["level"], METHODS["primalmkl"]
     Cs = [level.params(C=C) for C in (10.0, 1.0, 100.0)]
     assert [p.C for p in level.along_path(Cs)] == [1.0, 10.0, 100.0]
-    lams = [primal.params(lam=lam) for lam in (0.1, 1.0, 0.01)]
-    assert [p.lam for p in primal.along_path(lams)] == [1.0, 0.1, 0.01]
+    points = [primal.params(C=C) for C in (10.0, 1.0, 100.0)]
+    assert [p.C for p in primal.along_path(points)] == [1.0, 10.0, 100.0]
     uniform = METHODS["uniform"]
     points = [uniform.params(C=C) for C in (10.0, 1.0)]
     assert uniform.along_path(points) == points

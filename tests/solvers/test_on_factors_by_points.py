@@ -124,7 +124,7 @@ def test_bounds_of_block_norms_hold_on_hundreds(name, loss, regularizer, first):
     compared = 0
     for seed in range(first, first + 50):
         points, y, listed, rng = drawn_points(seed)
-        grams, C = evaluate(listed, points, points), 10.0 ** rng.uniform(-2, 1)
+        grams, C = evaluate(listed, points, points), 10.0 ** -rng.uniform(-2, 1)
         params = {"C": C, "loss": loss, "regularizer": regularizer, "mix": block_norm.MIX}
         solution, _ = solved(kernels_of(grams), name, y, tol=1e-3, **params)
         with suppress(cp.SolverError):
@@ -196,7 +196,7 @@ def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeyp
 
 
 def test_methods_of_other_objectives_have_no_diagonals(many):
-    params = {"loss": "logistic", "C": 0.1}
+    params = {"loss": "logistic", "C": 10.0}
     solution, _ = solved(kernels_of(NARROW), "spicymkl", tol=1e-2, **params)
     assert solution.exact_gap <= 1e-2
     assert (np.count_nonzero(solution.kernel_coefficients, axis=1) < N).any()  # on pivots

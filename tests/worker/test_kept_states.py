@@ -33,7 +33,7 @@ def test_bytes_are_those_of_all_arrays_within():
     assert bytes_of(None) == bytes_of(1.5) == bytes_of("text") == 0
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.path])
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.has_path])
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
 def test_the_arrays_of_every_method_count(name, acceleration):
     draw = np.random.default_rng(0)

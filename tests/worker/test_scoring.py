@@ -14,7 +14,7 @@ from tests.run.few_labels import WIDTHS, do, save_npz, text
 
 RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
 UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
-RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 0.01\n'
+RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 100.0\n'
 
 
 def broken() -> Exception:
@@ -74,7 +74,7 @@ def test_scores_of_values_are_in_the_users_units(tmp_path):
 
 
 MAJORITY = '[[methods]]\nname = "majority"\n'
-LOGISTIC = '[[methods]]\nname = "spicymkl"\nC = 0.01\n'
+LOGISTIC = '[[methods]]\nname = "spicymkl"\nC = 100.0\n'
 
 
 def test_log_loss_is_that_of_logistic_regression_and_of_no_other(tmp_path):

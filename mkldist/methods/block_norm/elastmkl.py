@@ -5,8 +5,9 @@ The dual needs no proximal term then, and Newton's method minimises it as it is,
 
     h(rho) + sum_m psi*(||rho||_{K_m})   s.t.  1'rho = 0
 
-For the elastic net ``psi*(r) = (r - C (1 - mix))_+^2 / (2 C mix)``.  The components follow from
-rho; for the elastic net ``||f_m|| = (||rho||_{K_m} - C (1 - mix))_+ / (C mix)``.
+For the elastic net ``psi*(r) = (r - lam (1 - mix))_+^2 / (2 lam mix)``, lam = 1 / C.  The
+components follow from rho; for the elastic net
+``||f_m|| = (||rho||_{K_m} - lam (1 - mix))_+ / (lam mix)``.
 
 The lower bound is the negative of (48) at the rho that the solution holds as ``dual_variables``.
 
@@ -31,7 +32,7 @@ from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
@@ -86,8 +87,8 @@ METHOD = Method(
     title="ElastMKL, one-step dual Newton",
     problem="block-norm MKL with a smooth dual",
     loss="logistic, hinge, squared or epsilon-insensitive",
-    regularizer="C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
-    path=Path("C", rising=False),
+    regularizer="1/C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
+    has_path=True,
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
     weighs_points=True,
     memory=memory_of_components,

@@ -46,12 +46,10 @@ class BlockNormParams(SolverParams):
         "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
     }
 
-    weigh_regularizer: ClassVar[tuple[str, ...]] = ("C",)
-
     C: float = Field(
-        0.05,
+        1.0,
         gt=0,
-        description="weight of the regulariser; unlike that of level, larger is smoother",
+        description="weight of the losses: that of the regulariser, the paper's C, is 1 / C",
     )
     loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
         "logistic", description="logistic and hinge for classes, squared and epsilon for values"
@@ -71,6 +69,11 @@ class BlockNormParams(SolverParams):
     )
 
     @property
+    def lam(self) -> float:
+        """Strength of the regulariser, the paper's C."""
+        return 1.0 / self.C
+
+    @property
     def target(self) -> Target:
         """Kind of labels that the loss learns."""
         return _LOSSES[self.loss].target
@@ -81,8 +84,8 @@ class BlockNormParams(SolverParams):
         return self.loss == "hinge" and self.regularizer == "block1"
 
     def given_C(self, extra: Mapping[str, float]) -> float:
-        """Return ``sum_m ||f_m|| / C``, the C of Eq. (6)."""
-        return extra[NORM_SUM] / self.C
+        """Return ``C sum_m ||f_m||``, by Eq. (6)."""
+        return extra[NORM_SUM] * self.C
 
     @property
     def gives_log_odds(self) -> bool:
@@ -96,16 +99,16 @@ class BlockNormParams(SolverParams):
         return _LOSSES[self.loss](y, weights)
 
     def make_regularizer(self) -> Regularizer:
-        """Return the regulariser of strength C, or the user's own as it is."""
+        """Return the regulariser of strength lam, or the user's own as it is."""
         match self.regularizer:
             case "block1":
-                return regularizers.block1(self.C)
+                return regularizers.block1(self.lam)
             case "elastic-net":
-                return regularizers.ElasticNet(self.C, self.mix)
+                return regularizers.ElasticNet(self.lam, self.mix)
             case "block-q":
-                return regularizers.BlockQ(self.C, self.q)
+                return regularizers.BlockQ(self.lam, self.q)
             case "uniform":
-                return regularizers.uniform(self.C)
+                return regularizers.uniform(self.lam)
             case _:
                 return self.regularizer
 

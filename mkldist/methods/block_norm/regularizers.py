@@ -1,20 +1,21 @@
 """Regularisers of the block-norm formulation: ``sum_m psi(||f_m||)`` for one function psi.
 
-With ``psi(s) = C g(s^2)``, g concave and psi convex, this is Eq. (42) of Suzuki & Tomioka 2011;
+With ``psi(s) = lam g(s^2)``, g concave and psi convex, this is Eq. (42) of Suzuki & Tomioka 2011;
 the kernel weights of a solution are ``d_m = 1 / g'(||f_m||^2)`` up to one factor (Table 3).
 
-===========  =======================================  ====================================
+===========  =======================================  ========================================
 name         psi(s)                                   psi*(r)
-===========  =======================================  ====================================
-block1       C s                                      0 if r <= C, else infinite
-elastic-net  C [(1 - mix) s + mix/2 s^2]              (r - C (1 - mix))_+^2 / (2 C mix)
-block-q      (C/q) s^q,  1 < q <= 2                   (C/p) (r/C)^p,  1/p + 1/q = 1
-uniform      C/2 s^2                                  r^2 / (2 C)
-===========  =======================================  ====================================
+===========  =======================================  ========================================
+block1       lam s                                    0 if r <= lam, else infinite
+elastic-net  lam [(1 - mix) s + mix/2 s^2]            (r - lam (1 - mix))_+^2 / (2 lam mix)
+block-q      (lam/q) s^q,  1 < q <= 2                 (lam/p) (r/lam)^p,  1/p + 1/q = 1
+uniform      lam/2 s^2                                r^2 / (2 lam)
+===========  =======================================  ========================================
 
-For a regulariser of your own, subclass :class:`Regularizer` with psi and its two derivatives, or
-give g and its two derivatives to :class:`Concave`.  Sweeps take those that another process can
-make: of functions and classes in modules that can be imported, see :mod:`.written_regularizers`.
+lam is the paper's C, and 1 / C of the methods' parameters.  For a regulariser of your own, subclass
+:class:`Regularizer` with psi and its two derivatives, or give g and its two derivatives to
+:class:`Concave`.  Sweeps take those that another process can make: of functions and classes in
+modules that can be imported, see :mod:`.written_regularizers`.
 """
 
 from __future__ import annotations
@@ -135,22 +136,22 @@ class Regularizer(ABC):
 
 @dataclass(frozen=True)
 class ElasticNet(Regularizer):
-    """``C [(1 - mix) s + mix/2 s^2]``, Eq. (43); mix 0 is block 1-norm, mix 1 uniform weights.
+    """``lam [(1 - mix) s + mix/2 s^2]``, Eq. (43); mix 0 is block 1-norm, mix 1 uniform weights.
 
     Parameters
     ----------
-    C : float
+    lam : float
         Strength.
     mix : float
         Share of the squared norm, in [0, 1].
     """
 
-    C: float
+    lam: float
     mix: float
 
     @property
     def threshold(self) -> float:
-        return self.C * (1.0 - self.mix)
+        return self.lam * (1.0 - self.mix)
 
     @property
     def smooth_dual(self) -> bool:
@@ -158,22 +159,22 @@ class ElasticNet(Regularizer):
 
     @property
     def largest_slope(self) -> float:
-        return np.inf if self.mix > 0.0 else self.C
+        return np.inf if self.mix > 0.0 else self.lam
 
     def value(self, s: Floats) -> Floats:
-        return self.C * ((1.0 - self.mix) * s + 0.5 * self.mix * s**2)
+        return self.lam * ((1.0 - self.mix) * s + 0.5 * self.mix * s**2)
 
     def derivative(self, s: Floats) -> Floats:
-        return self.C * ((1.0 - self.mix) + self.mix * s)
+        return self.lam * ((1.0 - self.mix) + self.mix * s)
 
     def curvature(self, s: Floats) -> Floats:
-        return np.full_like(s, self.C * self.mix)
+        return np.full_like(s, self.lam * self.mix)
 
     def conjugate(self, r: Floats) -> Floats:
         return super().conjugate(r) if self.mix > 0.0 else np.zeros_like(r)
 
     def response(self, r: Floats, damping: float) -> Response:
-        stiffness = self.C * self.mix + damping
+        stiffness = self.lam * self.mix + damping
         excess = np.maximum(r - self.threshold, 0.0)
         active = (excess > 0.0).astype(np.float64)
         if self.threshold == 0.0:  # every kernel is active; ratio is the limit of s / r at r = 0
@@ -182,29 +183,29 @@ class ElasticNet(Regularizer):
         return Response(excess**2 / (2.0 * stiffness), ratio, active / stiffness)
 
 
-def block1(C: float) -> ElasticNet:
-    """Return the block 1-norm, ``C s``: Eq. (4)."""
-    return ElasticNet(C, 0.0)
+def block1(lam: float) -> ElasticNet:
+    """Return the block 1-norm, ``lam s``: Eq. (4)."""
+    return ElasticNet(lam, 0.0)
 
 
-def uniform(C: float) -> ElasticNet:
-    """Return the squared block 2-norm, ``C/2 s^2``: uniform kernel weights."""
-    return ElasticNet(C, 1.0)
+def uniform(lam: float) -> ElasticNet:
+    """Return the squared block 2-norm, ``lam/2 s^2``: uniform kernel weights."""
+    return ElasticNet(lam, 1.0)
 
 
 @dataclass(frozen=True)
 class BlockQ(Regularizer):
-    """``(C/q) s^q`` with 1 < q <= 2.
+    """``(lam/q) s^q`` with 1 < q <= 2.
 
     Parameters
     ----------
-    C : float
+    lam : float
         Strength.
     q : float
         Exponent.
     """
 
-    C: float
+    lam: float
     q: float
 
     @property
@@ -212,32 +213,32 @@ class BlockQ(Regularizer):
         return 0.0
 
     def value(self, s: Floats) -> Floats:
-        return (self.C / self.q) * s**self.q
+        return (self.lam / self.q) * s**self.q
 
     def derivative(self, s: Floats) -> Floats:
-        return self.C * s ** (self.q - 1.0)
+        return self.lam * s ** (self.q - 1.0)
 
     def curvature(self, s: Floats) -> Floats:
-        return self.C * (self.q - 1.0) * s ** (self.q - 2.0)
+        return self.lam * (self.q - 1.0) * s ** (self.q - 2.0)
 
     def response(self, r: Floats, damping: float) -> Response:
         if damping > 0.0:
             return super().response(r, damping)
         p = self.q / (self.q - 1.0)
-        scaled = r / self.C
+        scaled = r / self.lam
         near = np.minimum(scaled, _LARGEST_POWER ** (1.0 / p))
-        ratio = near ** (p - 2.0) / self.C
-        value = (self.C / p) * near**p + 0.5 * self.C**2 * ratio * (scaled**2 - near**2)
+        ratio = near ** (p - 2.0) / self.lam
+        value = (self.lam / p) * near**p + 0.5 * self.lam**2 * ratio * (scaled**2 - near**2)
         return Response(value, ratio, np.where(scaled > near, ratio, (p - 1.0) * ratio))
 
 
 @dataclass(frozen=True, eq=False)
 class Concave(Regularizer):
-    """``C g(s^2)`` for a user's concave g, Eq. (42); ``s -> g(s^2)`` must be convex.
+    """``lam g(s^2)`` for a user's concave g, Eq. (42); ``s -> g(s^2)`` must be convex.
 
     Parameters
     ----------
-    C : float
+    lam : float
         Strength.
     g, derivative_of_g, second_derivative_of_g : callable
         g, g' and g'' on arrays of squared norms u > 0; ``g(0) = 0``.
@@ -254,7 +255,7 @@ class Concave(Regularizer):
     [0.0, 2.0]
     """
 
-    C: float
+    lam: float
     g: Callable[[Floats], Floats]
     derivative_of_g: Callable[[Floats], Floats]
     second_derivative_of_g: Callable[[Floats], Floats]
@@ -263,18 +264,18 @@ class Concave(Regularizer):
 
     @property
     def threshold(self) -> float:
-        return self.C * self.threshold_of_g
+        return self.lam * self.threshold_of_g
 
     @property
     def largest_slope(self) -> float:
-        return self.C * self.largest_of_g * (1.0 - _CLEARANCE)
+        return self.lam * self.largest_of_g * (1.0 - _CLEARANCE)
 
     def value(self, s: Floats) -> Floats:
-        return self.C * self.g(s**2)
+        return self.lam * self.g(s**2)
 
     def derivative(self, s: Floats) -> Floats:
-        return self.C * 2.0 * s * self.derivative_of_g(s**2)
+        return self.lam * 2.0 * s * self.derivative_of_g(s**2)
 
     def curvature(self, s: Floats) -> Floats:
         u = s**2
-        return self.C * (2.0 * self.derivative_of_g(u) + 4.0 * u * self.second_derivative_of_g(u))
+        return self.lam * (2.0 * self.derivative_of_g(u) + 4.0 * u * self.second_derivative_of_g(u))

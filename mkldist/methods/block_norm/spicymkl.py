@@ -2,9 +2,10 @@
 
 Minimises over functions f_m and a bias b, Eqs. (4) and (42),
 
-    sum_i l(y_i, sum_m f_m(x_i) + b) + sum_m psi(||f_m||)
+    sum_i l(y_i, sum_m f_m(x_i) + b) + sum_m psi(||f_m||),   psi = lam ||f_m|| for block1,
 
-by the proximal point method, Eq. (8),
+with the parameter C = 1 / lam, so that C weighs the losses; the paper's C is lam.  It minimises by
+the proximal point method, Eq. (8),
 
     alpha^{t+1} = argmin { objective(alpha) + 1/(2 gamma_t) sum_m ||alpha_m - alpha_m^t||_{K_m}^2 },
 
@@ -12,14 +13,14 @@ with gamma_t growing.  The dual of such a step is smooth in one vector rho
 (:mod:`.inner_objective`), and its minimiser gives the step, Eqs. (10) and (11):
 
     rho     <- argmin phi(rho),               kernels with ||rho + alpha_m / gamma|| > psi'(0+)
-    alpha_m <- prox(alpha_m + gamma rho),     block1: v (1 - gamma C / ||v||_{K_m})_+
+    alpha_m <- prox(alpha_m + gamma rho),     block1: v (1 - gamma lam / ||v||_{K_m})_+
 
 The lower bound is the dual value ``-h(rho) - sum_m psi*(||rho||_{K_m})`` at the rho, ``1'rho = 0``,
 that the solution holds as ``dual_variables``.
 
 Losses and regularisers are the small objects of :mod:`.losses` and :mod:`.regularizers`, which
 state h and psi*.  With the hinge loss and block1 it is the problem of Level and SimpleMKL: the
-solution at C is theirs at ``C_svm = sum_m ||f_m|| / C`` with weights
+solution at C is theirs at ``C_svm = C sum_m ||f_m||`` with weights
 ``d_m = ||f_m|| / sum_m ||f_m||``, Eq. (6).
 
 This code differs from the paper in four points.  The bias has an infinite proximal parameter, so
@@ -52,7 +53,7 @@ from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 from mkldist.solvers.trace import Trace
 
 
@@ -100,7 +101,7 @@ class PlainState:
     Parameters
     ----------
     strength : float
-        Strength C of the regulariser.
+        Strength lam of the regulariser.
     kernel_scale : float
         Scale of the kernels, see :func:`.bounds.kernel_scale`.
     iterate : Iterate
@@ -139,7 +140,7 @@ def outer_iterations(
     everyone = slice(problem.n_kernels)
     # Begin where the path's last solver ended, or inside the domain of h with every alpha_m zero.
     if isinstance(last := problem.start, PlainState):
-        iterate = last.iterate.scaled(min(1.0, params.C / last.strength))
+        iterate = last.iterate.scaled(min(1.0, params.lam / last.strength))
     else:
         nothing = Iterate.without_kernels(loss.start())
         iterate = yield from enlarged(nothing, np.arange(problem.n_kernels))  # a Matvec
@@ -173,7 +174,7 @@ def outer_iterations(
         if stop is not None:
             break
         gamma = pace.grown(gamma, growth, iterate.size)
-    state = PlainState(params.C, scale, iterate)
+    state = PlainState(params.lam, scale, iterate)
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, state=state)
 
 
@@ -184,8 +185,8 @@ METHOD = Method(
     title="SpicyMKL, dual augmented Lagrangian",
     problem="block-norm MKL",
     loss="logistic, hinge, squared or epsilon-insensitive",
-    regularizer="C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
-    path=Path("C", rising=False),
+    regularizer="1/C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
+    has_path=True,
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
     weighs_points=True,
     memory=memory_of_components,

@@ -56,7 +56,7 @@ class BlockNormState:
     Parameters
     ----------
     strength : float
-        Strength C of the regulariser.
+        Strength lam of the regulariser.
     kernel_scale : float
         Scale of the kernels, see :func:`.bounds.kernel_scale`.
     iterate : Iterate
@@ -97,7 +97,7 @@ def solve_on_working_set(
     newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
     resumed = isinstance(start := problem.start, BlockNormState)
-    iterate, scale = yield from bank.resume(start, params.C) if resumed else bank.first_kernels()
+    iterate, scale = yield from bank.resume(start, params.lam) if resumed else bank.first_kernels()
     pace = Pace(params.tol, bounds.gap, polyhedral=loss.polyhedral)
     for _ in range(params.max_iter):
         # The outer iteration of the paper, on the kernels at hand.
@@ -129,7 +129,7 @@ def solve_on_working_set(
         yield from bank.visit(loss.feasible(iterate.rho))
     if bounds.gap <= params.tol:
         stop = StopReason.CONVERGED
-    state = BlockNormState(params.C, scale, iterate, bank.candidates)
+    state = BlockNormState(params.lam, scale, iterate, bank.candidates)
     screening = state.candidates.report
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, screening, state)
 

@@ -1,6 +1,6 @@
 """Regularisers of the user as text, the form in which a sweep records and sends them.
 
-The text is the call that makes the regulariser, such as ``Concave(C=1.0, g=numpy.sqrt, ...)``.
+The text is the call that makes the regulariser, such as ``Concave(lam=1.0, g=numpy.sqrt, ...)``.
 Functions, and classes that are not of :mod:`.regularizers`, stand by the names that import them.
 A hash of the user's code follows, so that runs of other code are other runs, and a worker with
 other code refuses them.
@@ -56,7 +56,7 @@ def written(regularizer: Regularizer, where: str) -> TextAtHand:
     Examples
     --------
     >>> str(written(regularizers.ElasticNet(1.0, 0.5), "regularizer"))
-    'ElasticNet(C=1.0, mix=0.5)'
+    'ElasticNet(lam=1.0, mix=0.5)'
     """
     try:
         text = _text(regularizer)
@@ -148,7 +148,7 @@ def _parsed(text: str) -> ast.Call:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         call = None
     if not isinstance(call, ast.Call) or call.args or not all(one.arg for one in call.keywords):
-        raise ValueError(f"found {text:.60}; expected a call such as ElasticNet(C=1.0, mix=0.5)")
+        raise ValueError(f"found {text:.60}; expected a call such as ElasticNet(lam=1.0, mix=0.5)")
     return call
 
 

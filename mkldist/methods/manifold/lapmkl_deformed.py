@@ -103,7 +103,7 @@ def solve_deformed(
     )
     deformed = yield from _deformed_bank(problem, params, deformation, unit_norm=unit_norm)
     inner = PrimalMKLParams(
-        lam=1.0,
+        C=1.0,
         loss=loss,
         tol=INNER_SHARE * params.tol,
         max_iter=params.max_iter,

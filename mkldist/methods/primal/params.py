@@ -35,7 +35,12 @@ class PrimalMKLParams(SolverParams):
         "chi_2": ("machine", ("one-step",)),
     }
 
-    lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
+    C: float = Field(
+        1.0,
+        ge=1e-30,
+        le=1e30,
+        description="weight of the losses: that of the regulariser, the paper's lambda, is 1 / C",
+    )
     loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(
         "squared-hinge", description="loss; squared and epsilon-squared are for real targets"
     )
@@ -45,7 +50,7 @@ class PrimalMKLParams(SolverParams):
     coupled: bool = Field(
         True,
         description="let the coefficients follow in the weight step; false: the paper's step, "
-        "whose iterations grow as 1 / lam",
+        "whose iterations grow as C",
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
@@ -61,6 +66,11 @@ class PrimalMKLParams(SolverParams):
         description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
         "has converged only if its gap is at most tol",
     )
+
+    @property
+    def lam(self) -> float:
+        """Strength of the regulariser."""
+        return 1.0 / self.C
 
     @property
     def after_a_stall(self) -> str:

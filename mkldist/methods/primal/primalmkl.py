@@ -5,11 +5,12 @@ weights d, the paper's (10),
 
     F(alpha, b, d) = 1/2 { lam alpha'K alpha + sum_i w_i loss_i(K alpha + b) },  K = sum_m d_m K_m,
 
-with d in the simplex (``norm=1``) or in ``{d >= 0, ||d||_p <= 1}`` (``norm=p``), and weights w_i of
-the points, 1 in the paper.  The loss is one of :mod:`mkldist.machines.squared_losses`: the paper's
-squared hinge ``max(0, 1 - y_i u_i)^2``, and the extensions that the paper names:
-``(y_i - u_i)^2`` (kernel ridge regression), ``max(0, |y_i - u_i| - epsilon)^2``, and the one-class
-machine ``max(0, -u_i)^2``, which has a term 2 b, b = -rho, beside the sum.
+with d in the simplex (``norm=1``) or in ``{d >= 0, ||d||_p <= 1}`` (``norm=p``), weights w_i of the
+points, 1 in the paper, and ``lam = 1 / C``: C weighs the losses.  The loss is one of
+:mod:`mkldist.machines.squared_losses`: the paper's squared hinge ``max(0, 1 - y_i u_i)^2``, and the
+extensions that the paper names: ``(y_i - u_i)^2`` (kernel ridge regression),
+``max(0, |y_i - u_i| - epsilon)^2``, and the one-class machine ``max(0, -u_i)^2``, which has a term
+2 b, b = -rho, beside the sum.
 
 Errata: (9) misplaces the parenthesis, which belongs around the decision value with its bias; (10)
 leaves the loss outside the factor 1/2, which (9) has before both terms.  The gradient in b is
@@ -70,7 +71,7 @@ from mkldist.methods.primal.working_set_descent import renewed, solve_on_working
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import SMALL
 
@@ -211,11 +212,10 @@ METHOD = Method(
     title="PrimalMKL, truncated Newton and projected gradients",
     problem="MKL in the primal, weights in the simplex or an lp ball",
     loss="squared hinge; squared, epsilon-squared, one-class",
-    regularizer="lam/2 (sum_m ||f_m||)^2; its block-norm analogue for norm > 1",
+    regularizer="1/(2 C) (sum_m ||f_m||)^2; its block-norm analogue for norm > 1",
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
-    hyperparameters=("lam",),
     weighs_points=True,
-    path=Path("lam", rising=False),
+    has_path=True,
     memory=memory_of_columns,
     exact_bound=exact_bound,
     renewal=Renewal(renewed),

@@ -46,7 +46,6 @@ from mkldist.methods.wrapper import level, lp_mkl
 from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.path import Path
 from mkldist.solvers.solver_params import Effects, SolverParams
 
 Result = TypeVar("Result")
@@ -186,7 +185,12 @@ class GroupMklParams(SolverParams):
     steers: ClassVar[tuple[str, ...]] = ("acceleration",)
     effective_with: ClassVar[Effects] = {"acceleration": ("p", (1.0,))}
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the losses: bound of the dual variables",
+    )
     p: float = Field(
         1.0, ge=1, allow_inf_nan=False, description="norm of the groups' weights; 1: few groups"
     )
@@ -281,7 +285,7 @@ METHOD = Method(
     regularizer="1/2 (sum_g s_g^r ||f_g||^r)^(2/r), ||f_g||^2 = sum_{m in g} ||f_m||^2",
     reference="Bach 2008 (group lasso, kernels); Szafranski, Grandvalet & Rakotomamonjy 2010",
     hyperparameters=("C", "p"),
-    path=Path("C", rising=True),
+    has_path=True,
     joint_classes=True,
     weighs_points=True,
     takes_groups=True,

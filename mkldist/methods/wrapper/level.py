@@ -67,7 +67,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 
 PROGRESS = 1e-3  # share of the distance by which an iteration must narrow the bounds
 SHARPEN_AFTER = 5  # iterations without progress, after which machines are solved exactly
@@ -252,7 +252,7 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
-    path=Path("C", rising=True),
+    has_path=True,
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,

@@ -76,10 +76,10 @@ class RMKLParams(ReducedGradientParams):
     steers: ClassVar[tuple[str, ...]] = ("random_weights",)
 
     C: float = Field(
-        100.0,
+        1.0,
         gt=0,
         allow_inf_nan=False,
-        description="weight of the loss: penalty of squared slacks",
+        description="weight of the losses: penalty of squared slacks",
     )
     random_weights: int | None = Field(
         None, ge=1, description="also report the radius error at so many random weights"

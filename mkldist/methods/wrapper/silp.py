@@ -57,7 +57,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.path import Path, Renewal
+from mkldist.solvers.path import Renewal
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
@@ -195,7 +195,7 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Sonnenburg, Raetsch, Schaefer & Schoelkopf 2006, Algorithm 1",
-    path=Path("C", rising=True),
+    has_path=True,
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,

@@ -21,9 +21,11 @@ from tests.methods.references.recorded import optimum_of
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
 @pytest.mark.parametrize("regularizer", ["block1", "elastic-net", "block-q"])
 def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
-    instance, C = instances.balanced(), 0.05
+    instance, lam = instances.balanced(), 0.05
     optimum = optimum_of(f"spicymkl-{loss}-{regularizer}", instances.balanced)
-    params = BlockNormParams(C=C, loss=loss, regularizer=regularizer, epsilon=EPSILON, mix=MIX, q=Q)
+    params = BlockNormParams(
+        C=1 / lam, loss=loss, regularizer=regularizer, epsilon=EPSILON, mix=MIX, q=Q
+    )
     y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
     given, psi = params.make_loss(y), params.make_regularizer()
     rng = np.random.default_rng(0)
@@ -42,7 +44,7 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
 
 def test_the_weights_of_an_iterate_are_its_own_though_another_is_better():
     instance, rng = instances.balanced(), np.random.default_rng(0)
-    params = BlockNormParams(C=0.05, loss="logistic")
+    params = BlockNormParams(C=20.0, loss="logistic")
     loss, psi = params.make_loss(instance.y), params.make_regularizer()
     bounds = BlockNormBounds(loss, psi, np.einsum("mii->m", instance.grams))
     rho = loss.feasible(rng.normal(size=len(instance.y)))
@@ -63,7 +65,7 @@ def test_points_beyond_the_largest_slope_are_scaled_down_to_it():
     y = np.array([1.0, -1.0])
     found = dual_value(Logistic(y), block1(0.5), np.array([0.4, -0.4]), np.array([0.2, 2.0]))
     assert found.scale == 0.25
-    # -h of t = 0.1 twice; psi* is zero up to C.
+    # -h of t = 0.1 twice; psi* is zero up to lam.
     assert found.value == pytest.approx(-2 * (0.1 * np.log(0.1) + 0.9 * np.log(0.9)))
 
 

@@ -25,12 +25,12 @@ def minimised(loss, regularizer, grams, damping, counters):
 
 
 def test_a_quadratic_objective_takes_one_step_to_the_solution_of_a_linear_system():
-    # phi = 1/2 rho'rho - y'rho + rho'K rho / (2 C), with K the sum of the kernels, and 1'rho = 0.
-    instance, C = instances.balanced(), 0.3
+    # phi = 1/2 rho'rho - y'rho + rho'K rho / (2 lam), with K the sum of the kernels, and 1'rho = 0.
+    instance, lam = instances.balanced(), 0.3
     loss, n, counters = Squared(real_values(instance)), len(instance.y), Counters()
-    _, found = minimised(loss, uniform(C), instance.grams, 0.0, counters)
+    _, found = minimised(loss, uniform(lam), instance.grams, 0.0, counters)
     system = np.ones((n + 1, n + 1))
-    system[:n, :n] = np.eye(n) + instance.grams.sum(axis=0) / C
+    system[:n, :n] = np.eye(n) + instance.grams.sum(axis=0) / lam
     system[n, n] = 0.0
     expected = np.linalg.solve(system, np.append(loss.y, 0.0))[:n]
     np.testing.assert_allclose(found.rho, expected, atol=1e-10)

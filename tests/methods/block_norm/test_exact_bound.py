@@ -17,7 +17,7 @@ from tests.methods.references import real_values
 def test_no_multiple_of_the_dual_point_gives_more(loss, regularizer):
     instance = instances.not_normalised()
     y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
-    params = METHODS["spicymkl"].params(C=2.0, loss=loss, regularizer=regularizer, tol=1e-6)
+    params = METHODS["spicymkl"].params(C=0.5, loss=loss, regularizer=regularizer, tol=1e-6)
     problem = plain_bank.problem(instance.grams, y)
     solution = plain_bank.run(METHODS["spicymkl"].solve(problem, params), instance.grams)
     larger = instance.grams + 0.3 * np.eye(len(y))

@@ -82,15 +82,15 @@ def test_a_point_of_a_line_is_the_same_whatever_steps_were_tried():
 
 @pytest.mark.parametrize("mix", [0.0, 0.4])
 def test_the_proximal_step_is_the_soft_threshold_of_the_coefficients(mix):
-    C = 0.8 / (1.0 - mix)  # between the dual norms
-    grams, alphas, phi = example(ElasticNet(C, mix))
+    lam = 0.8 / (1.0 - mix)  # between the dual norms
+    grams, alphas, phi = example(ElasticNet(lam, mix))
     moved = phi.proximal_step(phi.anchor, phi.at(phi.anchor.rho, phi.anchor.products))
     assert (moved.norms == 0.0).any()
     assert (moved.norms > 0.0).any()
     for m, (K, alpha) in enumerate(zip(grams, alphas, strict=True)):
         v = alpha + GAMMA * phi.anchor.rho
         length = np.sqrt(v @ K @ v)
-        kept = max(length - GAMMA * C * (1 - mix), 0.0) / (length * (1 + GAMMA * C * mix))
+        kept = max(length - GAMMA * lam * (1 - mix), 0.0) / (length * (1 + GAMMA * lam * mix))
         np.testing.assert_allclose(moved.images[m], kept * K @ v, rtol=1e-9, atol=1e-14)
         assert moved.norms[m] == pytest.approx(kept * length, rel=1e-9)
 

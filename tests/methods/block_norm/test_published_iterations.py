@@ -15,7 +15,7 @@ from mkldist.solvers.outcome import StopReason
 from mkldist.spec.banks import BankSpec
 from tests.benchmarks.problems import Points, built
 
-# (hinge, logistic) at C = 0.005, 0.05 and 0.5, relative gap 0.01, means of ten splits
+# (hinge, logistic) at lam = 0.005, 0.05 and 0.5, relative gap 0.01, means of ten splits
 TABLE_4 = {
     "liver": ((22.6, 20.1), (14.1, 14.5), (6.7, 3.3)),
     "pima": ((31.5, 21.5), (13.6, 13.9), (7.9, 3.2)),
@@ -35,12 +35,12 @@ def training_part(x: np.ndarray, y: np.ndarray, n: int) -> Points:
     return Points("", x, y[part], kernels)
 
 
-def solve(points: Points, loss: str, C: float, acceleration: str = "none"):
+def solve(points: Points, loss: str, lam: float, acceleration: str = "none"):
     bank = built(points)
     [view] = make_views(bank, [None], ("trace",))
     method = METHODS["spicymkl"]
     problem = Problem(points.y, bank.n_kernels)
-    params = method.params(C=C, loss=loss, tol=0.01, acceleration=acceleration)
+    params = method.params(C=1 / lam, loss=loss, tol=0.01, acceleration=acceleration)
     return solve_alone(bank, Job("spicymkl", view, problem, method.solve(problem, params)))
 
 
@@ -53,12 +53,12 @@ def test_outer_iterations_are_no_more_than_published(name, data_dir):
     table = table[np.isfinite(table).all(axis=1)]
     y = np.where(table[:, -1] == table[:, -1].max(), 1.0, -1.0)
     points = training_part(table[:, :-1], y, int(0.8 * len(y)))
-    for C, published in zip((0.005, 0.05, 0.5), TABLE_4[name], strict=True):
+    for lam, published in zip((0.005, 0.05, 0.5), TABLE_4[name], strict=True):
         for loss, iterations in zip(("hinge", "logistic"), published, strict=True):
-            solution = solve(points, loss, C)
+            solution = solve(points, loss, lam)
             assert solution.stop_reason is StopReason.CONVERGED
             assert solution.counters.outer_iterations <= iterations + SPREAD
-            fast = solve(points, loss, C, acceleration="working-set")
+            fast = solve(points, loss, lam, acceleration="working-set")
             assert fast.stop_reason is StopReason.CONVERGED
             assert fast.counters.passes <= solution.counters.passes + 1
 
@@ -68,8 +68,8 @@ def test_bundled_data_take_no_more_than_any_of_the_table(loss):
     x, target = load_breast_cancer(return_X_y=True)
     points = training_part(x, np.where(target == 1, -1.0, 1.0), 120)
     column = ("hinge", "logistic").index(loss)
-    for row, C in enumerate((0.005, 0.05, 0.5)):
-        solution = solve(points, loss, C)
+    for row, lam in enumerate((0.005, 0.05, 0.5)):
+        solution = solve(points, loss, lam)
         most = max(published[row][column] for published in TABLE_4.values())
         assert solution.stop_reason is StopReason.CONVERGED
         assert solution.counters.outer_iterations <= most + SPREAD

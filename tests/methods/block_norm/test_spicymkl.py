@@ -24,14 +24,14 @@ from tests.variants import quick
 @pytest.mark.parametrize("make", [instances.balanced, instances.unbalanced])
 def test_hinge_and_block1_is_the_problem_of_level(make):
     instance = make()
-    grams, y, C = instance.grams, instance.y, 0.05
-    spicy = mkldist.solve("spicymkl", grams, y, C=C, loss="hinge", tol=1e-9)
+    grams, y, lam = instance.grams, instance.y, 0.05
+    spicy = mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge", tol=1e-9)
     a, d = spicy.coefficients, spicy.kernel_weights
     norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
-    # Eq. (6): C ||f||_1 and (C~/2) ||f||_1^2 have one minimiser at C~ = C / sum ||f_m||.
-    C_svm = norms.sum() / C
+    # Eq. (6): lam ||f||_1 and (lam~/2) ||f||_1^2 have one minimiser at lam~ = lam / sum ||f_m||.
+    C_svm = norms.sum() / lam
     level = mkldist.solve("level", grams, y, C=C_svm, tol=1e-9)
-    hinge = spicy.objective - C * norms.sum()
+    hinge = spicy.objective - lam * norms.sum()
     assert level.objective == pytest.approx(C_svm * hinge + 0.5 * norms.sum() ** 2, rel=1e-6)
     np.testing.assert_allclose(d, level.kernel_weights, atol=1e-3)
     f_spicy, f_level = (s.decision_function(grams) for s in (spicy, level))
@@ -40,14 +40,14 @@ def test_hinge_and_block1_is_the_problem_of_level(make):
 
 @pytest.mark.parametrize("make", [instances.duplicated_kernels, instances.zero_kernel])
 def test_a_tiny_C_is_solved_though_nothing_is_gained_until_the_penalty_is_large(make):
-    instance, C = make(), 1e-9
+    instance, lam = make(), 1e-9
     grams, y = instance.grams, instance.y
-    solution = mkldist.solve("spicymkl", grams, y, C=C, loss="hinge")
+    solution = mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge")
     assert solution.converged
     a, d = solution.coefficients, solution.kernel_weights
     norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
     margins = y * solution.decision_function(grams)
-    value = np.maximum(0.0, 1.0 - margins).sum() + C * norms.sum()
+    value = np.maximum(0.0, 1.0 - margins).sum() + lam * norms.sum()
     assert value == pytest.approx(solution.objective, rel=1e-6)
 
 
@@ -58,7 +58,9 @@ def hinge_newton_steps() -> int:
     grams = np.einsum("if,jf->fij", x, x) + np.exp(-np.square(x.T[:, :, None] - x.T[:, None]))
     grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
     y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
-    found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
+    found = [
+        mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge") for lam in (0.1, 0.01, 0.001)
+    ]
     assert all(solution.gap <= 0.01 for solution in found)
     return sum(solution.counters.newton_steps for solution in found)
 
@@ -82,39 +84,41 @@ def test_rules_of_polyhedral_losses_save_newton_steps_of_the_hinge_loss(monkeypa
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
 def test_hinge_and_block_q_is_lp_mkl(method):
-    instance, C, q = instances.balanced(), 0.05, 1.5
+    instance, lam, q = instances.balanced(), 0.05, 1.5
     grams, y = instance.grams, instance.y
-    block = mkldist.solve(method, grams, y, C=C, loss="hinge", regularizer="block-q", q=q, tol=1e-9)
+    block = mkldist.solve(
+        method, grams, y, C=1 / lam, loss="hinge", regularizer="block-q", q=q, tol=1e-9
+    )
     a = block.coefficients
     norms = block.kernel_weights * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
     length = (norms**q).sum() ** (1 / q)
-    # (C/q) sum s^q and 1/2 (sum s^q)^(2/q) have parallel gradients; p = q / (2 - q).
-    C_svm = length ** (2 - q) / C
+    # (lam/q) sum s^q and 1/2 (sum s^q)^(2/q) have parallel gradients; p = q / (2 - q).
+    C_svm = length ** (2 - q) / lam
     lp = mkldist.solve("lp_mkl", grams, y, C=C_svm, p=q / (2 - q), tol=1e-9)
-    hinge = block.objective - C / q * (norms**q).sum()
+    hinge = block.objective - lam / q * (norms**q).sum()
     assert lp.objective == pytest.approx(C_svm * hinge + 0.5 * length**2, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
 def test_squared_loss_with_uniform_weights_is_kernel_ridge_regression(method):
-    instance, C = instances.balanced(), 0.3
+    instance, lam = instances.balanced(), 0.3
     y = real_values(instance)
     solution = mkldist.solve(
-        method, instance.grams, y, C=C, loss="squared", regularizer="uniform", tol=1e-10
+        method, instance.grams, y, C=1 / lam, loss="squared", regularizer="uniform", tol=1e-10
     )
     centring = np.eye(len(y)) - 1 / len(y)
     K = centring @ instance.grams.sum(axis=0) @ centring
-    ridge = KernelRidge(alpha=C, kernel="precomputed").fit(K, y - y.mean())
+    ridge = KernelRidge(alpha=lam, kernel="precomputed").fit(K, y - y.mean())
     expected = ridge.predict(K) + y.mean()
     np.testing.assert_allclose(solution.decision_function(instance.grams), expected, atol=1e-4)
 
 
 def test_a_regularizer_of_ones_own():
-    # psi(s) = 2 C (sqrt(1 + s^2) - 1), between the squared norm and the norm.
-    instance, C = instances.duplicated_kernels(), 0.1
+    # psi(s) = 2 lam (sqrt(1 + s^2) - 1), between the squared norm and the norm.
+    instance, lam = instances.duplicated_kernels(), 0.1
     y, n = instance.y, len(instance.y)
     between = Concave(
-        C,
+        lam,
         lambda u: 2 * (np.sqrt(1 + u) - 1),
         lambda u: 1 / np.sqrt(1 + u),
         lambda u: -0.5 * (1 + u) ** -1.5,
@@ -127,7 +131,7 @@ def test_a_regularizer_of_ones_own():
     w = [cp.Variable(len(root)) for root in roots]
     b = cp.Variable()
     f = sum(root.T @ v for root, v in zip(roots, w, strict=True)) + b
-    penalty = sum(2 * C * (cp.norm(cp.hstack([1, v])) - 1) for v in w)
+    penalty = sum(2 * lam * (cp.norm(cp.hstack([1, v])) - 1) for v in w)
     loss = cp.sum(cp.pos(1 - cp.multiply(y, f)))
     assert solution.stop_reason is StopReason.CONVERGED
     expected = conic_value(cp.Problem(cp.Minimize(loss + penalty)))
@@ -139,7 +143,7 @@ def test_root_as_a_concave_function_is_block1():
     instance = instances.zero_kernel()
     root = Concave(0.05, np.sqrt, lambda u: 0.5 / np.sqrt(u), lambda u: -0.25 * u**-1.5, 1.0, 1.0)
     own = mkldist.solve("spicymkl", instance.grams, instance.y, regularizer=root, tol=1e-8)
-    named = mkldist.solve("spicymkl", instance.grams, instance.y, C=0.05, tol=1e-8)
+    named = mkldist.solve("spicymkl", instance.grams, instance.y, C=20.0, tol=1e-8)
     assert own.objective == pytest.approx(named.objective, rel=1e-7)
 
 
@@ -150,8 +154,8 @@ def test_scaling_kernels_by_its_square_scales_C(loss, regularizer):
     options = {"loss": loss, "regularizer": regularizer, "tol": 1e-9}
     if regularizer == "elastic-net":
         options["mix"] = 0.0
-    plain = mkldist.solve("spicymkl", instance.grams, instance.y, C=0.05, **options)
-    scaled = mkldist.solve("spicymkl", 25 * instance.grams, instance.y, C=0.25, **options)
+    plain = mkldist.solve("spicymkl", instance.grams, instance.y, C=20.0, **options)
+    scaled = mkldist.solve("spicymkl", 25 * instance.grams, instance.y, C=4.0, **options)
     assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
     np.testing.assert_allclose(scaled.kernel_weights, plain.kernel_weights, atol=1e-4)
 
@@ -159,7 +163,7 @@ def test_scaling_kernels_by_its_square_scales_C(loss, regularizer):
 def test_smooth_losses_take_few_outer_iterations_and_one_pass_each_at_most():
     instance = instances.more_kernels_than_points()
     for loss, y in (("logistic", instance.y), ("squared", real_values(instance))):
-        solution = mkldist.solve("elastmkl", instance.grams, y, C=0.05, loss=loss, tol=0.01)
+        solution = mkldist.solve("elastmkl", instance.grams, y, C=20.0, loss=loss, tol=0.01)
         assert solution.stop_reason is StopReason.CONVERGED
         assert solution.counters.outer_iterations <= 4
         assert solution.counters.passes <= solution.counters.outer_iterations + 1
@@ -170,7 +174,7 @@ def test_counters_count_what_was_asked_for():
     asked = []
     method = METHODS["spicymkl"]
     steps = method.solve(
-        plain_bank.problem(instance.grams, instance.y), method.params(C=0.05, tol=1e-6)
+        plain_bank.problem(instance.grams, instance.y), method.params(C=20.0, tol=1e-6)
     )
     solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
     names = [type(request).__name__ for request in asked]
@@ -193,7 +197,7 @@ def test_the_working_set_leaves_the_optimum_where_it_is(loss, tol):
     factors = rng.normal(size=(150, 40, 6))
     grams = factors @ factors.transpose(0, 2, 1)
     y = np.where(factors[3, :, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
-    options = {"C": 0.5, "loss": loss, "tol": tol}
+    options = {"C": 2.0, "loss": loss, "tol": tol}
     plain = mkldist.solve("spicymkl", grams, y, acceleration="none", **options)
     fast = mkldist.solve("spicymkl", grams, y, **options)
     assert plain.stop_reason is fast.stop_reason is StopReason.CONVERGED
@@ -242,7 +246,7 @@ def test_targets_far_from_zero_cost_no_digits(loss):
     instance = instances.balanced()
     y = real_values(instance)
     near, far = (
-        mkldist.solve("spicymkl", instance.grams, y + shift, loss=loss, C=1e-3, tol=1e-6)
+        mkldist.solve("spicymkl", instance.grams, y + shift, loss=loss, C=1000.0, tol=1e-6)
         for shift in (0.0, 2.0**30)
     )
     assert far.stop_reason is StopReason.CONVERGED
@@ -254,7 +258,7 @@ def test_targets_far_from_zero_cost_no_digits(loss):
 @pytest.mark.parametrize("max_iter", [1, 3])
 def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
     instance = instances.balanced()
-    words = {"C": 0.05, "loss": "hinge", "regularizer": "elastic-net", "tol": 1e-9}
+    words = {"C": 20.0, "loss": "hinge", "regularizer": "elastic-net", "tol": 1e-9}
     expected = mkldist.solve(method, instance.grams, instance.y, **words).objective
     with pytest.warns(mkldist.errors.ConvergenceWarning):
         early = mkldist.solve(method, instance.grams, instance.y, max_iter=max_iter, **words)
@@ -267,15 +271,15 @@ def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
     )
 
 
-def least_linear_loss(A, y, C):
-    """Return the least logistic loss of ``A w + b`` plus ``C ||w||``, as a function of w and b."""
+def least_linear_loss(A, y, lam):
+    """Return the least logistic loss of ``A w + b`` plus ``lam ||w||``, by a search over both."""
 
     def value(z):
-        return np.logaddexp(0.0, -y * (A @ z[:-1] + z[-1])).sum() + C * np.linalg.norm(z[:-1])
+        return np.logaddexp(0.0, -y * (A @ z[:-1] + z[-1])).sum() + lam * np.linalg.norm(z[:-1])
 
     def gradient(z):
         slopes = -y * scipy.special.expit(-y * (A @ z[:-1] + z[-1]))
-        return np.append(A.T @ slopes + C * z[:-1] / np.linalg.norm(z[:-1]), slopes.sum())
+        return np.append(A.T @ slopes + lam * z[:-1] / np.linalg.norm(z[:-1]), slopes.sum())
 
     found = scipy.optimize.minimize(
         value, np.ones(A.shape[1] + 1), jac=gradient, method="BFGS", options={"gtol": 1e-12}
@@ -285,15 +289,15 @@ def least_linear_loss(A, y, C):
 
 
 @pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
-@pytest.mark.parametrize("C", quick([1e-2, 1e-8, 1e-4, 1e-6], 2))
+@pytest.mark.parametrize("lam", quick([1e-2, 1e-8, 1e-4, 1e-6], 2))
 @pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
-def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(C, acceleration):
-    # rho is of size one with ||rho||_K <= C: it lies next to the null space of a kernel of rank 4.
+def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(lam, acceleration):
+    # rho is of size one with ||rho||_K <= lam: next to the null space of a kernel of rank 4.
     A = np.random.default_rng(3).integers(-3, 4, (12, 4)).astype(float)
     y = np.where(np.arange(12) % 2, 1.0, -1.0)
     options = {"tol": 1e-9, "acceleration": acceleration}
-    solution = mkldist.solve("spicymkl", (A @ A.T)[None], y, C=C, **options)
-    optimum = least_linear_loss(A, y, C)
+    solution = mkldist.solve("spicymkl", (A @ A.T)[None], y, C=1 / lam, **options)
+    optimum = least_linear_loss(A, y, lam)
     assert solution.dual_objective <= optimum * (1 + 1e-12)
     assert solution.objective >= optimum * (1 - 1e-12)
     assert solution.converged == (solution.gap <= 1e-9)
@@ -301,17 +305,17 @@ def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(C, accelerat
 
 
 @pytest.mark.parametrize("loss", ["epsilon", "squared"])
-@pytest.mark.parametrize("C", [1e-6, 1e-8, 1e-10])
-def test_weak_penalties_leave_no_rounding_of_large_dual_points(loss, C):
+@pytest.mark.parametrize("lam", [1e-6, 1e-8, 1e-10])
+def test_weak_penalties_leave_no_rounding_of_large_dual_points(loss, lam):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(5, 2)), rng.normal(size=5)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))  # of condition number 11
     words = {"loss": loss, "regularizer": "uniform", "tol": 1e-3}
     if loss == "epsilon":
         words["epsilon"] = 0.0
-    found = mkldist.solve("elastmkl", K[None], y, C=C, **words)
+    found = mkldist.solve("elastmkl", K[None], y, C=1 / lam, **words)
     assert found.stop_reason == StopReason.CONVERGED
     a = found.coefficients
-    r = y - K @ a - found.bias  # of the size of C
+    r = y - K @ a - found.bias  # of the size of lam
     value = np.abs(r).sum() if loss == "epsilon" else 0.5 * r @ r
-    assert value + 0.5 * C * a @ K @ a == pytest.approx(found.objective, rel=1e-4)
+    assert value + 0.5 * lam * a @ K @ a == pytest.approx(found.objective, rel=1e-4)

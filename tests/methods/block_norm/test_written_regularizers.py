@@ -33,8 +33,8 @@ class Named(BlockQ):
     name: str = "it's"
 
 class Doubled(ElasticNet):
-    def __init__(self, C):
-        super().__init__(2.0 * C, 0.5)
+    def __init__(self, lam):
+        super().__init__(2.0 * lam, 0.5)
 """
 
 
@@ -67,7 +67,7 @@ def test_functions_of_packages_are_named(mine):
     text = written(one, "regularizer")
     assert list(imported_by(text)) == []  # at hand
     assert list(imported_by(str(text))) == ["scipy.special.xlogy", "numpy.sqrt", "numpy.log1p"]
-    assert list(imported_by("BlockQ(C=1.0, q=1.5)")) == []
+    assert list(imported_by("BlockQ(lam=1.0, q=1.5)")) == []
     assert "mine_of_tests.slope" in imported_by(str(written(root(mine), "regularizer")))
 
 
@@ -94,10 +94,11 @@ def test_what_no_text_makes_is_refused_with_its_place(mine):
 @pytest.mark.parametrize(
     "text",
     [
-        "ElasticNet(1.0, 0.5)", "ElasticNet(C=1.0)", "ElasticNet(C=1.0, mix=(0.5)", "Regularizer()",
-        "np(C=1.0)", "os.getcwd()", "no_such_module.Mine(C=1.0)", "Concave(C=1.0, g=1 + 1)",
-        "ElasticNet(C=1.0, mix=" + "-" * 1500 + "1)", "ElasticNet(C=1.0, mix=0.5\0)",
-        "ElasticNet(C=__import__('os'), mix=0.5)", "ElasticNet(**{'C': 1.0})",
+        "ElasticNet(1.0, 0.5)", "ElasticNet(lam=1.0)", "ElasticNet(lam=1.0, mix=(0.5)",
+        "Regularizer()",
+        "np(lam=1.0)", "os.getcwd()", "no_such_module.Mine(lam=1.0)", "Concave(lam=1.0, g=1 + 1)",
+        "ElasticNet(lam=1.0, mix=" + "-" * 1500 + "1)", "ElasticNet(lam=1.0, mix=0.5\0)",
+        "ElasticNet(lam=__import__('os'), mix=0.5)", "ElasticNet(**{'lam': 1.0})",
     ],
 )  # fmt: skip
 def test_a_text_that_makes_none_is_a_mistake_of_the_sweep(text):

@@ -193,7 +193,7 @@ def test_without_a_graph_lapmkl_is_primalmkl_on_the_labelled_points(make, form):
     y = some_labels(instance)
     labelled = np.flatnonzero(y)
     grams = instance.grams[:, labelled][:, :, labelled]
-    expected = mkldist.solve("primalmkl", grams, y[labelled], lam=0.2, tol=1e-9)
+    expected = mkldist.solve("primalmkl", grams, y[labelled], C=5.0, tol=1e-9)
     solution = solve_instance(instance, form=form, gamma_a=0.2, gamma_i=0.0, tol=1e-9)
     assert solution.stop_reason is StopReason.CONVERGED
     assert solution.objective == pytest.approx(expected.objective, rel=1e-8)

@@ -117,9 +117,9 @@ def test_with_a_function_a_kernel_the_steps_are_those_of_primalmkl():
     stop = {"chi_2": 0.05, "tol": 1e-9}
     with pytest.warns(ConvergenceWarning):
         found = solve(shape, (0.5, 0.0), form="deformed", **stop)
-    with pytest.warns(ConvergenceWarning):  # of kernels divided by gamma_a, with lam = 1
+    with pytest.warns(ConvergenceWarning):  # of kernels divided by gamma_a, with C = 1
         expected = mkldist.solve(
-            "primalmkl", own / 0.5, shape.y[labelled], lam=1.0, coupled=False, machine="one-step",
+            "primalmkl", own / 0.5, shape.y[labelled], C=1.0, coupled=False, machine="one-step",
             tol=0.9 * stop["tol"], chi_2=stop["chi_2"],
         )  # fmt: skip
     assert found.stop_reason is expected.stop_reason is StopReason.STALLED

@@ -124,7 +124,7 @@ def test_without_a_graph_lapsvm_is_primalmkl_on_the_labelled_points():
     shape = manifold("moons", per_class=10)
     labelled = np.flatnonzero(shape.y)
     mean = shape.grams.mean(axis=0)[np.ix_(labelled, labelled)][None]
-    expected = mkldist.solve("primalmkl", mean, shape.y[labelled], lam=0.3, tol=1e-10)
+    expected = mkldist.solve("primalmkl", mean, shape.y[labelled], C=1 / 0.3, tol=1e-10)
     solution = solve("lapsvm", shape, gamma_a=0.3, gamma_i=0.0, tol=1e-10)
     assert solution.objective == pytest.approx(expected.objective, rel=1e-9)
     np.testing.assert_allclose(solution.coefficients[labelled], expected.coefficients, atol=1e-6)

@@ -32,7 +32,7 @@ def form(K, v):
 @pytest.mark.parametrize("seed", range(30))
 def test_values_bound_those_without_rounding(seed):
     K, y, alpha = cancelling(seed)
-    machine = machine_of(PrimalMKLParams(lam=LAM, loss="squared"), Problem(y, 1), Counters())
+    machine = machine_of(PrimalMKLParams(C=1 / LAM, loss="squared"), Problem(y, 1), Counters())
     z = machine.point(K, alpha, K @ alpha, 0.0)
     # What the machine knows of f is rounded too: the form alone is compared.
     exact = z.value + 0.5 * LAM * (form(K, alpha) - np.longdouble(alpha @ z.f))

@@ -35,7 +35,7 @@ def solve(grams: np.ndarray, y: np.ndarray, **params) -> tuple[Solution, list[np
 def test_a_newton_step_on_a_squared_loss_is_kernel_ridge_regression_on_the_mean_kernel():
     instance = instances.balanced()
     K, y = instance.grams.mean(axis=0), real_values(instance)
-    solution, _ = solve(instance.grams, y, loss="squared", lam=0.02, inner="newton", max_iter=1)
+    solution, _ = solve(instance.grams, y, loss="squared", C=50.0, inner="newton", max_iter=1)
     centring = np.eye(len(y)) - 1.0 / len(y)
     centred = centring @ K @ centring
     ridge = KernelRidge(alpha=0.02, kernel="precomputed").fit(centred, y - y.mean())
@@ -47,8 +47,8 @@ def test_a_newton_step_on_a_squared_loss_is_kernel_ridge_regression_on_the_mean_
 def test_weights_minimise_the_objective_at_the_coefficients_of_one_step(inner):
     instance, lam = instances.not_normalised(), 1.0
     grams, y = instance.grams, instance.y
-    first, _ = solve(grams, y, lam=lam, inner=inner, max_iter=1, tol=1e-8)
-    _, weights = solve(grams, y, lam=lam, inner=inner, max_iter=2, tol=1e-8)
+    first, _ = solve(grams, y, C=1 / lam, inner=inner, max_iter=1, tol=1e-8)
+    _, weights = solve(grams, y, C=1 / lam, inner=inner, max_iter=2, tol=1e-8)
     alpha, b = first.coefficients, first.bias
     G = (grams @ alpha).T
 

@@ -24,7 +24,7 @@ def solve(grams: np.ndarray, y: np.ndarray, **params) -> Solution:
 def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):
     instance = instances.more_kernels_than_points()
     y = targets(name, instance)
-    settings = {"lam": 0.01, "loss": name, "max_iter": 5000}
+    settings = {"C": 100.0, "loss": name, "max_iter": 5000}
     plain = solve(instance.grams, y, acceleration="none", tol=1e-9, **settings)
     found = solve(instance.grams, y, coupled=coupled, trace=True, tol=tol, **settings)
     assert plain.converged
@@ -41,6 +41,6 @@ def test_the_working_set_saves_passes():
     grams, y = problems.grams(None), problems.xu2008(None).y
     passes = {}
     for acceleration in ("none", "working-set"):
-        solution = mkldist.solve("primalmkl", grams, y, lam=1e-3, acceleration=acceleration)
+        solution = mkldist.solve("primalmkl", grams, y, C=1000.0, acceleration=acceleration)
         passes[acceleration] = solution.counters.passes
     assert passes["working-set"] <= 0.75 * passes["none"]

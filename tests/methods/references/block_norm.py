@@ -29,34 +29,36 @@ def loss_conjugate(loss: str, rho: cp.Variable, y: np.ndarray, u: float) -> tupl
     raise ValueError(loss)
 
 
-def penalty_conjugate(regularizer: str, C: float, excess: cp.Variable) -> tuple[Any, float, float]:
-    """Return sum psi*, the threshold c and the unit u: dual norms are at most C (c + u excess)."""
+def penalty_conjugate(
+    regularizer: str, lam: float, excess: cp.Variable
+) -> tuple[Any, float, float]:
+    """Return sum psi*, the threshold c and the unit u: dual norms are at most lam (c + u e)."""
     match regularizer:
         case "block1":
             return 0.0, 1.0, 1.0
         case "elastic-net":
-            return cp.sum_squares(excess) / (2 * MIX), 1 - MIX, C**-0.5
+            return cp.sum_squares(excess) / (2 * MIX), 1 - MIX, lam**-0.5
         case "block-q":
             p = Q / (Q - 1)
-            return cp.sum(cp.power(excess, p)) / p, 0.0, C ** (-1 / p)
+            return cp.sum(cp.power(excess, p)) / p, 0.0, lam ** (-1 / p)
         case "uniform":
-            return cp.sum_squares(excess) / 2, 0.0, C**-0.5
+            return cp.sum_squares(excess) / 2, 0.0, lam**-0.5
     raise ValueError(regularizer)
 
 
 def optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of max -h(rho) - sum_m psi*(||F_m rho||), 1'rho = 0."""
-    loss, regularizer, C = params["loss"], params["regularizer"], params["C"]
-    u = min(C, 1.0)  # of rho
+    loss, regularizer, lam = params["loss"], params["regularizer"], 1.0 / params["C"]
+    u = min(lam, 1.0)  # of rho
     rho = cp.Variable(len(y))
     roots = solid_factors(instance.grams)
     excess = cp.Variable(len(roots), nonneg=True)
     h, constraints = loss_conjugate(loss, rho, y, u)
-    penalty, threshold, unit = penalty_conjugate(regularizer, C / u, excess)
+    penalty, threshold, unit = penalty_conjugate(regularizer, lam / u, excess)
     if regularizer == "block1":
         constraints.append(excess == 0)
     for m, root in enumerate(roots):
-        constraints.append(u / C * cp.norm(root @ rho) <= threshold + unit * excess[m])
+        constraints.append(u / lam * cp.norm(root @ rho) <= threshold + unit * excess[m])
     problem = cp.Problem(cp.Maximize(-h - penalty), [*constraints, cp.sum(rho) == 0])
     value = u * conic_value(problem)
     assert u > FAR or (u * np.abs(rho.value) < 1.0).all()
@@ -65,7 +67,7 @@ def optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
 
 def value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
     """Sum of losses + sum of psi(||f_m||) at the returned predictor."""
-    f, s, C = decision(instance, solution), norms(instance, solution), params["C"]
+    f, s, lam = decision(instance, solution), norms(instance, solution), 1.0 / params["C"]
     losses = {
         "logistic": np.logaddexp(0, -y * f),
         "hinge": np.maximum(0, 1 - y * f),
@@ -73,17 +75,17 @@ def value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> f
         "epsilon": np.maximum(0, np.abs(y - f) - EPSILON),
     }
     penalties = {
-        "block1": C * s,
-        "elastic-net": C * ((1 - MIX) * s + MIX / 2 * s**2),
-        "block-q": C / Q * s**Q,
-        "uniform": C / 2 * s**2,
+        "block1": lam * s,
+        "elastic-net": lam * ((1 - MIX) * s + MIX / 2 * s**2),
+        "block-q": lam / Q * s**Q,
+        "uniform": lam / 2 * s**2,
     }
     return losses[params["loss"]].sum() + penalties[params["regularizer"]].sum()
 
 
 def case(method: str, loss: str, regularizer: str, acceleration: str = "working-set") -> Case:
     params = {
-        "C": 0.05,
+        "C": 20.0,
         "loss": loss,
         "regularizer": regularizer,
         "epsilon": EPSILON,
@@ -100,7 +102,7 @@ def case(method: str, loss: str, regularizer: str, acceleration: str = "working-
         label=f"{loss}-{regularizer}" + "-printed" * (acceleration == "none"),
         labels=(lambda i: i.y) if loss in ("logistic", "hinge") else real_values,
         # Clarabel's entropies have too few digits below 1e-4.
-        extremes=({"C": 1e-4 if loss == "logistic" else 1e-8}, {"C": 1e4}),
+        extremes=({"C": 1e4 if loss == "logistic" else 1e8}, {"C": 1e-4}),
     )
 
 

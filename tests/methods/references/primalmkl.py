@@ -16,7 +16,7 @@ EPSILON = 0.1
 def primal_mkl_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of the dual; the residuals of one class sum to 1, not to 0."""
     if params["loss"] != "one-class":
-        u = min(params["lam"], 1.0)
+        u = min(1.0 / params["C"], 1.0)
         r = cp.Variable(len(y))
         gain, signs = _gain(params["loss"], y, r)
         return _dual_optimum(instance.grams, params, r, gain, [*signs, cp.sum(r) == 0], u)
@@ -42,13 +42,13 @@ def _dual_optimum(
     feasible: list[Any],
     u: float = 1.0,
 ) -> float:
-    """Optimum of gain - 1/2 ||r||^2 - 1/(2 lam) ||(r'K_m r)_m||, by the dual norm.
+    """Optimum of gain - 1/2 ||r||^2 - C/2 ||(r'K_m r)_m||, by the dual norm.
 
     In the norms ``s_m >= sqrt(r'K_m r)`` of well-scaled cones, the last norm is squared.  The
     residuals are u r, and all is divided by u.
     """
     dual_norm = np.inf if params["norm"] == 1 else 2 * params["norm"] / (params["norm"] - 1)
-    roots = [np.sqrt(u / params["lam"]) * root for root in solid_factors(grams)]
+    roots = [np.sqrt(u * params["C"]) * root for root in solid_factors(grams)]
     s = cp.Variable(len(roots), nonneg=True)
     bounds = [cp.norm(root @ r) <= s[m] for m, root in enumerate(roots)]
     dual = gain - 0.5 * (u * cp.sum_squares(r) + cp.square(cp.pnorm(s, dual_norm)))
@@ -56,7 +56,7 @@ def _dual_optimum(
 
 
 def primal_mkl_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
-    """F = 1/2 (lam a'K a + sum of losses) at the returned point; -rho = b for one class."""
+    """F = 1/2 (1/C a'K a + sum of losses) at the returned point; -rho = b for one class."""
     u = decision(instance, solution)
     norm = solution.coefficients @ (u - solution.bias)
     losses = {
@@ -66,28 +66,28 @@ def primal_mkl_value(instance: Instance, y: np.ndarray, params: Params, solution
         "one-class": np.maximum(0, -u) * (y > 0),
     }
     linear = solution.bias if params["loss"] == "one-class" else 0.0
-    return 0.5 * (params["lam"] * norm + (losses[params["loss"]] ** 2).sum()) + linear
+    return 0.5 * (norm / params["C"] + (losses[params["loss"]] ** 2).sum()) + linear
 
 
-def _case(loss: str, lam: float, norm: float) -> Case:
-    parameters = {"loss": loss, "lam": lam, "norm": norm}
+def _case(loss: str, C: float, norm: float) -> Case:
+    parameters = {"loss": loss, "C": C, "norm": norm}
     regression = loss in ("squared", "epsilon-squared")
     return Case(
         "primalmkl",
         primal_mkl_optimum,
         primal_mkl_value,
         lambda instance: parameters,
-        label=f"{loss}-{norm:g}-{lam:g}",
+        label=f"{loss}-{norm:g}-{C:g}",
         labels=real_values if regression else lambda instance: instance.y,
-        extremes=({"lam": 1e-8}, {"lam": 1e8}),
+        extremes=({"C": 1e8}, {"C": 1e-8}),
     )
 
 
 CASES = [
-    _case(loss, lam, norm)
+    _case(loss, C, norm)
     for loss in ("squared-hinge", "squared", "epsilon-squared", "one-class")
     for norm in (1.0, 1.5, 2.0)
-    for lam in (1e-2, 1.0)
+    for C in (100.0, 1.0)
 ]
 
 PRINTED = {"coupled": False, "machine": "one-step"}
@@ -97,10 +97,10 @@ CASES += [
         primal_mkl_optimum,
         primal_mkl_value,
         lambda instance, inner=inner: (
-            {"loss": "squared-hinge", "lam": 1.0, "norm": 1.0, "inner": inner} | PRINTED
+            {"loss": "squared-hinge", "C": 1.0, "norm": 1.0, "inner": inner} | PRINTED
         ),
         label=f"printed-{inner}",
-        extremes=({"lam": 1e8},),  # the alternation takes thousands of steps where lam is small
+        extremes=({"C": 1e-8},),  # the alternation takes thousands of steps where C is large
         tol=5e-7,
     )
     for inner in ("truncated-newton", "pcg")
