@@ -27,6 +27,7 @@ from mkldist.results.schema import DATA, LATER_RUNS
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
+from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,12 +89,10 @@ class Facts:
         return found
 
     @cached_property
-    def data(self) -> pd.DataFrame:
-        """Rows, features, classes, missing cells, views, groups and weights of the data sets."""
-        import pandas as pd
-
+    def data(self) -> dict[str, dict[str, Any]]:
+        """Rows, features, classes, missing cells, views and groups of each data set."""
         found: dict[str, dict[str, Any]] = json.loads(str(self.tree.attrs.get(DATA, "{}")))
-        return pd.DataFrame([{"dataset": name, **of} for name, of in found.items()])
+        return found
 
     @cached_property
     def nodes(self) -> list[tuple[dict[str, str], xr.DataTree]]:
@@ -240,6 +239,6 @@ class Facts:
         for _, node in self.members(dataset):
             for name in hyperparameters(node):
                 values = node.ds[name].to_numpy()
-                if values.dtype.kind in "fiu" and len(values) > 1:
+                if values.dtype.kind in "fiu" and len(values) > 1 and name != TRIAL:
                     counts[name] = counts.get(name, 0) + 1
         return max(counts, key=lambda name: counts[name]) if counts else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import OverDataSets
@@ -27,7 +28,7 @@ from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import STATIONARITY, StopReason
 
-MOST_COUNTS = 12  # classes or views that a cell names
+MOST_COUNTS = 12  # classes that a cell names
 CONFUSIONS = ("confusion", "unlabelled_confusion")
 RECALL = "of these right"
 MINUS = "\u2212"  # the sign of a difference
@@ -141,40 +142,40 @@ def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell
 
 
 def data_table(facts: Facts) -> Table:
-    """Return what each data set holds."""
-    data = facts.data
+    """Return what each data set holds; columns that none has are left out."""
+    data = pd.DataFrame([{"dataset": name, **_flat(of)} for name, of in facts.data.items()])
+    headings = {"missing": "missing cells", "groups": "groups of rows"}
     columns = {
-        "dataset": text("dataset"),
-        "rows": numbers("rows"),
-        "features": numbers("features"),
-        "classes": _counts("classes"),
-        "missing cells": numbers("missing"),
-        "views": lambda row: Cell(", ".join(filter(None, (
-            _counts("views", "features")(row).text, _counts("matrices", "matrices")(row).text)))),
-        "groups of rows": numbers("groups"),
-        "weights": lambda row: Cell(row["weights"] if isinstance(row["weights"], str) else ""),
-    }  # fmt: skip
-    known = ("dataset", "rows", "features", "classes", "missing", "views", "groups", "weights")
-    shown = {
-        heading: cell
-        for (heading, cell), name in zip(columns.items(), known, strict=True)
-        if name in data and data[name].notna().any()
+        headings.get(name, name): numbers(name) if is_numeric_dtype(data[name]) else text(name)
+        for name in (
+            "dataset",
+            "rows",
+            "features",
+            "classes",
+            "missing",
+            "views",
+            "groups",
+            "weights",
+        )
+        if name in data
     }
-    return Table("data", data, shown)
+    texts = data.select_dtypes(exclude="number").columns
+    return Table("data", data.fillna(dict.fromkeys(texts, "")), columns)
 
 
-def _counts(name: str, unit: str = "") -> Callable[[Row], Cell]:
-    """Return a function that makes the cell of names with their numbers."""
-
-    def cell(row: Row) -> Cell:
-        found = row.get(name)
-        if not isinstance(found, dict):
-            return Cell("")
-        said = [f"{one}: {number:,}{' ' * bool(unit)}{unit}" for one, number in found.items()]
-        left = len(said) - MOST_COUNTS
-        return Cell(", ".join([*said[:MOST_COUNTS], *([f"{left} more"] if left > 0 else [])]))
-
-    return cell
+def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts of a data set with one text for the numbers of classes, and one for views."""
+    views = [
+        f"{name}: {number:,} {unit}"
+        for key, unit in (("views", "features"), ("matrices", "matrices"))
+        for name, number in found.get(key, {}).items()
+    ]
+    classes = [f"{name}: {number:,}" for name, number in found.get("classes", {}).items()]
+    left = len(classes) - MOST_COUNTS
+    named = classes[:MOST_COUNTS] + [f"{left} more"] * (left > 0)
+    texts = {"classes": ", ".join(named), "views": ", ".join(views)}
+    others = {key: value for key, value in found.items() if key not in (*texts, "matrices")}
+    return others | {key: said for key, said in texts.items() if said}
 
 
 def confusion_table(side: Chosen) -> Table | None:
