@@ -155,6 +155,8 @@ def _next(row: Row) -> str:
     metric = METRICS[row["metric"]]
     unit = " points" if metric.unit == "%" else ""
     said = f"Next is {row['second']} with {metric.text(row['second_mean'])}"
+    if row["difference_low"] == row["difference_high"] == 0.0:
+        return f"{said}, the same on every split."
     if np.isnan(row["p_holm"]):
         return f"{said}; no test applies to the difference on these splits."
     verdict = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"

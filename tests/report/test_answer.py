@@ -43,6 +43,12 @@ def test_where_nothing_beats_a_constant_the_answer_says_so_and_what_to_try(finis
     assert advice == " ".join(TO_TRY)
 
 
+def test_methods_that_are_alike_on_every_split_have_no_test(finished):
+    alike = answers_of(finished).assign(difference=0.0, difference_low=0.0, difference_high=0.0)
+    assert "p = " not in answer_sentences(finished, alike)[1]
+    assert "p = " in answer_sentences(finished, answers_of(finished))[1]
+
+
 def test_a_method_that_beats_a_constant_is_before_one_that_does_not(finished):
     first = answers_of(finished)["name"].item()
     facts = replace(finished)
