@@ -49,8 +49,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     def connect(options: ConnectOptions) -> Iterator[Client]:
         yield client
 
-    def silent_settings(*given):
-        settings = batch_settings(*given)
+    def silent_settings(*given, **options):
+        settings = batch_settings(*given, **options)
         return type(settings)(**{**vars(settings), "topic": ""})
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
