@@ -73,17 +73,20 @@ def _certified(facts: Facts) -> str:
         return "No run has a certificate yet."
     met = rows[rows["stop_reason"] == StopReason.CONVERGED.value]
     which = "All" if len(met) == len(rows) else f"{len(met):,} of"
+    names = {
+        "gap": "certified duality gap",
+        "exact_gap": "gap to the kernels of factors",
+        STATIONARITY: "",
+    }
+    left = [
+        f"a {words or name} of at most {_gap(largest)}"
+        for name, words in names.items()
+        if (largest := _largest(met, name)) is not None
+    ]
     said = f"{which} {len(rows):,} complete runs reached their tolerance"
-    if len(met) == len(rows) == 1:
-        said = "The complete run reached its tolerance"
-    if (gap := _largest(met, "gap")) is not None:
-        said += f", with a certified duality gap of at most {_gap(gap)}"
-    if (exact := _largest(met, "exact_gap")) is not None:
-        said += f", of at most {_gap(exact)} to the kernels themselves where factors stand for them"
-        if SAMPLED in met and (sampled := int(met[SAMPLED].notna().sum())):
-            said += f" ({counted(sampled, 'run')} by a sample of the points, not certified)"
-    if (left := _largest(met, STATIONARITY)) is not None:
-        said += f"{' or' if gap is not None else ', with'} a stationarity of at most {_gap(left)}"
+    said += f", with {', '.join(left)}" * bool(left)
+    if SAMPLED in met and (sampled := int(met[SAMPLED].notna().sum())):
+        said += f"; {counted(sampled, 'gap')} of these are estimated by a sample of the points"
     failed = facts.count(RunState.FAILED)
     return f"{said}; {counted(failed, 'run')} failed." if failed else f"{said}."
 

@@ -27,13 +27,6 @@ def test_the_headline_of_a_finished_sweep(finished):
     assert f"{finished.runs['gap'].max():.1e}" in certified
 
 
-def test_the_headline_of_one_run_is_in_the_singular(finished, monkeypatch):
-    monkeypatch.setattr(Facts, "runs", finished.runs.head(1))
-    assert headline(replace(finished), answers_of(finished))[-1].startswith(
-        "The complete run reached its tolerance, with a"
-    )
-
-
 def test_the_headline_of_a_running_sweep_counts_what_is_there(facts):
     asked, *_, certified = headline(facts, answers_of(facts))
     done = facts.count(RunState.COMPLETE)
