@@ -283,13 +283,16 @@ class _Planner:
         shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.inner_folds
         n_folds = facts.inner_folds[split] if selection else 0
+        execution = self.spec.execution
+        if execution == "shared" and grid.is_path and grid.method.has_path:
+            execution = "path"
         problem = CommonParts(
             version=IDENTITY_VERSION,
             bank=bank.id,
             split=facts.split_fingerprints[split],
             normalisation=list(bank.spec.normalisations),
             method=grid.method.name,
-            execution=self.spec.execution,
+            execution=execution,
             **({} if facts.target == "none" else {"target": facts.target}),
             **({} if graph is None else {"graph": graph.identity}),
             **({} if facts.class_weight is None else {"class_weight": facts.class_weight}),
@@ -314,7 +317,7 @@ class _Planner:
             selection=selection,
             class_weight=facts.class_weight,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
-            on_path=grid.method.has_path and self.spec.execution == "path",
+            on_path=execution == "path" and grid.method.has_path,
             n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )
         return [

@@ -51,6 +51,8 @@ class MethodGrid:
         Space in which a search looks for settings, in place of the grid.
     source : str
         Key of the method whose solutions give C, which the points then lack; empty for none.
+    is_path : bool
+        True for ``C = "path"``: each solver starts from the solution at the last C, if it can.
     """
 
     method: Method
@@ -58,6 +60,7 @@ class MethodGrid:
     points: tuple[SolverParams, ...]
     space: Space | None = None
     source: str = ""
+    is_path: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -155,7 +158,7 @@ def expand(
     for name in names:
         if len(dims[name]) < len(series[name]):
             raise SpecError(f"{where}.{name}", spelled(series[name]), "every value once")
-    return MethodGrid(method, dims, points)
+    return MethodGrid(method, dims, points, is_path=settings.get(GIVEN) == PATH)
 
 
 def searched(

@@ -62,6 +62,7 @@ def test_inner_folds_choose_c_where_each_class_has_rows_for_them(tmp_path, few, 
     found = {run.selection and run.selection.folds for run in plan.runs if run.method == "level"}
     assert found == {folds}
     assert {run.params["C"] for run in plan.runs if run.method == "level"} == {*PATH_OF_C}
+    assert {run.method for run in plan.runs if run.on_path} == {"level"}
 
 
 def test_what_looks_odd_is_said(tmp_path):
