@@ -219,5 +219,5 @@ def test_selected_settings_are_those_of_least_validation_error(tmp_path, schedul
 def test_without_selection_there_is_nothing_to_select_by(tmp_path, scheduler):
     toml = sweep('[[methods]]\nname = "majority"\n', selection="")
     run_here(toml, tmp_path / "out", scheduler)
-    with pytest.raises(InputError, match=r"without \[selection\]"):
+    with pytest.raises(InputError, match=r"without inner folds"):
         mkldist.selected(mkldist.open_results(tmp_path / "out"))
