@@ -253,19 +253,21 @@ def _installed_lines(name: str) -> Iterator[str]:
 
 def _paragraph(key: str, text: str) -> list[str]:
     """Return wrapped lines of a text behind a key."""
-    return textwrap.wrap(text, WIDTH, initial_indent=f"  {key:10}", subsequent_indent=" " * 12)
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {key:9} ", subsequent_indent=" " * 12)
 
 
 def _family_lines(one: Known) -> Iterator[str]:
     """Yield the kernels of a family, as entries of a sweep file."""
-    from mkldist.kernels.families import NAMED_FAMILIES
+    from mkldist.kernels.families import MOST_ADDED, NAMED_FAMILIES
+    from mkldist.spec.kernel_entries import DEFAULT
     from mkldist.spec.values import spelled
 
     yield click.style(one.name, bold=True) + f"  {one.line}"
     if one.name not in NAMED_FAMILIES:
         return
     yield f'\n[[banks]]\nfamily = "{one.name}"\n'
-    yield '# the same, written out:\n[[banks]]\nname = "mine"'
+    data = f" for up to {MOST_ADDED} features and no views" if one.name == DEFAULT else ""
+    yield f'# the same{data}, written out:\n[[banks]]\nname = "mine"'
     for entry in NAMED_FAMILIES[one.name]():
         yield "[[banks.kernels]]"
         for key, value in entry.model_dump(exclude_defaults=True).items():

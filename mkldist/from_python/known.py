@@ -99,7 +99,7 @@ def family_words(entries: Sequence[KernelSpec]) -> str:
 
     words: dict[str, list[str]] = {}
     for entry in entries:
-        values = [getattr(entry, one.key) for one in FUNCTIONS[entry.label].parameters]
+        values = [getattr(entry, key) for key in FUNCTIONS[entry.label].keys]
         count = math.prod(len(value) for value in values if isinstance(value, list))
         words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.label}")
     return "; ".join(f"{', '.join(kinds)} on {features}" for features, kinds in words.items())
