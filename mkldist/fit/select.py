@@ -101,10 +101,12 @@ def choose(
 ) -> Choice:
     """Choose the setting of best mean metric over the splits among those that the user allows.
 
-    It is the sweep's metric on inner folds where the sweep has any, else on the test parts, or on
-    the unlabelled parts if there are no test parts; there, settings that are no better than a
-    constant prediction take part only if all are.  Settings with runs that are not complete take
-    part only if no other has all.  Of equal settings the first counts.
+    It is the sweep's metric on inner folds where the sweep has any.  There the method comes first:
+    the one that is best at the settings selected in each split, as tables rank methods.  Without
+    inner folds it is the metric on the test parts, or on the unlabelled parts if there are no test
+    parts; settings that are no better than a constant prediction take part only if all are.
+    Settings with runs that are not complete take part only if no other has all.  Of equal settings
+    the first counts.
 
     Parameters
     ----------
@@ -143,9 +145,12 @@ def choose(
         raise _nothing(able or methods, run or wanted, results)
     whole = [one for one in found if not one.missing] or found
 
-    def order(one: Choice) -> tuple[bool, bool, float]:
+    of_methods = _selected_losses(able, run, metric, names[0]) if part == "validation" else {}
+
+    def order(one: Choice) -> tuple[bool, bool, float, float]:
         beaten = part != "validation" and one.standing is not None and one.standing.no_better
-        return beaten, np.isnan(one.score), metric.loss(one.score)
+        of_method = of_methods.get((one.bank, one.method), 0.0)
+        return beaten, np.isnan(one.score), of_method, metric.loss(one.score)
 
     best = min(whole, key=order)
     changed = {name: value for name, value in wanted.items() if best.settings.get(name) != value}
@@ -190,6 +195,23 @@ def _runs(node: xr.DataTree, *scores: str) -> pd.DataFrame:
         runs = runs[runs[rungs] == node[rungs].to_numpy()[-1]]
     runs = runs.drop_duplicates([SPLIT, *settings_of(node)])  # trials of equal values
     return runs.assign(**{name: np.nan for name in scores if name not in runs})
+
+
+def _selected_losses(
+    methods: Sequence[tuple[Sequence[str], pd.DataFrame]],
+    allowed: Mapping[str, Any],
+    metric: Metric,
+    score: str,
+) -> dict[tuple[str, str], float]:
+    """Return the loss of each bank and method at the best allowed setting of every split."""
+    found: dict[tuple[str, str], float] = {}
+    for names, runs in methods:
+        for name in allowed.keys() & {*names}:
+            runs = runs[runs[name] == allowed[name]]
+        losses = runs.assign(loss=metric.loss(runs[score].astype(float)))
+        for (bank, method), own in losses.groupby(["bank", "method"], sort=False, dropna=False):
+            found[str(bank), str(method)] = float(own.groupby(SPLIT)["loss"].min().mean())
+    return found
 
 
 def _settings(

@@ -75,6 +75,17 @@ def test_a_setting_that_beats_no_constant_is_chosen_only_where_none_does(tmp_pat
     assert (other.standing.mean, other.standing.constant) == (0.5, pytest.approx(0.3))
 
 
+def test_the_method_of_least_selected_loss_comes_before_its_settings(tmp_path):
+    plan = made_up_plan()
+    errors = {
+        ("level", 1.0): [0.1, 0.4, 0.4], ("level", 100.0): [0.4, 0.1, 0.25],
+        ("uniform", 0.0): [0.2, 0.2, 0.2],
+    }  # fmt: skip
+    found = choose(results_of(tmp_path, plan, with_errors(errors, "validation_error")))
+    assert (found.method, found.settings) == ("level", {"C": 100.0})
+    assert found.score == pytest.approx(0.25)
+
+
 def test_of_equal_settings_the_first_counts(tmp_path):
     found = choose(results_of(tmp_path, made_up_plan(), with_errors({})))
     assert (found.method, found.settings) == ("level", {"C": 0.1})
