@@ -33,7 +33,7 @@ SMALL = (
     "banks.xu2008.family=do2009",
     "splits.repeats=2",
     "methods.level.trace=true",
-    "methods.simplemkl.max_iter=5",
+    "methods.spicymkl.max_iter=5",
 )
 
 

@@ -69,7 +69,7 @@ def test_the_quickstart_needs_nothing_but_scikit_learn():
     assert [bank.n_kernels for bank in resolved.banks.values()] == [13 * 31]
     assert set(resolved.grids["wdbc"]) == {
         "level",
-        "simplemkl",
+        "spicymkl",
         "uniform",
         "best_single",
         "majority",
