@@ -94,10 +94,7 @@ def test_the_manual_names_every_command():
 def test_its_sweep_file_is_right():
     (text,) = blocks("toml")
     [grids] = resolve_methods(SweepSpec.model_validate(tomllib.loads(text))).values()
-    assert set(grids) == {
-        "level",
-        "best_single",
-    }
+    assert set(grids) == {"level"}
 
 
 def block_with(words: str) -> str:
