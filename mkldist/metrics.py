@@ -161,6 +161,10 @@ def default_metric(task: str) -> Metric:
     return METRICS["rmse" if task == "regression" else "error"]
 
 
+BESIDE = {"classification": ("error", "balanced_error", "auc"), "regression": ("rmse", "r2")}
+"""Metrics that are shown beside that of the sweep, by task."""
+
+
 def metric_of_variable(name: str) -> Metric | None:
     """Return the metric of a variable such as ``test_error`` or ``validation_auc``, if it has one.
 

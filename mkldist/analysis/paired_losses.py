@@ -237,16 +237,25 @@ class Standing:
         return cls(metric, part, len(losses), mean, low, high, constant, no_better)
 
     @property
+    def score(self) -> str:
+        """The score with its interval, in words."""
+        found = f"{self.metric.words} {self.metric.text(self.mean)}"
+        if math.isnan(self.low):
+            return found
+        return f"{found} [{self.metric.number(self.low)}, {self.metric.number(self.high)}]"
+
+    @property
+    def over(self) -> str:
+        """The parts that are scored, in words."""
+        if self.n_splits == 1:
+            return f"on the {self.part} part of one split"
+        return f"on the {self.part} parts of {self.n_splits} splits"
+
+    @property
     def words(self) -> str:
         """What the splits say of a method that is no better than a constant prediction."""
-        over = f"the {self.part} parts of {self.n_splits} splits"
-        if self.n_splits == 1:
-            over = f"the {self.part} part of one split"
-        found = f"{self.metric.words} {self.metric.text(self.mean)} on {over}"
-        if not math.isnan(self.low):
-            low, high = self.metric.number(self.low), self.metric.number(self.high)
-            found += f", 95 % interval {low} to {high}"
-        return f"no better than {constant_words(self.metric, self.constant)}: {found}"
+        constant = constant_words(self.metric, self.constant)
+        return f"no better than {constant}: {self.score}, the 95 % interval, {self.over}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON takes them; numbers that are not known are null."""

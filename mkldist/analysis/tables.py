@@ -25,7 +25,7 @@ from mkldist.analysis.summary import (
 )
 from mkldist.consoles import ENDLESS
 from mkldist.counted import counted
-from mkldist.metrics import METRICS, PARTS, Metric, part_of_variable
+from mkldist.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
 from mkldist.results import node_arrays
 from mkldist.results.newest import later_words, with_newest
 from mkldist.results.node_arrays import nodes_of
@@ -213,8 +213,6 @@ _MEASURES = frozenset(
      *(f"{name}_{of}" for name in SCORES for of in ("mean", "sd", "low", "high")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
-BESIDE = {"classification": ("error", "balanced_error", "auc"), "regression": ("rmse", "r2")}
-"""Metrics that tables show beside that of the sweep, by task."""
 _PROXIMITIES = {
     "gap_max": "largest\ngap",
     "exact_gap_max": "largest\nexact gap",

@@ -78,6 +78,7 @@ def command(
     PATH is the folder of its results, its file or its name.  Cross-validation chooses the setting
     where the sweep has inner folds, else the mean on the test parts, both by the sweep's metric.
     """
+    from mkldist.analysis.paired_losses import constant_words
     from mkldist.durable import check_free
     from mkldist.fit.select import choose, prepared_fit, refit
     from mkldist.run.places import results_of
@@ -93,6 +94,12 @@ def command(
         click.echo(line)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
+    if choice.standing is not None:
+        found = ", ".join(one.score for one in (choice.standing, *choice.beside))
+        click.echo(f"tested:   {found}, {choice.standing.over}; 95 % intervals")
+        if not math.isnan(choice.standing.constant):
+            words = constant_words(choice.standing.metric, choice.standing.constant)
+            click.echo(f"beside:   {words}")
     if choice.note:
         click.echo(f"note:     {choice.note}")
     model = refit(results, choice, split, prepared)

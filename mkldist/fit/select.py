@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.paired_losses import Standing
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Array, Floats, Ints
 from mkldist.blas_threads import threads_for
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, Split
@@ -25,7 +25,7 @@ from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.methods.registry import METHODS
-from mkldist.metrics import Metric, metric_of_variable, part_of_variable
+from mkldist.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.search_check import n_asked
@@ -85,6 +85,7 @@ class Choice:
     standing: Standing | None = None  # beside a constant prediction; None if that is not known
     note: str = ""  # what the sweep has not run yet, in words; empty if it has ended
     missing: int = 0  # number of its runs that are not complete
+    beside: tuple[Standing, ...] = ()  # of the other scores that tables show
 
     @property
     def words(self) -> str:
@@ -131,14 +132,16 @@ def choose(
     scored = "test" if any(one.notnull().any() for one in tested) else "unlabelled"
     part = "validation" if is_validated(tree) else scored
     names = metric.variable(part), metric.variable(scored)
-    methods = [(settings_of(node), _runs(node, *names)) for node in nodes]
+    shown = [METRICS[name] for name in BESIDE[metric.task] if name != metric.name]
+    others = [one.variable(scored) for one in shown]
+    methods = [(settings_of(node), _runs(node, *names, *others)) for node in nodes]
     varied = {name for own, _ in methods for name in own}
     _check_names(wanted, varied, [str(node.name) for node in nodes])
     able = [(own, runs) for own, runs in methods if wanted.keys() & varied <= {*own}]
     for own, runs in able:
         if not {*own} <= wanted.keys():
             _check_comparable(own, runs, metric, part, nodes[0].sizes[SPLIT], results)
-    every = [one for own, runs in able for one in _settings(own, runs, *names)]
+    every = [one for own, runs in able for one in _settings(own, runs, *names, others)]
     run = {n: v for n, v in wanted.items() if any((n, v) in one.settings.items() for one in every)}
     found = [one for one in every if one.run_ids and run.items() <= one.settings.items()]
     if not found:
@@ -157,7 +160,7 @@ def choose(
     unchanged = {name: value for name, value in best.settings.items() if name not in changed}
     said = _said(best, len(found), sum(one.missing > 0 for one in found), metric, part)
     if changed:
-        best = replace(best, standing=None)
+        best = replace(best, standing=None, beside=())
         said = f"as asked; the results have no run of {', '.join(_listed(changed))}, "
         said += "so the error of this setting is unknown"
     states = [state for _, runs in methods for state in runs[STATE.name]]
@@ -215,27 +218,38 @@ def _selected_losses(
 
 
 def _settings(
-    names: Sequence[str], runs: pd.DataFrame, score: str, scored: str = ""
+    names: Sequence[str], runs: pd.DataFrame, score: str, scored: str, others: Sequence[str]
 ) -> Iterator[Choice]:
     """Yield the settings of a node in the order of their first runs.
 
-    `score` is the variable that chooses; `scored` is that of the part that tells the standing.
+    `score` is the variable that chooses; `scored` and `others` are those of the part that tells
+    the standing.
     """
-    metric = metric_of_variable(scored)
+    part = part_of_variable(scored)
     for _, own in runs.groupby([*PLACE, *names], sort=False, dropna=False):
         done = own[own[STATE.name] == RunState.COMPLETE.value]
         mean = float(done[score].to_numpy().mean()) if len(done) else np.nan
         splits = {str(name): done[name].to_numpy() for name in done.columns}
-        standing = None
-        if metric is not None and "constant_score" in splits:
-            part = part_of_variable(scored)
-            standing = Standing.of(splits[scored].astype(float), metric, splits, part)
+        standing, beside = None, []
+        if "constant_score" in splits:
+            constant = {"constant_score": splits.pop("constant_score")}
+            standing = _standing(scored, splits | constant, part)
+            beside = [one for name in others if (one := _standing(name, splits, part))]
         [first] = own.head(1).to_dict("records")
         dataset, bank, method, *values = (first[name] for name in [*PLACE, *names])
         yield Choice(
             dataset, bank, method, dict(zip(names, values, strict=True)), {},
             tuple(done[RUN_ID.name]), mean, "", standing, missing=len(own) - len(done),
+            beside=tuple(beside),
         )  # fmt: skip
+
+
+def _standing(name: str, splits: Mapping[str, Array], part: str) -> Standing | None:
+    """Return the standing of a variable of scores; None if it is unknown or has no values."""
+    metric = metric_of_variable(name)
+    if metric is None:
+        return None
+    return Standing.of(splits[name].astype(float), metric, splits, part)
 
 
 def _check_names(wanted: Mapping[str, Any], varied: set[str], methods: Sequence[str]) -> None:

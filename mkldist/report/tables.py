@@ -17,9 +17,8 @@ from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.summary import loss_of
-from mkldist.analysis.tables import BESIDE
 from mkldist.durable import write_file
-from mkldist.metrics import METRICS, PARTS, metric_of_variable, part_of_variable
+from mkldist.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
 from mkldist.report.facts import Facts, records
 from mkldist.report.loss_figures import slug
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
