@@ -28,9 +28,9 @@ class SvmParams(CrossValidatedParams):
     """Parameters of the cross-validated machine."""
 
     C_min: float = Field(0.01, gt=0, allow_inf_nan=False, description="one end of the C tried")
-    C_max: float = Field(1e4, gt=0, allow_inf_nan=False, description="the other end")
+    C_max: float = Field(100.0, gt=0, allow_inf_nan=False, description="the other end")
     C_num: int = Field(
-        7, ge=1, description="number of C tried, from C_min to C_max by equal ratios"
+        5, ge=1, description="number of C tried, from C_min to C_max by equal ratios"
     )
     kernel_number: int | None = Field(
         None, ge=0, description="number of the one kernel, from 0; by default it is chosen too"
