@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
-FOLDS = 5  # that choose C, and fewer where a class has fewer rows
+FOLDS, FOLDS_OF_C = 5, 3  # of calibration, and that choose C; fewer where a class has fewer rows
 _HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
 """Training and held-out rows of folds, and the decision values (h, k) of the held-out ones."""
 FOLDS_TOL = 3.0  # times tol
@@ -943,7 +943,7 @@ class MKLClassifier(KernelClassifier):
             chosen, held_out = self._chosen(*given, y=y[used], sample_weight=own, groups=of_groups)
             if self.calibration is not None:
                 if held_out is None:
-                    folds = _folds(None, y[used], of_groups)
+                    folds = _folds(None, y[used], of_groups, FOLDS)
                     [values] = self._on_folds(bank, problems, folds, [settings], of_rows)
                     held_out = folds, values
                 self._calibrated = self._calibration(*held_out, numbers, own, of_rows)
@@ -1065,7 +1065,7 @@ class MKLClassifierCV(MKLClassifier):
     Cs : sequence of float
         Values of `C` to choose from.
     cv : int, splitter or iterable, optional
-        Folds as in scikit-learn.  By default five stratified ones, and fewer where a class has
+        Folds as in scikit-learn.  By default three stratified ones, two where a class has
         fewer rows; they respect the `groups` of :meth:`fit`, as those of a number do.
     scoring : str or callable, optional
         Score as in scikit-learn, made of decision values or classes; by default accuracy.
@@ -1158,7 +1158,7 @@ class MKLClassifierCV(MKLClassifier):
         Cs = [positive("Cs", C) for C in given]
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
-        folds = _folds(self.cv, y, groups)
+        folds = _folds(self.cv, y, groups, FOLDS_OF_C)
         scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
         values = self._on_folds(bank, problems, folds, each, weights)
         scores = np.empty((len(Cs), len(folds)))
@@ -1181,11 +1181,11 @@ class MKLClassifierCV(MKLClassifier):
         return {"C": self.C_}, (folds, values[best])
 
 
-def _folds(cv: Any, y: npt.NDArray[Any], groups: Any) -> list[tuple[Ints, Ints]]:
+def _folds(cv: Any, y: npt.NDArray[Any], groups: Any, default: int) -> list[tuple[Ints, Ints]]:
     """Return the training and the held-out rows of folds; refuse folds that lack a class."""
     classes, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
     if cv is None:
-        cv = max(2, min(FOLDS, int(counts.min())))
+        cv = max(2, min(default, int(counts.min())))
     if groups is not None and isinstance(cv, int | np.integer):
         cv = StratifiedGroupKFold(int(cv))
     splitter = check_cv(cv, y, classifier=True)

@@ -50,7 +50,7 @@ def of_folds(model):
 def test_scores_of_folds_are_those_of_fits_apart(method, wdbc):
     X, y = wdbc
     model = MKLClassifierCV(method, Cs=CS, scoring=less_hinge, **PLAIN).fit(X, y)
-    folds = list(StratifiedKFold(5).split(X, y))
+    folds = list(StratifiedKFold(3).split(X, y))
     expected = by_a_loop(X, y, folds, method)
     np.testing.assert_allclose(of_folds(model), expected, rtol=0.02, atol=5e-3)
     means = expected.mean(axis=1)
@@ -94,7 +94,7 @@ def test_groups_of_rows_stay_together(wdbc):
     groups = np.repeat(np.arange(25), 4)
     score = {"scoring": "roc_auc", "Cs": CS, **PLAIN}
     by_default = MKLClassifierCV(**score).fit(X, y, groups=groups)
-    folds = list(StratifiedGroupKFold(5).split(X, y, groups))
+    folds = list(StratifiedGroupKFold(3).split(X, y, groups))
     np.testing.assert_array_equal(
         of_folds(by_default), of_folds(MKLClassifierCV(cv=folds, **score).fit(X, y))
     )
@@ -107,9 +107,9 @@ def test_groups_of_rows_stay_together(wdbc):
 
 def test_few_rows_of_a_class_make_few_folds(wdbc):
     X, y = wdbc
-    rows = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:3]])
+    rows = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:2]])
     model = MKLClassifierCV(Cs=CS, **PLAIN).fit(X[rows], y[rows])
-    assert of_folds(model).shape == (len(CS), 3)
+    assert of_folds(model).shape == (len(CS), 2)
 
 
 def test_mistakes(wdbc):
