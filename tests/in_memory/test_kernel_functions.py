@@ -33,6 +33,7 @@ ALL = [
     kernels.Polynomial(degrees=2),
     kernels.Linear(),
     kernels.Laplacian(widths=1.0),
+    kernels.Additive(relative_widths=1.0),
     kernels.Matern(widths=1.0, nu=[0.5, 1.5, 2.5, 4.0], features=["all", "b"]),
     kernels.Periodic(widths=1.0, period=[0.7, 1.5], features="each"),
     kernels.ChiSquared(widths=1.0),
@@ -63,7 +64,7 @@ def test_every_function_of_numbers_is_here():
 def test_names_and_parameters_are_readable():
     table = bank().kernels.set_index("name")
     assert table.loc["matern(1, nu=2.5)[b]", ["width", "nu", "features"]].tolist() == [
-        1.0, 2.5, ("b",),
+        1.0, 2.5, "b",
     ]  # fmt: skip
     assert table.loc["periodic(1, period=0.7)[c]", "period"] == 0.7
     assert table.loc["hellinger(power=0.5)[all]", "power"] == 0.5

@@ -23,19 +23,21 @@ def on_features(normalisation="none"):
 
 
 def test_the_table_describes_every_kernel():
-    table = on_features().kernels
-    both, nan = ("age", "bmi"), np.nan
+    columns = ["function", "width", "degree", "offset", "features", "columns", "name"]
+    table = on_features().kernels[columns]
+    both, nan = ("all", ("age", "bmi")), np.nan
+    age, bmi = ("age", ("age",)), ("bmi", ("bmi",))
     expected = pd.DataFrame(
         [
-            ("gaussian", 0.5, nan, nan, both, "gaussian(0.5)[all]"),
-            ("gaussian", 2.0, nan, nan, both, "gaussian(2)[all]"),
-            ("polynomial", nan, 3.0, 2.0, both, "polynomial(3, offset=2)[all]"),
-            ("gaussian", 0.5, nan, nan, ("bmi",), "gaussian(0.5)[bmi]"),
-            ("gaussian", 2.0, nan, nan, ("bmi",), "gaussian(2)[bmi]"),
-            ("linear", nan, nan, nan, ("age",), "linear[age]"),
-            ("laplacian-rbf", 4.0, nan, nan, ("age",), "laplacian-rbf(4)[age]"),
+            ("gaussian", 0.5, nan, nan, *both, "gaussian(0.5)[all]"),
+            ("gaussian", 2.0, nan, nan, *both, "gaussian(2)[all]"),
+            ("polynomial", nan, 3.0, 2.0, *both, "polynomial(3, offset=2)[all]"),
+            ("gaussian", 0.5, nan, nan, *bmi, "gaussian(0.5)[bmi]"),
+            ("gaussian", 2.0, nan, nan, *bmi, "gaussian(2)[bmi]"),
+            ("linear", nan, nan, nan, *age, "linear[age]"),
+            ("laplacian-rbf", 4.0, nan, nan, *age, "laplacian-rbf(4)[age]"),
         ],
-        columns=["function", "width", "degree", "offset", "features", "name"],
+        columns=columns,
     )
     assert set(map(tuple, table.astype(str).to_numpy())) == set(
         map(tuple, expected.astype(str).to_numpy())
