@@ -15,7 +15,10 @@ from pathlib import Path
 from mkldist.durable import make_folder, output_error
 from mkldist.errors import OutputError
 
+ALONE = fcntl.LOCK_EX | fcntl.LOCK_NB
 LOCK = ".in-use"
+TURN = ".removing"
+"""Who wants to be alone holds its lock first: an attempt gives up the use for a moment."""
 
 
 class BankUse:
@@ -23,12 +26,14 @@ class BankUse:
 
     Parameters
     ----------
-    descriptor : int or None
-        The shared lock; None for a URL and a folder that cannot be written.
+    turn : Path, optional
+        The file of :data:`TURN`; None for a URL and a folder that cannot be written.
+    descriptor : int
+        The shared lock, where there is one.
     """
 
-    def __init__(self, descriptor: int | None = None) -> None:
-        self._descriptor = descriptor
+    def __init__(self, turn: Path | None = None, descriptor: int = -1) -> None:
+        self._turn, self._descriptor = turn, descriptor
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
@@ -36,18 +41,18 @@ class BankUse:
 
         Where nothing can be locked, nobody else is known, and the answer is True.
         """
-        if self._descriptor is None:
+        if self._turn is None:
             yield True
             return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        except OSError:
-            alone = False
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(held_lock(self._turn, ALONE))
+                held.callback(fcntl.flock, self._descriptor, fcntl.LOCK_SH)
+                fcntl.flock(self._descriptor, ALONE)
+                alone = True
+            except OSError:
+                alone = False
             yield alone
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH)  # a failed attempt has given it up, too
 
 
 @contextmanager
@@ -66,7 +71,8 @@ def using_banks(root: str | None) -> Iterator[BankUse]:
         if root is not None and "://" not in root:
             with suppress(OSError):
                 make_folder(Path(root))
-                use = BankUse(held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH)))
+                shared = held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH))
+                use = BankUse(Path(root) / TURN, shared)
         yield use
 
 
@@ -82,7 +88,8 @@ def removing_banks(root: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             make_folder(root)
-            held.enter_context(held_lock(root / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            for name in (TURN, LOCK):
+                held.enter_context(held_lock(root / name, ALONE))
         except BlockingIOError:
             raise OutputError(
                 str(root),

@@ -22,6 +22,31 @@ def test_users_share_a_folder_and_keep_those_out_who_remove(tmp_path):
         pass
 
 
+def test_one_user_is_alone_and_of_several_none(tmp_path):
+    with using_banks(str(tmp_path)) as use:
+        with using_banks(str(tmp_path)) as other:
+            with use.alone() as alone, other.alone() as also:
+                assert (alone, also) == (False, False)
+            with pytest.raises(OutputError):
+                removing_banks(tmp_path).__enter__()
+        with use.alone() as alone:
+            assert alone
+        with pytest.raises(OutputError):
+            removing_banks(tmp_path).__enter__()
+
+
+def test_nobody_removes_the_banks_of_a_user_who_tries_to_be_alone(tmp_path):
+    with using_banks(str(tmp_path)) as use:
+        with using_banks(str(tmp_path)):
+            attempt = use.alone()
+            assert not attempt.__enter__()
+        with pytest.raises(OutputError):
+            removing_banks(tmp_path).__enter__()
+        attempt.__exit__(None, None, None)
+    with removing_banks(tmp_path):
+        pass
+
+
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     script = f"""
 import os, signal
