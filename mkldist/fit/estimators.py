@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
-FOLDS, FOLDS_OF_C = 5, 3  # of calibration, and that choose C; fewer where a class has fewer rows
+FOLDS, FOLDS_OF_C = 5, 3  # of calibration, and that choose C; at most the rows of a class
 _HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
 """Training and held-out rows of folds, and the decision values (h, k) of the held-out ones."""
 FOLDS_TOL = 3.0  # times tol
@@ -786,8 +786,8 @@ class MKLClassifier(KernelClassifier):
     calibration : {"sigmoid", "isotonic"} or None
         Calibration of ``predict_proba`` by decision values of held-out rows, as of
         :class:`sklearn.calibration.CalibratedClassifierCV` with ``ensemble=False``.  It solves on
-        five folds, or fewer where a class has fewer rows, which share kernels, imputation and
-        scaling.  :meth:`predict` then returns the class of the greatest probability; with
+        five folds, or fewer where a class has fewer rows or groups, which share kernels, imputation
+        and scaling.  :meth:`predict` then returns the class of the greatest probability; with
         `class_weight`, of the greatest product of class weight and probability.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
@@ -1066,7 +1066,7 @@ class MKLClassifierCV(MKLClassifier):
         Values of `C` to choose from.
     cv : int, splitter or iterable, optional
         Folds as in scikit-learn.  By default three stratified ones, two where a class has
-        fewer rows; they respect the `groups` of :meth:`fit`, as those of a number do.
+        fewer rows or groups; they respect the `groups` of :meth:`fit`, as those of a number do.
     scoring : str or callable, optional
         Score as in scikit-learn, made of decision values or classes; by default accuracy.
     kernels, normalisation, impute, scale, tol, class_weight, shared_weights, calibration
@@ -1183,17 +1183,20 @@ class MKLClassifierCV(MKLClassifier):
 
 def _folds(cv: Any, y: npt.NDArray[Any], groups: Any, default: int) -> list[tuple[Ints, Ints]]:
     """Return the training and the held-out rows of folds; refuse folds that lack a class."""
-    classes, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+    classes, numbers = np.unique(y, return_inverse=True)
     if cv is None:
-        cv = max(2, min(default, int(counts.min())))
+        units = np.arange(len(y)) if groups is None else np.asarray(groups)
+        each = [len(np.unique(units[numbers == c])) for c in range(len(classes))]
+        cv = max(2, min(default, *each))
     if groups is not None and isinstance(cv, int | np.integer):
         cv = StratifiedGroupKFold(int(cv))
     splitter = check_cv(cv, y, classifier=True)
     folds = list(splitter.split(np.zeros((len(y), 1)), y, groups))
     for number, (train, _) in enumerate(folds):
-        left = np.bincount(numbers[train], minlength=len(counts))
+        left = np.bincount(numbers[train], minlength=len(classes))
         if not left.all():
-            found = f"fold {number} (from 0) with all rows of class {classes[left.argmin()]!r}"
+            lacking = classes.tolist()[left.argmin()]
+            found = f"fold {number} (from 0) with all rows of class {lacking!r}"
             raise DataError("cv", found, "rows of each class outside each fold", "Set fewer folds")
     return folds
 

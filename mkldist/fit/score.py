@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.calibration import fit_calibration
+from mkldist.calibration import Calibrated, fit_calibration
 from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
@@ -270,19 +270,17 @@ class Scorer:
     def _calibrated(self, folds: Sequence[_HeldOut]) -> ProbabilityScores:
         """Return the function that scores the probabilities of a sigmoid fitted to some folds.
 
-        There is one sigmoid for each of several classes, and their probabilities are divided by
-        their sum.
+        There is one sigmoid for each of several classes.
         """
         numbers, k = self.inputs.dataset.class_numbers, len(self.inputs.dataset.multiclass)
         values = np.concatenate([fold.values for fold in folds], axis=1)
         known = numbers[np.concatenate([fold.rows for fold in folds])]
         own = range(k) if k else range(1, 2)
         sigmoids = [fit_calibration(f, known == c) for f, c in zip(values, own, strict=True)]
+        calibrated = Calibrated(tuple(sigmoids))
 
         def scores(values: Floats, rows: Ints) -> dict[str, float]:
-            found = np.array([s.probabilities(f) for s, f in zip(sigmoids, values, strict=True)])
-            shares = found / found.sum(axis=0) if k else np.concatenate([1.0 - found, found])
-            return probability_scores(shares.T, numbers[rows])
+            return probability_scores(calibrated.probabilities(values.T), numbers[rows])
 
         return scores
 

@@ -89,6 +89,13 @@ def test_one_kernel_is_the_machine_of_scikit_learn(wdbc):
     np.testing.assert_allclose(of_folds(model), expected, atol=1e-9)
 
 
+def test_there_are_no_more_folds_than_groups(wdbc):
+    X, y = wdbc[0][:60], wdbc[1][:60]
+    model = MKLClassifierCV(Cs=[1.0], kernels=[Linear()]).fit(X, y, groups=np.repeat([0, 1], 30))
+    assert "split1_test_score" in model.cv_results_
+    assert "split2_test_score" not in model.cv_results_
+
+
 def test_groups_of_rows_stay_together(wdbc):
     X, y = wdbc
     groups = np.repeat(np.arange(25), 4)
