@@ -113,6 +113,18 @@ class Metric:
             return f"{100.0 * value:.2f}"
         return f"{value:.3f}" if self.unit == "1" else f"{value:#.4g}".rstrip(".")
 
+    def difference(self, value: float) -> str:
+        """Return a difference of values with its sign, of shares of errors in percentage points.
+
+        Examples
+        --------
+        >>> METRICS["error"].difference(0.0254), METRICS["auc"].difference(-0.7)
+        ('+2.54', '-0.700')
+        """
+        if self.unit == "%":
+            return f"{round(100.0 * value, 2) + 0.0:+.2f}"
+        return f"{round(value, 3) + 0.0:+.3f}" if self.unit == "1" else f"{value + 0.0:+.3g}"
+
     def with_interval(self, mean: float, low: float, high: float) -> str:
         """Return a mean for a cell of a table, with an interval if its ends are known.
 
@@ -191,9 +203,9 @@ def loss_words(name: str) -> str:
     return f"1 - {words}" if metric.greater else words
 
 
-def task_of_variable(name: str) -> str:
-    """Return the task of a metric's variable."""
-    return _BY_VARIABLE[name].task
+def metric_of_loss(name: str) -> Metric:
+    """Return the metric of a loss, by the name of the metric's variable."""
+    return _BY_VARIABLE[name]
 
 
 def part_of_variable(name: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
-from mkldist.analysis.paired_losses import SIGNIFICANCE, is_error
+from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.consoles import command_line, standard_output
-from mkldist.metrics import loss_words, metric_of_variable, task_of_variable
+from mkldist.metrics import Metric, loss_words, metric_of_loss
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -107,14 +107,8 @@ def _print_matrix(
     """
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
     methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
-    metric = metric_of_variable(loss)
-    greater = metric is not None and metric.greater
-    percent = is_error(loss)
-    unit = f"{title}, {loss_words(loss).removeprefix('1 - ')}{' %' * percent}"
-
-    def signed(value: float) -> str:
-        pure = metric is not None and metric.unit == "1" and not math.isnan(value)
-        return f"{value:+.3f}" if pure else _signed(value, percent)
+    metric = metric_of_loss(loss)
+    unit = f"{title}, {loss_words(loss).removeprefix('1 - ')}{' %' * (metric.unit == '%')}"
 
     def made(named: bool, with_interval: bool) -> Table:
         from rich.text import Text
@@ -123,8 +117,7 @@ def _print_matrix(
         with_mean = not all(map(math.isnan, means.values()))
         table = plain_table([unit, *["mean"] * with_mean, *headings], "top")
         for i, row in enumerate(methods):
-            mean = means[row] if metric is None else metric.loss(means[row])
-            values = [_loss(mean, percent) if metric is None else metric.number(mean)] * with_mean
+            values = [metric.number(metric.loss(means[row]))] * with_mean
             for j, column in enumerate(methods):
                 cell = both_ways.get((row, column))
                 if cell is None:
@@ -132,9 +125,9 @@ def _print_matrix(
                 elif i > j:
                     values.append(p_value_text(cell.p))
                 else:
-                    cell = cell.turned() if greater else cell
+                    cell = cell.turned() if metric.greater else cell
                     star = " *" if cell.p < SIGNIFICANCE else ""
-                    difference, low, high = map(signed, cell[:3])
+                    difference, low, high = (_signed(value, metric) for value in cell[:3])
                     text = difference + star
                     if with_interval and low != NOTHING:
                         text += f"\n{low} to {high}"
@@ -176,7 +169,7 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
             f"pairs of this answer; below {SIGNIFICANCE} counts."
         )
         yield "probably better: A, B, or neither, where they are less apart than --rope."
-    classes = [pair for pair in pairs if task_of_variable(pair.loss) == "classification"]
+    classes = [pair for pair in pairs if metric_of_loss(pair.loss).task == "classification"]
     if any(pair.points is not None for pair in classes):
         yield "McNemar: splits whose test finds A better, B better, or leaves it open."
     if any(pair.points is None for pair in classes):
@@ -219,13 +212,13 @@ def _details(pairs: Sequence[PairComparison]) -> Table:
     for pair in pairs:
         table.add_section()
         table.add_row(Text(_name(pair), style="bold"))
-        percent = is_error(pair.loss)
+        metric = metric_of_loss(pair.loss)
         table.add_row(
-            f" {loss_words(pair.loss)}{' %' * percent}",
-            _loss(pair.losses.first, percent),
-            _loss(pair.losses.second, percent),
-            _signed(pair.losses.difference, percent),
-            _interval([_signed(value, percent) for value in pair.losses[3:]]),
+            f" {loss_words(pair.loss)}{' %' * (metric.unit == '%')}",
+            metric.number(pair.losses.first),
+            metric.number(pair.losses.second),
+            _signed(pair.losses.difference, metric),
+            _interval([_signed(value, metric) for value in pair.losses[3:]]),
             p_value_text(pair.p_holm),
             style="green" if pair.p_holm < SIGNIFICANCE else "",
         )
@@ -271,11 +264,5 @@ def _short(value: float) -> str:
     return NOTHING if math.isnan(value) else f"{value:.3g}"
 
 
-def _loss(value: float, percent: bool) -> str:
-    return f"{100 * value:.2f}" if percent else f"{value:.4g}"
-
-
-def _signed(value: float, percent: bool) -> str:
-    if math.isnan(value):
-        return NOTHING
-    return f"{round(100 * value, 2) + 0.0:+.2f}" if percent else f"{value + 0.0:+.3g}"
+def _signed(value: float, metric: Metric) -> str:
+    return NOTHING if math.isnan(value) else metric.difference(value)

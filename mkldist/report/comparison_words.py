@@ -12,8 +12,8 @@ from mkldist.analysis.compare_results import (
     PairComparison,
     ResultsComparison,
 )
-from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE, in_units, is_error
-from mkldist.metrics import loss_words, metric_of_variable
+from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE
+from mkldist.metrics import loss_words, metric_of_loss
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them
@@ -75,8 +75,8 @@ def best_sentence(pairs: Sequence[PairComparison]) -> str:
             (worse if pair.p_holm < SIGNIFICANCE else alike).append(other)
     parts = [f"finds it better than {listed(worse)}"] if worse else []
     parts += [f"does not tell it from {listed(alike)}"] if alike else []
-    metric, name = metric_of_variable(pairs[0].loss), pairs[0].loss
-    mean = loss(means[best], pairs[0]) if metric is None else metric.text(metric.loss(means[best]))
+    metric, name = metric_of_loss(pairs[0].loss), pairs[0].loss
+    mean = metric.text(metric.loss(means[best]))
     return (
         f"On {pairs[0].dataset} {best} has the best mean {loss_words(name).removeprefix('1 - ')}, "
         f"{mean}; the corrected t-test {' and '.join(parts)}."
@@ -91,11 +91,11 @@ def listed(names: Sequence[str]) -> str:
 
 def pair_sentence(pair: PairComparison) -> str:
     """Return what the splits of one data set say about two methods."""
-    first, second = names(pair)
-    unit = " points" if is_error(pair.loss) else f" {LABEL_UNITS}" if in_units(pair.loss) else ""
+    (first, second), metric = names(pair), metric_of_loss(pair.loss)
+    unit = {"%": " points", "": f" {LABEL_UNITS}"}.get(metric.unit, "")
     start = (
-        f"On {pair.dataset} the mean {loss_words(pair.loss)} is {loss(pair.losses.first, pair)} "
-        f"with {first} and {loss(pair.losses.second, pair)} with {second}"
+        f"On {pair.dataset} the mean {loss_words(pair.loss)} is {metric.text(pair.losses.first)} "
+        f"with {first} and {metric.text(pair.losses.second)} with {second}"
     )
     if pair.n_splits == 1:
         return f"{start}; one split tells no spread, so there is no test."
@@ -104,10 +104,8 @@ def pair_sentence(pair: PairComparison) -> str:
         return f"{start}, the same difference on each of {splits}, so that no test applies."
     if pair.losses.low == pair.losses.high:
         return f"{start}: there is no difference on any of {splits}."
-    said = (
-        f"{start}, a difference of {signed(pair.losses.difference, pair)}{unit} (95 % interval "
-        f"{signed(pair.losses.low, pair)} to {signed(pair.losses.high, pair)})"
-    )
+    difference, low, high = map(metric.difference, pair.losses[2:])
+    said = f"{start}, a difference of {difference}{unit} (95 % interval {low} to {high})"
     if pair.p_holm < SIGNIFICANCE:
         better = first if pair.losses.difference < 0.0 else second
         verdict = f"{better} is better by the corrected t-test, {p_words(pair)}"
@@ -121,16 +119,6 @@ def names(pair: PairComparison) -> tuple[str, str]:
     if pair.first != pair.second:
         return pair.first, pair.second
     return pair.first + FIRST, pair.second + SECOND
-
-
-def loss(value: float, pair: PairComparison) -> str:
-    """Return a loss with its unit."""
-    return f"{100 * value:.2f} %" if is_error(pair.loss) else f"{value:.4g}"
-
-
-def signed(value: float, pair: PairComparison) -> str:
-    """Return a difference of losses with its sign, of errors in percentage points."""
-    return f"{100 * value:+.2f}" if is_error(pair.loss) else f"{value:+.3g}"
 
 
 def p_words(test: PairComparison | OverDataSets) -> str:
@@ -147,7 +135,7 @@ def _posterior(pair: PairComparison, first: str, second: str) -> str:
     most = max(pair.posterior)
     points = 100 * pair.rope
     width = f"{pair.rope:.3g}"
-    if is_error(pair.loss):
+    if metric_of_loss(pair.loss).unit == "%":
         width = f"{points:g} point{'s' * (points != 1.0)}"
     if equivalent == most:
         what = f"the two are within {width} of each other"

@@ -43,7 +43,7 @@ def test_one_method_of_two_sweeps_and_real_values_have_their_own_words():
         pair(51.5, 50.0, loss="rmse", methods=("level", "level"), rope=0.5,
              posterior=Posterior(0.1, 0.8, 0.1), p_holm=0.0001)
     )  # fmt: skip
-    assert "test RMSE is 51.5 with level of the first results and 50 with" in said
+    assert "test RMSE is 51.50 with level of the first results and 50.00 with" in said
     assert "a difference of +1.5 units of the labels" in said
     assert "level of the second results is better by the corrected t-test, p < 0.001" in said
     assert "the two are within 0.5 of each other is 0.80, less than" in said
