@@ -202,7 +202,8 @@ def test_a_path_gives_the_probabilities_of_its_best_value(wdbc):
     X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
     settings = {k: v for k, v in CALIBRATED.get_params().items() if k != "C"}
     groups = np.repeat(np.arange(60), 4)
-    model = MKLClassifierCV(**settings | {"Cs": [0.1, 1.0], "tol": 1e-3}).fit(X, y, groups=groups)
+    path = settings | {"Cs": [0.1, 1.0], "cv": 5, "tol": 1e-3}
+    model = MKLClassifierCV(**path).fit(X, y, groups=groups)
     single = MKLClassifier(**settings | {"C": model.C_, "tol": 1e-2}).fit(X, y, groups=groups)
     np.testing.assert_allclose(model.predict_proba(X), single.predict_proba(X), atol=0.02)
     apart = MKLClassifier(**settings | {"C": model.C_, "tol": 1e-2}).fit(X, y)
