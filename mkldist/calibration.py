@@ -281,6 +281,26 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     return float(best[np.abs(best).argmin()])
 
 
+def fit_curves(
+    values: Floats, numbers: Ints, method: str = "sigmoid", weights: Floats | None = None
+) -> tuple[Calibration, ...]:
+    """Fit the probabilities of the second of two classes, or of each of several against the rest.
+
+    Parameters
+    ----------
+    values : (n, 1) or (n, k) float64
+        Decision values of held-out rows: one column for two classes, else one a class.
+    numbers : (n,) intp
+        Classes of the rows, from 0.
+    method, weights
+        As for :func:`fit_calibration`.
+    """
+    first = 1 if values.shape[1] == 1 else 0
+    return tuple(
+        fit_calibration(own, numbers == c, method, weights) for c, own in enumerate(values.T, first)
+    )
+
+
 def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> Calibrated:
     """Fit probabilities of classes, and the predictions that are best by a metric.
 
@@ -290,26 +310,16 @@ def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> C
 
     Parameters
     ----------
-    values : (n, 1) or (n, k) float64
-        Decision values of held-out rows: one column for two classes, else one a class.
-    numbers : (n,) intp
-        Classes of the rows, from 0.
-    method : {"sigmoid", "isotonic"}
-        As for :func:`fit_calibration`.
+    values, numbers, method
+        As for :func:`fit_curves`.
     metric : str
         Name of a metric in :data:`mkldist.metrics.METRICS`.
     """
-    k = values.shape[1]
+    k, curves = values.shape[1], fit_curves(values, numbers, method)
     if k == 1:
-        y = np.where(numbers > 0, 1.0, -1.0)
-        curve = fit_calibration(values[:, 0], y, method)
         if metric in OF_THE_MOST_PROBABLE:
-            return Calibrated((curve,), curve.value_above(0.5))
-        return Calibrated((curve,), best_threshold(values[:, 0], y, metric))
-    curves = tuple(
-        fit_calibration(own, np.where(numbers == c, 1.0, -1.0), method)
-        for c, own in enumerate(values.T)
-    )
+            return Calibrated(curves, curves[0].value_above(0.5))
+        return Calibrated(curves, best_threshold(values[:, 0], numbers.astype(np.float64), metric))
     weights = np.ones(k)
     if metric == "balanced_error":
         weights = len(numbers) / (k * np.maximum(np.bincount(numbers, minlength=k), 1))

@@ -27,7 +27,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats, Ints
-from mkldist.calibration import Calibrated, fit_calibration
+from mkldist.calibration import Calibrated, fit_curves
 from mkldist.counted import counted
 from mkldist.data.dataset import absent_of
 from mkldist.data.frames import pandas_frame
@@ -1010,11 +1010,7 @@ class MKLClassifier(KernelClassifier):
         own = np.ones(len(numbers)) if sample_weight is None else sample_weight
         first = np.unique(numbers, return_index=True)[1]
         of_classes = np.ones(len(first)) if weights is None else (weights / own)[first]
-        places = range(1, 2) if found.shape[1] == 1 else range(len(first))
-        curves = tuple(
-            fit_calibration(column, numbers[rows] == c, str(self.calibration), own[rows])
-            for c, column in zip(places, found.T, strict=True)
-        )
+        curves = fit_curves(found, numbers[rows], str(self.calibration), own[rows])
         if len(curves) > 1:
             return Calibrated(curves, class_weights=tuple(of_classes.tolist()))
         return Calibrated(curves, curves[0].value_above(of_classes[0] / of_classes.sum()))

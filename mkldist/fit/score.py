@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.calibration import Calibrated, fit_calibration
+from mkldist.calibration import Calibrated, fit_curves
 from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
@@ -272,12 +272,10 @@ class Scorer:
 
         There is one sigmoid for each of several classes.
         """
-        numbers, k = self.inputs.dataset.class_numbers, len(self.inputs.dataset.multiclass)
+        numbers = self.inputs.dataset.class_numbers
         values = np.concatenate([fold.values for fold in folds], axis=1)
         known = numbers[np.concatenate([fold.rows for fold in folds])]
-        own = range(k) if k else range(1, 2)
-        sigmoids = [fit_calibration(f, known == c) for f, c in zip(values, own, strict=True)]
-        calibrated = Calibrated(tuple(sigmoids))
+        calibrated = Calibrated(fit_curves(values.T, known))
 
         def scores(values: Floats, rows: Ints) -> dict[str, float]:
             return probability_scores(calibrated.probabilities(values.T), numbers[rows])
