@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.analysis.paired_losses import Standing, scored_part
 from mkldist.arrays import Array, Bools, Floats, Ints
-from mkldist.metrics import METRICS, PARTS
+from mkldist.metrics import METRICS, PARTS, part_of_variable
 from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import STATE
@@ -223,9 +223,11 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
-        able = np.array([not row["no_better"] for row in own])
-        best = _are_best(own, able & (_lacking(own) == 0))
-        for row, lacking, is_best in zip(own, _lacking(own).tolist(), best, strict=True):
+        able, whole = np.array([not row["no_better"] for row in own]), _lacking(own) == 0
+        # Marks are of the test parts, which must not choose another row where inner folds choose.
+        validated = any(part_of_variable(ranked_by(row)) == "validation" for row in own)
+        best = able & _are_best(own, whole if validated else able & whole)
+        for row, lacking, is_best in zip(own, _lacking(own).tolist(), best.tolist(), strict=True):
             row["lacking"], row["best"] = lacking, is_best
     for row in rows:
         del row[_DONE]
@@ -239,13 +241,13 @@ def _lacking(rows: Sequence[Row]) -> Ints:
     return lacking
 
 
-def _are_best(rows: Sequence[Row], able: Bools) -> Sequence[bool]:
+def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
     """Return whether each row has the least loss, but for rounding, of those that are able to.
 
     The mean of a row that lacks splits is one of other points, perhaps of easier ones.
     """
     losses = np.where(able, [loss_of(row) for row in rows], np.nan)
-    best: list[bool] = (losses <= np.fmin.reduce(losses) * ROUNDING).tolist()
+    best: Bools = losses <= np.fmin.reduce(losses) * ROUNDING
     return best
 
 

@@ -170,7 +170,7 @@ def _no_better(summary: Sequence[Row]) -> list[str]:
         f"Yet an AUC of {auc:.3f}{on([name])} tells the classes apart: weigh them."
         for name, auc in aucs.items()
     ]
-    return [*lines, f"So nothing is starred{on(names)}.", *TO_TRY]
+    return [*lines, f"So nothing is starred{on(names)}: the best row is marked.", *TO_TRY]
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:

@@ -47,14 +47,15 @@ def _answer(facts: Facts, compared: Compared, rows: list[Row]) -> Row | None:
     if losses.empty:
         return None
     chosen = {n: _at_chosen_setting(facts, compared, n, rows) for n in map(str, losses)}
-    # As the marks of the summary do: a method that beats no constant is best only if none does.
+    # As the stars of the summary do: inner folds choose alone; else what beats a constant is first.
     ranks = pd.DataFrame(
         {
             name: {"no_better": row["no_better"], "loss": loss_of(row)}
             for name, row in chosen.items()
         }
     ).T
-    best, *others = map(str, ranks.sort_values(["no_better", "loss"], kind="stable").index)
+    order = ["loss"] if facts.validated else ["no_better", "loss"]
+    best, *others = map(str, ranks.sort_values(order, kind="stable").index)
     metric, score, row = facts.metric(compared.dataset), facts.loss(compared.dataset), chosen[best]
     found: Row = {
         "dataset": compared.dataset,
@@ -126,8 +127,8 @@ def _best(facts: Facts, row: Row) -> str:
     constant = constant_words(metric, row["constant"])
     if row["no_better"]:
         return (
-            f"On {row['dataset']}, no method is shown to be better than {constant}: the best, "
-            f"{row['name']}{setting}, has {metric.words} {value}{_how(facts)}."
+            f"On {row['dataset']}, {row['name']}{setting} is best, but not shown to be better than "
+            f"{constant}: it has {metric.words} {value}{_how(facts)}."
         )
     against = "" if np.isnan(row["constant"]) else f"; {constant} is worse"
     return (
@@ -172,7 +173,7 @@ def _of_several(facts: Facts, answers: pd.DataFrame) -> str:
     wins = Counter(better["name"]).most_common()
     said = ", ".join(f"{name} on {number}" for name, number in wins) or "no method on any"
     rest = len(answers) - len(better)
-    nothing = f"; on {rest} no method is shown to be better than a constant prediction"
+    nothing = f"; on {rest} the best is not shown to be better than a constant prediction"
     places = counted(len(facts.series), "data set")
     if len(facts.series) < len(facts.compared):
         places = f"{len(facts.compared)} sizes of {places}"

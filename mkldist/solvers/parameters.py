@@ -243,6 +243,9 @@ def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
             values: Any = list(_read(Range, f"{where}.{name}", value).values())
         elif name == GIVEN and value == PATH:
             values = list(PATH_OF_C)
+        elif name == GIVEN and isinstance(value, str):
+            expected = 'a number, a list or series of numbers, or "path"'
+            raise SpecError(f"{where}.{name}", spelled(value), expected)
         else:
             values = value
         if not isinstance(values, list):

@@ -240,16 +240,26 @@ def test_other_runs_have_no_exact_gap(table):
     assert table["exact_gap_max"].isna().all()
 
 
-def of_splits(errors: dict[str, list[float]], constants: list[float], tmp_path, metric="error"):
-    """Return the summary of methods with these losses on splits of 126 and 54 of 180 rows."""
+def of_splits(
+    errors: dict[str, list[float]], constants: list[float], tmp_path, metric="error", inner=None
+):
+    """Return the summary of methods with these losses on splits of 126 and 54 of 180 rows.
+
+    `inner` has the losses of methods on inner folds, on every split the same.
+    """
     n_splits = len(constants)
     grids = {key: {} for key in errors}
     plan = made_up_plan(grids, n_splits=n_splits)
-    spec = plan.spec.model_copy(update={"selection": SelectionSpec(metric=metric, folds=0)})
+    selection = SelectionSpec(metric=metric, folds=3 if inner else 0)
+    spec = plan.spec.model_copy(update={"selection": selection})
     plan = dataclasses.replace(plan, spec=spec)
-    name = METRICS[metric].variable()
+    name, validation = METRICS[metric].variable(), METRICS[metric].variable("validation")
     records = [
-        dataclasses.replace(made_up_record(run), scores={name: errors[run.key][run.split]})
+        dataclasses.replace(
+            made_up_record(run),
+            scores={name: errors[run.key][run.split]}
+            | ({validation: inner[run.key]} if inner else {}),
+        )
         for run in plan.runs
     ]
     numbers = {"n_train": 126, "n_test": 54, "n_unlabelled": 0, "n_rarest": 14}
@@ -284,6 +294,15 @@ def test_rows_that_beat_no_constant_are_marked_and_get_no_star(tmp_path):
     differences = np.array([0.1, 0.2, 0.15, 0.1, 0.2]) - majority
     statistic = differences.mean() / (differences.std(ddof=1) * np.sqrt(1 / 5 + 54 / 126))
     assert stats.t.cdf(statistic, 4) < 0.05
+
+
+def test_the_test_parts_choose_no_other_row_than_the_inner_folds_did(tmp_path):
+    errors = {"uniform": [0.26, 0.24, 0.25, 0.26, 0.25], "level": [0.1, 0.2, 0.15, 0.1, 0.2]}
+    table = of_splits(errors, [0.25] * 5, tmp_path, inner={"uniform": 0.1, "level": 0.2})
+    assert table["no_better"].to_dict() == {"uniform": True, "level": False}
+    assert not table["best"].any()
+    table = of_splits(errors, [0.25] * 5, tmp_path / "2", inner={"uniform": 0.3, "level": 0.2})
+    assert table["best"].to_dict() == {"uniform": False, "level": True}
 
 
 def test_a_sweep_whose_rows_are_all_the_majority_has_no_star(tmp_path):
