@@ -229,16 +229,18 @@ class _Detail:
     runs: bool = True  # how many runs failed
     gaps: bool = True  # a blank between columns
     beside: bool = True  # metrics other than the sweep's
-    intervals: bool = True
+    intervals: bool = True  # of the sweep's metric,
+    all_intervals: bool = True  # and of the others
 
 
 def _details(summary: Sequence[Row]) -> Iterator[_Detail]:
     """Yield levels of detail, the fullest first.  Failed or waiting runs always have a column."""
     clean = not any(row["failed"] or row["waiting"] for row in summary)
     levels = [(True, True, True), (False, True, True), (False, False, True), (False, False, False)]
+    yield _Detail()
     for beside, intervals in ((True, True), (False, True), (False, False)):
         for spread, runs, gaps in levels:
-            yield _Detail(spread, runs or not clean, gaps, beside, intervals)
+            yield _Detail(spread, runs or not clean, gaps, beside, intervals, all_intervals=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,7 +426,7 @@ def _scores_of(rows: Sequence[Row], task: str, detail: _Detail) -> list[_Score]:
     ]  # fmt: skip
     others = (METRICS[name] for name in BESIDE[task] if detail.beside)
     return found + [
-        _Score(other.variable(scored), other, scored, alone=True, interval=False)
+        _Score(other.variable(scored), other, scored, alone=True, interval=detail.all_intervals)
         for other in others
         if other is not metric and known(other.variable(scored))
     ]

@@ -51,8 +51,8 @@ def test_every_row_is_one_line_that_fits(width):
     if width == 120:
         assert lines[0].split() == ["test", "balanced", "active", "largest", "failed"]
         assert lines[1].split() == [
-            "method", "C", "error", "%", "[95", "%]", "error", "%", "AUC", "kernels", "seconds",
-            "gap", "runs",
+            "method", "C", "error", "%", "[95", "%]", "error", "%", "[95", "%]", "AUC", "[95", "%]",
+            "kernels", "seconds", "gap", "runs",
         ]  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def made_up_regression() -> pd.DataFrame:
 def test_regression_has_its_own_scores():
     lines = shown(made_up_regression(), 100)
     assert lines[1].split() == [
-        "method", "C", "RMSE", "[95", "%]", "R²", "kernels", "seconds", "gap", "runs",
+        "method", "C", "RMSE", "[95", "%]", "R²", "[95", "%]", "kernels", "seconds", "gap", "runs",
     ]  # fmt: skip
     [line] = [line for line in lines if line.startswith(" simplemkl")][:1]
     assert line.split()[1:7] == ["0.01", "53.90", "[50,", "65.2]", "*", "0.457"]
