@@ -287,10 +287,17 @@ def constant_words(metric: Metric, value: float) -> str:
     --------
     >>> constant_words(METRICS["error"], 0.2611)
     'always answering the majority (error 26.11 %)'
+    >>> constant_words(METRICS["brier"], 0.19)
+    'always answering the shares of the classes (Brier score 0.190)'
     """
-    answer = "mean" if metric.task == "regression" else "majority"
+    if metric.probabilities:
+        answer = "the shares of the classes"
+    elif metric.task == "regression":
+        answer = "the median" if metric.name == "mae" else "the mean"
+    else:
+        answer = "one class" if metric.name == "f1" else "the majority"
     known = "" if math.isnan(value) else f" ({metric.words} {metric.text(value)})"
-    return f"always answering the {answer}{known}"
+    return f"always answering {answer}{known}"
 
 
 TO_TRY = (
