@@ -24,6 +24,7 @@ from mkldist.methods.registry import METHODS, methods_for
 from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
+from mkldist.solvers.solver_params import LARGEST, LEAST
 from mkldist.solvers.targets import learns_unlabelled, losses_by_target
 from mkldist.target import Target
 
@@ -233,16 +234,20 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
 
 
 def weight_array(weights: Any, n: int) -> Floats | None:
-    """Return weights of the points as (n,) float64, finite and positive; None stays None."""
+    """Return weights of the points as (n,) float64, positive; None stays None.
+
+    Like parameters, they must be neither so large nor so small that their products overflow.
+    """
     if weights is None:
         return None
     array = real_array(weights, "weights", "numbers, one a point")
     if array.shape != (n,):
         raise GramError("weights", f"shape {array.shape}", f"({n},): one weight a point")
-    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
+    bad = np.flatnonzero(~((array >= LEAST) & (array <= LARGEST)))
     if len(bad):
         hint = "Leave out points that are to have no weight"
-        raise GramError(f"weights[{bad[0]}]", f"{array[bad[0]]:g}", "a positive number", hint)
+        expected = f"a number from {LEAST:g} to {LARGEST:g}"
+        raise GramError(f"weights[{bad[0]}]", f"{array[bad[0]]:g}", expected, hint)
     return np.ascontiguousarray(array)
 
 

@@ -263,13 +263,24 @@ def test_other_methods_refuse_weights_and_name_those_that_take_them(name, instan
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(0.0, r"weights\[3\]: found 0"), (-1.0, r"weights\[3\]"), (np.nan, "found nan")],
-)
-def test_weights_that_are_not_positive_are_refused(value, message, instance):
+    [(0.0, r"weights\[3\]: found 0"), (-1.0, r"weights\[3\]"), (np.nan, "found nan"),
+     (1e200, "from 1e-100 to 1e\\+100")],
+)  # fmt: skip
+def test_weights_that_are_not_positive_or_overflow_are_refused(value, message, instance):
     weights = np.ones(len(instance.y))
     weights[3] = value
     with pytest.raises(GramError, match=message):
         mkldist.solve("level", instance.grams, instance.y, weights=weights)
+
+
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["level", "group_mkl"])
+def test_bounds_hold_where_one_weight_hides_the_others(name, instance):
+    weights = np.full(len(instance.y), 1e-12)
+    weights[0] = 1e12
+    solution = mkldist.solve(name, instance.grams, instance.y, weights=weights)
+    one_side = weights[instance.y != instance.y[0]].sum()
+    assert 0.0 <= solution.dual_objective <= 2.0 * one_side
 
 
 def test_another_number_of_weights_is_refused(instance):

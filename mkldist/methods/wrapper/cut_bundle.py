@@ -37,7 +37,7 @@ from mkldist.optim.matrix_game import solve_game
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.solver_params import LEAST, HingeParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
 RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
@@ -260,8 +260,9 @@ class DualPoint(NamedTuple):
         return DualPoint(factor * self.alpha, factor**2 * self.q, rounding)
 
     def largest_multiple(self, C: Bound) -> float:
-        """Return the largest factor at which the point keeps to the bound C."""
-        return 1.0 / float((self.alpha.T / C).max())
+        """Return the largest factor at which the point keeps to the bound C; 1 for a point of 0."""
+        used = float((self.alpha.T / C).max())
+        return 1.0 / used if used > LEAST else 1.0
 
 
 class Gap(NamedTuple):
