@@ -29,12 +29,6 @@ ROPE = 0.01
 """Half the width of the region of equivalence: of a share, or relative to another loss."""
 
 
-def is_error(loss: str) -> bool:
-    """Return True for the name of a share of wrong predictions, shown in per cent."""
-    metric = metric_of_variable(loss)
-    return metric is not None and metric.unit == "%"
-
-
 LABEL_UNITS = "units of the labels"
 
 

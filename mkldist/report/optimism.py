@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.nested_validation import selection_optimism
-from mkldist.analysis.paired_losses import is_error
+from mkldist.metrics import metric_of_loss
 from mkldist.report.charts import Chart, legend_below, new_figure
 from mkldist.report.facts import Facts, records
 from mkldist.report.loss_figures import MOST, label, loss_units, slug
-from mkldist.report.tables import Cell, Row, Table, identity_columns, interval, number, numbers
+from mkldist.report.tables import Cell, Row, Table, identity_columns, numbers
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RUNGS
 
@@ -52,7 +52,7 @@ def optimism_table(optimism: pd.DataFrame) -> Table:
     """Return a row for each method and rule: losses on inner folds and test parts."""
 
     def loss(name: str) -> Callable[[Row], Cell]:
-        return lambda row: number(_factor(row) * row[name], _form(row) + _unit(row))
+        return lambda row: Cell(metric_of_loss(row["loss"]).text(row[name]), float(row[name]))
 
     columns = {
         **(identity_columns(optimism) if len(optimism) else {}),
@@ -70,20 +70,10 @@ def optimism_table(optimism: pd.DataFrame) -> Table:
 
 
 def _optimism(row: Row) -> Cell:
-    mean, low, high = (_factor(row) * row[name] for name in ("optimism", "low", "high"))
-    return interval(mean, low, high, _form(row))
-
-
-def _factor(row: Row) -> float:
-    return 100.0 if is_error(row["loss"]) else 1.0
-
-
-def _form(row: Row) -> str:
-    return "{:.2f}" if is_error(row["loss"]) else "{:.4g}"
-
-
-def _unit(row: Row) -> str:
-    return " %" * is_error(row["loss"])
+    mean, low, high = (row[name] for name in ("optimism", "low", "high"))
+    form = metric_of_loss(row["loss"]).number
+    ends = "" if np.isnan(low) else f" [{form(low)}, {form(high)}]"
+    return Cell(form(mean) + ends, float(mean))
 
 
 def optimism_charts(optimism: pd.DataFrame, facts: Facts) -> list[Chart]:

@@ -132,12 +132,12 @@ def p_value(value: float) -> Cell:
     return Cell(p_value_text(value), None if np.isnan(value) else float(value))
 
 
-def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell:
+def interval(mean: float, low: float, high: float) -> Cell:
     """Return the cell of a number and its interval, which is left out where its ends are NaN."""
     if np.isnan(mean):
         return Cell(NOTHING)
-    ends = "" if np.isnan(low) else f" [{form.format(low)}, {form.format(high)}]"
-    return Cell(form.format(mean) + ends, float(mean))
+    ends = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+    return Cell(f"{mean:.2f}{ends}", float(mean))
 
 
 def data_table(facts: Facts) -> Table:

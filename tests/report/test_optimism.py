@@ -37,7 +37,7 @@ def test_the_table_has_both_rules_with_their_interval():
 
 def test_losses_of_real_values_keep_their_units():
     (row,) = optimism_table(optimism_of(facts("regression"))).rows
-    assert [cell.text for cell in row][3:5] == ["0.1667", "0.19"]
+    assert [cell.text for cell in row][3:5] == ["0.1667", "0.1900"]
 
 
 def test_the_figure_draws_the_losses_of_the_table():
