@@ -58,6 +58,8 @@ def test_a_calibrated_model_has_probabilities_and_is_scored_and_explained(folder
     assert ((found["probability"] >= 0.5) == (found["prediction"] == "well")).all()
     parts = found.filter(like="contribution[").sum(axis=1) + found["intercept"]
     np.testing.assert_allclose(parts, found["decision"], rtol=0, atol=1e-9)
+    is_one = len(found.filter(like="contribution[").columns) == 1
+    assert ("one part by features" in done.stderr) == is_one
     wrong = (found["prediction"] != table()["two"]).mean()
     assert re.search(rf"error +{100 * wrong:.2f} % +45.83 %", done.stdout)
     assert "Brier score" in done.stdout
