@@ -70,7 +70,7 @@ class ColumnChoice:
             spec.label,
             spec.id,
             spec.ignore,
-            spec.categorical,
+            tuple(name for name in spec.categorical if name not in splits.columns),
             splits.columns,
             splits.groups,
             spec.texts,

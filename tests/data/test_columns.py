@@ -6,6 +6,8 @@ import pytest
 
 from mkldist.data.columns import ColumnChoice, check_names, column_roles, label_position
 from mkldist.data.listing import first_of
+from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
 NAMES = ["a", "b", "label"]
@@ -40,6 +42,13 @@ def test_a_label_that_is_not_known_by_its_name_is_asked_for() -> None:
         label_position(["disease", "a", "b"], None, "t")
     with mistake("columns 'class' and 'y'", "Set label = one of 'class', 'y'"):
         label_position(["class", "a", "y"], None, "t")
+
+
+def test_a_column_of_categories_that_divides_the_rows_is_no_feature() -> None:
+    entry = DatasetSpec(name="t", file="t.csv", categorical=("site", "sex"))
+    splits = SplitsSpec(kind="leave-one-group-out", groups="site")
+    roles = column_roles(["a", "site", "sex", "label"], ColumnChoice.of(entry, splits), "t")
+    assert (roles.features, roles.categorical, roles.of_splits) == ((0,), (2,), (1,))
 
 
 def test_every_column_has_one_role() -> None:
