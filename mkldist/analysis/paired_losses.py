@@ -295,8 +295,8 @@ def constant_words(metric: Metric, value: float) -> str:
 
 
 TO_TRY = (
-    'Try metric = "balanced_error" and class_weight = "balanced" for unequal classes,',
-    "another normalisation, other kernel widths, a wider grid of C, or more rows.",
+    'Unless set, try metric = "balanced_error" and class_weight = "balanced" for unequal classes;',
+    "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
 )
 """Lines of what may help where nothing beats a constant prediction."""
 
