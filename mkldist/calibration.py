@@ -240,8 +240,9 @@ def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
 def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     """Return the decision value from which on the class +1 is best predicted.
 
-    It is 0, or lies in the middle between two neighbouring values if a threshold there does better;
-    of equal ones, the nearest to 0.  Metrics without a threshold, such as ``"auc"``, leave it at 0.
+    It is 0, or lies in the middle between two neighbouring values, or beyond all of them, if a
+    threshold there does better; of equal ones, the nearest to 0.  Metrics without a
+    threshold, such as ``"auc"``, leave it at 0.
 
     Parameters
     ----------
@@ -261,10 +262,11 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     distinct, places = np.unique(values, return_inverse=True)
     if metric not in THRESHOLD_METRICS or positive.all() or not positive.any():
         return 0.0
-    candidates = np.append(distinct[:-1] / 2 + distinct[1:] / 2, 0.0)
-    k = len(distinct)
+    k, margin = len(distinct), 1.0 + distinct[-1] - distinct[0]
+    below, above = distinct[0] - margin, distinct[-1] + margin  # thresholds of constant answers
+    candidates = np.concatenate([[below], distinct[:-1] / 2 + distinct[1:] / 2, [above, 0.0]])
     # of the class +1 and of the other: rows below each candidate
-    first = np.append(np.arange(1, k), np.searchsorted(distinct, 0.0))
+    first = np.append(np.arange(k + 1), np.searchsorted(distinct, 0.0))
     missed = np.concatenate([[0], np.bincount(places[positive], minlength=k).cumsum()])[first]
     right = np.concatenate([[0], np.bincount(places[~positive], minlength=k).cumsum()])[first]
     n_positive = int(positive.sum())

@@ -80,7 +80,8 @@ def test_no_threshold_does_better(metric, seed):
 
     found = best_threshold(values, y, metric)
     ordered = np.unique(values)
-    others = [*((ordered[1:] + ordered[:-1]) / 2), 0.0]
+    between = (ordered[1:] + ordered[:-1]) / 2
+    others = [ordered[0] - 1.0, *between, ordered[-1] + 1.0, 0.0]
     assert loss(found) == pytest.approx(min(map(loss, others)))
     assert loss(found) <= loss(0.0)
 

@@ -13,6 +13,7 @@ from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.errors import DataError, nearest
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
+LIGHTEST, HEAVIEST = 1e-100, 1e100  # products of others might overflow
 ClassWeight = Literal["balanced"] | Mapping[str, float]
 
 
@@ -31,8 +32,8 @@ def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FRO
     Raises
     ------
     DataError
-        For texts and missing, infinite and negative numbers, naming the first such row; and if all
-        are zero.
+        For texts and missing, infinite, negative and extreme numbers, naming the first such row;
+        and if all are zero.
 
     Examples
     --------
@@ -44,13 +45,14 @@ def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FRO
     else:
         numbers = [finite_number(str(text)) for text in given.tolist()]
         weights = np.array([np.nan if one is None else one for one in numbers], dtype=np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    able = (weights == 0.0) | ((weights >= LIGHTEST) & (weights <= HEAVIEST))
+    wrong = np.flatnonzero(~able)
     if len(wrong):
         value = given[wrong[0]]
         raise DataError(
             where,
             f"weight {str(value)!r} in {row_places.of(wrong[0])}",
-            "a number of at least 0 in every row",
+            f"0, or a number from {LIGHTEST:g} to {HEAVIEST:g}, in every row",
             "Correct it; a row of weight 0 is in no training part",
         )
     if not weights.any():

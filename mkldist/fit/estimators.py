@@ -1162,7 +1162,12 @@ class MKLClassifierCV(MKLClassifier):
             for f, (_, rows) in enumerate(folds):
                 decided = _Decided(self, of_folds[f])
                 own = {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
-                scores[c, f] = scorer(decided, np.arange(len(rows))[:, None], y[rows], **own)
+                try:
+                    scores[c, f] = scorer(decided, np.arange(len(rows))[:, None], y[rows], **own)
+                except AttributeError as error:  # of scikit-learn, for want of a method
+                    expected = "a score of classes or decision values, such as 'roc_auc'"
+                    found = f"{self.scoring!r:.60}, a score of probabilities"
+                    raise SpecError("scoring", found, expected) from error
         means = scores.mean(axis=1)
         equal = np.flatnonzero(means >= means.max() - ROUNDING)
         best = sorted(equal, key=lambda c: Cs[c])[len(equal) // 2]

@@ -532,7 +532,7 @@ class _Sweep:
         left = ({*noted} | self._built).intersection(list_banks(root))
         laplacians = open_blobs(root, LAPLACIANS)
         if left or (own and Path(laplacians.location).is_dir()):
-            with suppress(OutputError), removing_banks(Path(root)):
+            with suppress(OutputError, OSError), removing_banks(Path(root)):
                 for bank_id in left:
                     remove_stored(Path(root), bank_id)
                 if own:

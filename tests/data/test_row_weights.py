@@ -89,7 +89,7 @@ def dataset(weights: Any = WEIGHTS, **keys: Any) -> Dataset:
 def test_a_weight_that_is_none_is_refused_by_its_row(value, found):
     weights = np.array(WEIGHTS, dtype=object)
     weights[3] = value
-    with mistake("t.csv, weights 'w'", f"weight {found} in row 3", "at least 0"):
+    with mistake("t.csv, weights 'w'", f"weight {found} in row 3", "1e-100 to 1e+100"):
         dataset(
             np.array([str(one) for one in weights])
             if isinstance(value, str)

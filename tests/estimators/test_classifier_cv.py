@@ -120,6 +120,8 @@ def test_few_rows_of_a_class_make_few_folds(wdbc):
 
 
 def test_mistakes(wdbc):
+    with pytest.raises(SpecError):
+        MKLClassifierCV(scoring="neg_log_loss", **PLAIN).fit(*wdbc)
     X, y = wdbc
     with pytest.raises(SpecError, match="easymkl"):
         MKLClassifierCV("easymkl").fit(X, y)
