@@ -375,6 +375,21 @@ class Expansion:
         bias = centre + spread * self.bias
         return replace(self, coefficients=spread * self.coefficients, bias=bias)
 
+    def of_single_features(self) -> Expansion:
+        """Return the same functions, every additive kernel as one on each of its features."""
+        kernels, origin = self.kernels.of_single_features()
+        counts = np.bincount(origin, minlength=len(self.kernels))
+        rest = np.arange(len(self.kernels), self.n_kernels)
+        every = np.concatenate([origin, rest])
+        own = self.coefficients
+        return replace(
+            self,
+            kernels=kernels,
+            index=self.index[every],
+            weights=self.weights[every] / np.concatenate([counts[origin], np.ones(len(rest))]),
+            coefficients=own if own.ndim == 2 else own[every],
+        )
+
     def contributions(
         self,
         parts: Sequence[str],

@@ -605,7 +605,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             Rows.
         by : {"views", "features", "kernels"}
             One column for all kernels of a view, and of no view by their features; for all kernels
-            on the same features; or for each kernel of weight above zero.
+            on the same features, where those of ``additive`` kernels stand apart; or for each
+            kernel of weight above zero.
 
         Returns
         -------
@@ -622,22 +623,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             contribution_columns,
             contribution_table,
             flat,
-            view_of,
+            parts_of,
         )
 
         check_by(by)
-        rows, table = self._new_rows(X), self._table
-        texts, named = text_names(self.texts), table["features" if by == "features" else "name"]
-        if by == "views":
-            views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
-            for name, view in self._text_views.items():
-                views.setdefault(name, set()).update(texts[c] for c in view.columns)
-            pairs = zip(table["columns"], table["features"], strict=True)
-            named = pd.Series([view_of(own, views, place) for own, place in pairs])
-        parts = [named.to_numpy()[one.index].tolist() for one in self._expansions]
+        rows, texts = self._new_rows(X), text_names(self.texts)
+        views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
+        for name, view in self._text_views.items():
+            views.setdefault(name, set()).update(texts[c] for c in view.columns)
+        apart = by == "features"
+        functions = [one.of_single_features() if apart else one for one in self._expansions]
+        parts = [parts_of(one, by, self._features, texts, views) for one in functions]
         values = [
             flat(function.contributions(own, rows.numbers, texts=rows.text_values))
-            for function, own in zip(self._expansions, parts, strict=True)
+            for function, own in zip(functions, parts, strict=True)
         ]
         columns = contribution_columns(parts, self._function_names)
         found = contribution_table(np.concatenate(values, axis=1), columns)

@@ -404,7 +404,8 @@ class Model:
             As for :meth:`predict`, also for errors and warnings.
         by : {"views", "features", "kernels"}
             One column for all kernels of a view, and of no view by their features; for all kernels
-            on the same features; or for each kernel.
+            on the same features, where those of ``additive`` kernels stand apart; or for each
+            kernel.
 
         Returns
         -------
@@ -417,33 +418,37 @@ class Model:
             For another `by`.
         """
         parts = self.parts(by)
-        columns = contribution_columns(parts, self.labels.function_names or None)
+        columns = contribution_columns(
+            [own for _, own in parts], self.labels.function_names or None
+        )
         decide = partial(self.contributions_at, parts)
         return contribution_table(self._values(X, views, decide, len(columns)), columns)
 
-    def parts(self, by: str) -> list[list[str]]:
-        """Return the part of each kernel of each decision function; see :meth:`contributions`."""
+    def parts(self, by: str) -> list[tuple[Expansion, list[str]]]:
+        """Return each decision function and the part of each of its kernels.
+
+        By features, additive kernels are divided among theirs; see :meth:`contributions`.
+        """
         check_by(by)
         views = {n: [self.feature_names[c] for c in v.columns] for n, v in self.views.items()}
         for name in self.view_columns:
             texts = [text for text in self.texts if text.startswith(f"{name}.")]
             views[name] = [*views.get(name, ()), *texts]
         names = self.feature_names, tuple(self.texts)
-        return [parts_of(function, by, *names, views) for function in self.functions]
+        apart = by == "features"
+        functions = [one.of_single_features() if apart else one for one in self.functions]
+        return [(function, parts_of(function, by, *names, views)) for function in functions]
 
     def contributions_at(
         self,
-        parts: Sequence[Sequence[str]],
+        parts: Sequence[tuple[Expansion, Sequence[str]]],
         points: Floats,
         between: Between | None,
         texts: Array | None,
     ) -> Floats:
-        """Return contributions (r, c) at prepared points, for :func:`contribution_columns`."""
+        """Return contributions (r, c) of :meth:`parts` at prepared points."""
         return np.concatenate(
-            [
-                flat(function.contributions(own, points, between, texts))
-                for function, own in zip(self.functions, parts, strict=True)
-            ],
+            [flat(function.contributions(own, points, between, texts)) for function, own in parts],
             axis=1,
         )
 

@@ -24,7 +24,7 @@ from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.contributions import INTERCEPT, contribution_columns
-from mkldist.fit.decision import Between
+from mkldist.fit.decision import Between, Expansion
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
@@ -129,7 +129,8 @@ def write_predictions(
         single_threaded(),
         _writer(target) as write,
     ):
-        write([[name] for name in _columns(model, rows.id, parts)])
+        names = None if parts is None else [own for _, own in parts]
+        write([[name] for name in _columns(model, rows.id, names)])
         for block, values in model.joined(rows, joined, n_threads, decide):
             write(account.add(block, values))
         if not account.n_rows:
@@ -188,7 +189,7 @@ def _columns(model: Model, id: str, parts: Sequence[Sequence[str]] | None) -> li
 
 def _explained(
     model: Model,
-    parts: Sequence[Sequence[str]],
+    parts: Sequence[tuple[Expansion, Sequence[str]]],
     points: Floats,
     between: Between | None,
     texts: Array | None,

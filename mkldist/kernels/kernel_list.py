@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Array
 from mkldist.identity import array_id, content_id
+from mkldist.kernel_functions.additive import FUNCTION as ADDITIVE
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.registry import BY_CODE
@@ -138,6 +139,31 @@ class KernelList:
         values = float(self.parameter[kernel]), float(self.offset[kernel])
         settings = self.function_of(kernel).settings(*values)
         return {parameter.name: value for parameter, value in settings}
+
+    def of_single_features(self) -> tuple[KernelList, npt.NDArray[np.intp]]:
+        """Return the list with every additive kernel as one on each of its features.
+
+        An additive kernel is their mean.  The array has the place in this list of the kernel that
+        each of the new ones comes from.
+        """
+        sizes = np.diff(self.subset_indptr)[self.subset]
+        apart = (self.function == ADDITIVE.code) & (sizes > 1)
+        origin = np.repeat(np.arange(len(self)), np.where(apart, sizes, 1))
+        columns = [self.features_of(m) for m in np.flatnonzero(apart).tolist()]
+        single = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
+        n_subsets, end = len(self.subset_indptr) - 1, self.subset_indptr[-1]
+        subset = self.subset[origin]
+        subset[apart[origin]] = n_subsets + np.arange(len(single))
+        return replace(
+            self,
+            function=self.function[origin],
+            parameter=self.parameter[origin],
+            offset=self.offset[origin],
+            subset=subset,
+            subset_indptr=np.append(self.subset_indptr, end + 1 + np.arange(len(single))),
+            subset_indices=np.append(self.subset_indices, single),
+            relative=None if self.relative is None else self.relative[origin],
+        ), origin
 
     def describe(
         self, kernel: int, feature_names: Sequence[str] | None = None

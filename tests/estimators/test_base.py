@@ -30,6 +30,7 @@ from mkldist import (
     SemiSupervisedMKLClassifier,
 )
 from mkldist.errors import ConvergenceWarning, DataError
+from mkldist.kernels import Additive
 
 # Every check that is not passed, with its reason.  scikit-learn itself skips check_array_api_input
 # unless SCIPY_ARRAY_API is set: the estimators take numpy arrays and data frames.
@@ -166,15 +167,12 @@ def test_contributions_of_features_are_named_by_the_features(wine):
     X, y = wine
     model = MKLClassifier().fit(X, y == 1)
     shares, each = model.contributions(X), model.contributions(X, by="kernels")
-    each = each.drop(columns="intercept")
-    on_all = [name for name in each.columns if name.endswith("[all]")]
-    assert shares.columns.is_unique
-    assert set(shares.columns) == {
-        "all",
-        "intercept",
-        *(name[12:-1] for name in each.columns.drop(on_all)),
-    }
-    np.testing.assert_allclose(shares["all"], each[on_all].sum(axis=1), atol=1e-12)
+    gaussians = [name for name in each.columns if name.startswith("gaussian(")]
+    additive = [name for name in each.columns if name.startswith("additive(")]
+    assert set(shares.columns) == {"all", *X.columns, "intercept"}
+    np.testing.assert_allclose(shares["all"], each[gaussians].sum(axis=1), atol=1e-12)
+    apart = shares[[*X.columns]].sum(axis=1)
+    np.testing.assert_allclose(apart, each[additive].sum(axis=1), atol=1e-9)
     with pytest.raises(ValueError, match="by: found 'width'; expected one of 'views'"):
         model.contributions(X, by="width")
 
@@ -256,3 +254,17 @@ def test_weights_of_labelled_rows_count_and_rows_of_weight_zero_are_left_out():
     part = SemiSupervisedMKLClassifier().fit(X[some], y[some], weights[some])
     np.testing.assert_allclose(left.decision_function(X), part.decision_function(X))
     assert left.transduction_.shape == (60,)
+
+
+def test_features_of_additive_kernels_stand_apart(wine):
+    X, y = wine
+    plain = {"impute": None, "scale": None, "normalisation": "none"}
+    model = MKLClassifier(kernels=[Additive(widths=2.0)], **plain).fit(X, y == 1)
+    found = model.contributions(X, by="features")
+    values = np.asarray(X, dtype=float)
+    [function] = model.to_model().functions
+    for j, name in enumerate(X.columns):
+        gram = 1.0 / (1.0 + ((values[:, [j]] - function.points[:, j]) / 2.0) ** 2)
+        expected = function.weights[0] / values.shape[1] * gram @ function.coefficients[:, 0]
+        np.testing.assert_allclose(found[name], expected, rtol=1e-9, atol=1e-12)
+    assert found.columns.tolist() == [*X.columns, "intercept"]
