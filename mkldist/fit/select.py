@@ -106,8 +106,8 @@ def choose(
     the one that is best at the settings selected in each split, as tables rank methods.  Without
     inner folds it is the metric on the test parts, or on the unlabelled parts if there are no test
     parts; settings that are no better than a constant prediction take part only if all are.
-    Settings with runs that are not complete take part only if no other has all.  Of equal settings
-    the first counts.
+    Settings with runs that are not complete take part only if no other has all, and then those with
+    the most.  Of equal settings the first counts.
 
     Parameters
     ----------
@@ -146,7 +146,9 @@ def choose(
     found = [one for one in every if one.run_ids and run.items() <= one.settings.items()]
     if not found:
         raise _nothing(able or methods, run or wanted, results)
-    whole = [one for one in found if not one.missing] or found
+    most = max(len(one.run_ids) for one in found)
+    whole = [one for one in found if not one.missing]
+    whole = whole or [one for one in found if len(one.run_ids) == most]
 
     of_methods = _selected_losses(able, run, metric, names[0]) if part == "validation" else {}
 
