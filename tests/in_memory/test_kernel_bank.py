@@ -312,7 +312,7 @@ def test_many_kernels_are_one_call_without_their_memory():
     assert len(bank) == len(solution.kernel_weights) == 20_000
     assert solution.converged
     assert taken < 20_000 * 60 * 60 * 8 / 4
-    said = "20000 kernels on 60 points, computed in every pass, normalisation trace"
+    said = "20000 kernels on 60 points, computed in every pass, normalisation variance"
     assert repr(bank) == f"<KernelBank: {said}>"
 
 

@@ -24,7 +24,7 @@ TWO_CLASSES = "".join(
     [
         entry("level", C=[1.0, 100.0]),
         entry("spicymkl", C=100.0),
-        entry("easymkl", C=10.0),
+        entry("easymkl", lam=0.1),
         entry("best_single", C=10.0, tol=1e-12),  # else bits of K decide where the machine stops
         entry("majority"),
     ]

@@ -48,6 +48,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.l2_svm import solve_l2_svm
+from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
@@ -193,6 +194,8 @@ METHOD = Method(
     reference="Aiolli & Donini 2015, Section 3 (EasyMKL)",
     hyperparameters=("lam",),
     typical_passes=lambda n_kernels: 3,
+    # beside the matrices, the packed combination of a pass
+    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 0.5),
     exact_bound=lower_bound,
     exact_objective=value_with_kernels,
 )

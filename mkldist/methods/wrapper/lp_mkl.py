@@ -35,6 +35,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
+from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
@@ -180,6 +181,7 @@ METHOD = Method(
     hyperparameters=("C", "p"),
     joint_classes=True,
     weighs_points=True,
-    memory=lambda size, _: size.memory(vectors=16),
+    # beside the matrices, the packed combination of a pass
+    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 0.5, vectors=16),
     exact_bound=exact_bound,
 )
