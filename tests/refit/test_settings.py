@@ -40,7 +40,7 @@ def node(planned: Any, **trials: Any) -> xr.DataTree:
 
 def test_trials_of_equal_values_are_one_setting_whatever_their_numbers():
     trials = node([[True, True], [True, True]], C=[[5.0, 7.0], [7.0, 5.0]])
-    found = [*_settings(["C"], _runs(trials, "test_error"), "test_error")]
+    found = [*_settings(["C"], _runs(trials, "test_error"), "test_error", "test_error", [])]
     assert [(one.settings, one.run_ids, one.score, one.missing) for one in found] == [
         ({"C": 5.0}, ("r0", "r3"), 1.5, 0), ({"C": 7.0}, ("r1", "r2"), 1.5, 0),
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def test_trials_of_equal_values_are_one_setting_whatever_their_numbers():
 def test_of_halving_the_last_rung_counts():
     planned = [[[True, True], [True, False]], [[True, False], [True, True]]]
     trials = node(planned, C=[[5.0, 7.0], [5.0, 7.0]])
-    found = [*_settings(["C"], _runs(trials, "test_error"), "test_error")]
+    found = [*_settings(["C"], _runs(trials, "test_error"), "test_error", "test_error", [])]
     assert [(one.settings, one.run_ids, one.score) for one in found] == [
         ({"C": 5.0}, ("r1",), 1.0), ({"C": 7.0}, ("r7",), 7.0),
     ]  # fmt: skip

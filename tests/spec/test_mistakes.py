@@ -287,7 +287,7 @@ MISTAKES = [
     ('C = [1, 10]', 'C = [1, 0]',
      'methods.level.C: found 0; expected a number above 0'),
     ('C = [1, 10]', 'C = "1"',
-     'methods.level.C: found "1"; expected a number'),
+     'methods.level.C: found "1"; expected a number, a list or series of numbers, or "path"'),
     ('C = [1, 10]', 'C = true',
      'methods.level.C: found true; expected a number'),
     ('C = [1, 10]', 'C = [[1, 10]]',
