@@ -42,6 +42,7 @@ widths = [1.0, 3.0]
 features = ["views", "groups", "each"]
 [[methods]]
 name = "uniform"
+C = 100
 """
 GENES = [f"G{j}" for j in range(6)]
 
