@@ -9,7 +9,7 @@ from mkldist.results.state import RunState
 from tests.run.sweeps import record_times, records, run_here, sweep_text
 
 C = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0]
-STRENGTHS = [0.3, 0.1, 0.03, 0.01]
+STRENGTHS = [3.0, 10.0, 30.0, 100.0]  # of the paper: 1 / lambda
 WIDTHS = [round(0.1 * 1.15**k, 4) for k in range(20)]
 
 

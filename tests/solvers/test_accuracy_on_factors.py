@@ -48,10 +48,12 @@ def test_accuracies_on_each_data_set_are_those_of_the_kernels_to_a_thousandth(da
         n_points, difference, left_open = 0, 0, 0
         for train, test in SPLITS.split(x, y):
             x_all = StandardScaler().fit(x[train]).transform(x)
-            with mkldist.KernelBank(x_all[train], "xu2008") as bank:
+            with mkldist.KernelBank(x_all[train], "xu2008", normalisation="trace") as bank:
                 _, of_kernels = decisions(bank, y[train], x_all[test])
                 _, exactly = decisions(bank, y[train], x_all[test], TOL / 10)
-            with mkldist.KernelBank(x_all[train], "xu2008", backend="factors") as bank:
+            with mkldist.KernelBank(
+                x_all[train], "xu2008", normalisation="trace", backend="factors"
+            ) as bank:
                 solution, of_factors = decisions(bank, y[train], x_all[test])
             assert solution.exact_gap <= TOL
             rights = [int((one == y[test]).sum()) for one in (of_factors, of_kernels)]
