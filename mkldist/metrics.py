@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -76,17 +77,6 @@ class Metric:
         """
         return 1.0 - value if self.greater else value
 
-    @property
-    def loss_words(self) -> str:
-        """Name of the loss in text.
-
-        Examples
-        --------
-        >>> METRICS["error"].loss_words, METRICS["auc"].loss_words
-        ('error', '1 - AUC')
-        """
-        return f"1 - {self.words}" if self.greater else self.words
-
     def heading(self, part: str) -> str:
         """Return its name with that of the part of the split, such as ``test error``."""
         return f"{part} {self.words}"
@@ -97,21 +87,38 @@ class Metric:
         bounded = self.name not in ("log_loss", "r2") and self.task == "classification"
         return 1.0 if bounded else float("inf")
 
-    def text(self, value: float) -> str:
-        """Return a value with its unit, in words.
+    def text(self, value: float, low: float = math.nan, high: float = math.nan) -> str:
+        """Return a value in words: with its unit, and with an interval if its ends are known.
 
         Examples
         --------
         >>> METRICS["error"].text(0.254), METRICS["auc"].text(0.7), METRICS["rmse"].text(12.3456)
         ('25.40 %', '0.700', '12.35')
+        >>> METRICS["error"].text(0.254, 0.09, 0.331)
+        '25.40 [9.0, 33.1] %'
         """
-        return f"{self.number(value)} %" if self.unit == "%" else self.number(value)
+        unit = " %" if self.unit == "%" else ""
+        return self.number(value, low, high).replace("[ ", "[") + unit
 
-    def number(self, value: float) -> str:
-        """Return a value for a cell of a table; per cent of a share of errors."""
+    def number(self, value: float, low: float = math.nan, high: float = math.nan) -> str:
+        """Return a value, with its interval if that is known, for a cell of a table.
+
+        Shares of errors are per cent.
+
+        Examples
+        --------
+        >>> METRICS["error"].number(0.254), METRICS["error"].number(0.254, 0.09, 0.331)
+        ('25.40', '25.40 [ 9.0, 33.1]')
+        >>> METRICS["auc"].number(0.7, 0.61, 0.78)
+        '0.700 [0.61, 0.78]'
+        """
+        found, least = f"{value:#.4g}".rstrip("."), ".3g"
         if self.unit == "%":
-            return f"{100.0 * value:.2f}"
-        return f"{value:.3f}" if self.unit == "1" else f"{value:#.4g}".rstrip(".")
+            found, least, low, high = f"{100.0 * value:.2f}", "4.1f", 100.0 * low, 100.0 * high
+        elif self.unit == "1":
+            found, least = f"{value:.3f}", ".2f"
+        known = not (math.isnan(low) or math.isnan(high))
+        return found + f" [{low:{least}}, {high:{least}}]" * known
 
     def difference(self, value: float) -> str:
         """Return a difference of values with its sign, of shares of errors in percentage points.
@@ -124,23 +131,6 @@ class Metric:
         if self.unit == "%":
             return f"{round(100.0 * value, 2) + 0.0:+.2f}"
         return f"{round(value, 3) + 0.0:+.3f}" if self.unit == "1" else f"{value + 0.0:+.3g}"
-
-    def with_interval(self, mean: float, low: float, high: float) -> str:
-        """Return a mean for a cell of a table, with an interval if its ends are known.
-
-        Examples
-        --------
-        >>> METRICS["error"].with_interval(0.254, 0.09, 0.331)
-        '25.40 [ 9.0, 33.1]'
-        >>> METRICS["auc"].with_interval(0.7, 0.61, 0.78)
-        '0.700 [0.61, 0.78]'
-        """
-        if low != low or high != high:
-            return self.number(mean)
-        if self.unit == "%":
-            return f"{self.number(mean)} [{100.0 * low:4.1f}, {100.0 * high:4.1f}]"
-        ends = (f"{end:.2f}" if self.unit == "1" else f"{end:.3g}" for end in (low, high))
-        return f"{self.number(mean)} [{', '.join(ends)}]"
 
 
 METRICS: dict[str, Metric] = {
@@ -177,15 +167,27 @@ BESIDE = {"classification": ("error", "balanced_error", "auc"), "regression": ("
 """Metrics that are shown beside that of the sweep, by task."""
 
 
-def metric_of_variable(name: str) -> Metric | None:
-    """Return the metric of a variable such as ``test_error`` or ``validation_auc``, if it has one.
+def metric_of_variable(name: str) -> Metric:
+    """Return the metric of a variable such as ``test_error`` or ``validation_auc``.
 
     Examples
     --------
-    >>> metric_of_variable("validation_auc").words, metric_of_variable("seconds")
-    ('AUC', None)
+    >>> metric_of_variable("validation_auc").words
+    'AUC'
     """
-    return _BY_VARIABLE.get(name)
+    return _BY_VARIABLE[name]
+
+
+def variable_words(name: str) -> str:
+    """Return a metric's variable in words.
+
+    Examples
+    --------
+    >>> variable_words("test_error"), variable_words("unlabelled_rmse"), variable_words("auc")
+    ('test error', 'RMSE on unlabelled points', 'test AUC')
+    """
+    part, words = part_of_variable(name), _BY_VARIABLE[name].words
+    return f"{words} on unlabelled points" if part == "unlabelled" else f"{part} {words}"
 
 
 def loss_words(name: str) -> str:
@@ -196,16 +198,7 @@ def loss_words(name: str) -> str:
     >>> loss_words("test_error"), loss_words("unlabelled_rmse"), loss_words("auc")
     ('test error', 'RMSE on unlabelled points', '1 - test AUC')
     """
-    metric = _BY_VARIABLE[name]
-    if name.startswith("unlabelled_"):
-        return f"{metric.loss_words} on unlabelled points"
-    words = f"{part_of_variable(name)} {metric.words}"
-    return f"1 - {words}" if metric.greater else words
-
-
-def metric_of_loss(name: str) -> Metric:
-    """Return the metric of a loss, by the name of the metric's variable."""
-    return _BY_VARIABLE[name]
+    return "1 - " * _BY_VARIABLE[name].greater + variable_words(name)
 
 
 def part_of_variable(name: str) -> str:

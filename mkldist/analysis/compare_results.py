@@ -31,6 +31,7 @@ from mkldist.analysis.points import PointCounts, point_counts
 from mkldist.analysis.resampling import Overlap, Posterior, corrected_interval
 from mkldist.arrays import Floats
 from mkldist.errors import InputError
+from mkldist.metrics import metric_of_variable
 from mkldist.results.schema import DATASET_SERIES
 
 FEWEST_DATA_SETS = 6
@@ -121,6 +122,14 @@ class PairComparison:
     series: str = ""
     n_train: float = math.nan
     n_settings: tuple[int, int] = (1, 1)
+
+    @property
+    def scores(self) -> Difference:
+        """Values of the metric, whose losses may be 1 less these."""
+        metric, (first, second, difference, low, high) = metric_of_variable(self.loss), self.losses
+        if not metric.greater:
+            return self.losses
+        return Difference(metric.loss(first), metric.loss(second), -difference, -high, -low)
 
 
 @dataclass(frozen=True)

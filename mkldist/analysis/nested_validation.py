@@ -21,7 +21,7 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import (
-    complete_losses,
+    complete_values,
     hyperparameters,
     method_nodes,
     place_of,
@@ -206,7 +206,8 @@ def _rows(node: xr.DataTree) -> list[dict[str, Any]]:
     """Return a row for each rule and split of a node."""
     loss = loss_name([node])
     name = metric_of(node).variable("validation")
-    validation, test, kernels = (_flat(node, one) for one in (name, loss, "active_kernels"))
+    *scores, kernels = (_flat(node, one) for one in (name, loss, "active_kernels"))
+    validation, test = map(metric_of(node).loss, scores)
     known = ~np.isnan(validation) & ~np.isnan(test)
     n_train = node.ds["n_train"].to_numpy()
     rows = []
@@ -242,7 +243,7 @@ def _choose(losses: Floats, kernels: Floats, n_points: int, rule: NestedRule) ->
 
 def _flat(node: xr.DataTree, name: str) -> Floats:
     """Return a variable as (splits, settings), NaN where no run is complete."""
-    values = complete_losses(node, name, (SPLIT, *hyperparameters(node)))
+    values = complete_values(node, name, (SPLIT, *hyperparameters(node)))
     return values.reshape(len(values), -1)
 
 

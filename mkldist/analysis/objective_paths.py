@@ -12,7 +12,8 @@ from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.equal_settings import problem_settings
 from mkldist.arrays import Floats
 from mkldist.methods.registry import METHODS
-from mkldist.results.rows import complete_losses, hyperparameters, method_nodes, place_of
+from mkldist.metrics import metric_of_variable
+from mkldist.results.rows import complete_values, hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
     loss = loss_name([node])
     if not {loss, "objective", "dual_objective"} <= set(node.data_vars):
         return
-    losses, objectives, bounds = (
+    values, objectives, bounds = (
         _by_value(node, name, along) for name in (loss, "objective", "dual_objective")
     )
+    losses = metric_of_variable(loss).loss(values)
     for place, value in enumerate(node[along].to_numpy().tolist()):
         known = np.isfinite(losses[:, place]) & np.isfinite(objectives[:, place])
         count = known.sum(axis=0)
@@ -95,5 +97,5 @@ def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:
     """Return a variable as (splits, values, other settings), NaN where no run is complete."""
     others = [dim for dim in hyperparameters(node) if dim != along]
     dims = (SPLIT, along, *others)
-    found = complete_losses(node, name, dims)
+    found = complete_values(node, name, dims)
     return found.reshape(*found.shape[:2], -1)

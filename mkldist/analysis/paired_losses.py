@@ -34,14 +34,12 @@ LABEL_UNITS = "units of the labels"
 
 def in_units(loss: str) -> bool:
     """Return True for the name of a loss in the units of the labels."""
-    metric = metric_of_variable(loss)
-    return metric is not None and not metric.unit
+    return not metric_of_variable(loss).unit
 
 
 def is_share(loss: str) -> bool:
     """Return True for the name of a loss between 0 and 1, such as an error or 1 less an AUC."""
-    metric = metric_of_variable(loss)
-    return metric is not None and metric.most == 1.0
+    return metric_of_variable(loss).most == 1.0
 
 
 def region(loss: str, size: float, rope: float | None = None) -> float:
@@ -233,10 +231,7 @@ class Standing:
     @property
     def score(self) -> str:
         """The score with its interval, in words."""
-        found = f"{self.metric.words} {self.metric.text(self.mean)}"
-        if math.isnan(self.low):
-            return found
-        return f"{found} [{self.metric.number(self.low)}, {self.metric.number(self.high)}]"
+        return f"{self.metric.words} {self.metric.text(self.mean, self.low, self.high)}"
 
     @property
     def over(self) -> str:

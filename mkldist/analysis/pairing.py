@@ -130,8 +130,7 @@ class Chosen:
     @property
     def losses(self) -> Floats:
         """Loss on each split; NaN where a run is not complete."""
-        values, metric = self.values(self.loss), metric_of_variable(self.loss)
-        losses: Floats = values if metric is None else metric.loss(values)
+        losses: Floats = metric_of_variable(self.loss).loss(self.values(self.loss))
         return losses
 
     def metrics(self) -> list[str]:

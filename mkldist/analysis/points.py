@@ -14,7 +14,7 @@ from mkldist.analysis.over_data_sets import holm
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen, Pair, Results, methods_by_data_set
 from mkldist.arrays import Bools, Floats, Ints
-from mkldist.metrics import metric_of_loss
+from mkldist.metrics import metric_of_variable
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState
@@ -117,7 +117,7 @@ def point_counts(pair: Pair) -> PointCounts | None:
     PointCounts or None
         None for regression, and where predictions were not kept.
     """
-    if metric_of_loss(pair.first.loss).task == "regression":
+    if metric_of_variable(pair.first.loss).task == "regression":
         return None
     tests = []
     for i, j in pair.splits:
@@ -258,7 +258,10 @@ def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
     points: dict[str, float] = {}
     for first, second in combinations(methods, 2):
         one, two = methods[first], methods[second]
-        if metric_of_loss(one.loss).task == "regression" or one.place["bank"] != two.place["bank"]:
+        if (
+            metric_of_variable(one.loss).task == "regression"
+            or one.place["bank"] != two.place["bank"]
+        ):
             continue
         found = pair_points(one, two)
         if found is not None:

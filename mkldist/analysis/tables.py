@@ -155,7 +155,10 @@ def _no_better(summary: Sequence[Row]) -> list[str]:
     def on(names: Iterable[str]) -> str:
         return f" on {', '.join(names)}" if several else ""
 
-    lines = [f"~ no better than {words}{on(names)}, by a test." for words, names in found.items()]
+    lines = [
+        f"~ no better than {words}{on(names)}, by a one-sided t-test."
+        for words, names in found.items()
+    ]
     starred = {row["dataset"] for row in summary if row.get("best")}
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
     if not names:
@@ -545,8 +548,8 @@ def _score(row: Row, score: _Score) -> str:
     mean = row.get(f"{score.name}_mean")
     if mean is None or is_missing(mean):
         return NOTHING + "  " * (not score.alone)
-    ends = [row.get(f"{score.name}_{end}", np.nan) for end in ("low", "high")]
-    cell = score.metric.with_interval(mean, *ends) if score.interval else score.metric.number(mean)
+    ends = [row.get(f"{score.name}_{end}", np.nan) for end in ("low", "high") if score.interval]
+    cell = score.metric.number(mean, *ends)
     if score.alone:
         return cell
     if score.part != "validation" and row.get("no_better"):

@@ -74,7 +74,7 @@ def command(
     Where two sweeps share none, each method of the one is compared with each of the other.
     RESULTS is the folder of a sweep's results, its file or its name; METHOD is a name in the
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
-    rows of the same data.  A minus B is printed: below zero, A has the smaller loss.
+    rows of the same data.  A minus B is printed, in the metric of the sweep.
     """
     if page is not None:
         _write_reproduced(words, published, page, (*datasets, *methods, rope, as_json))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.consoles import command_line, standard_output
-from mkldist.metrics import Metric, loss_words, metric_of_loss
+from mkldist.metrics import Metric, metric_of_variable, variable_words
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -74,7 +74,7 @@ def _print_matrices(
     console.print()
     console.print(
         "Above the diagonal: row minus column, with its 95 % interval where there is room; below: "
-        f"p, corrected for all pairs of this answer. * p is below {SIGNIFICANCE}.\n"
+        f"two-sided p, corrected for all pairs of this answer. * p is below {SIGNIFICANCE}.\n"
         f"{command_line('compare', results.path, 'A', 'B')} has all numbers of two of them.",
         highlight=False,
         style="dim",
@@ -107,8 +107,8 @@ def _print_matrix(
     """
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
     methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
-    metric = metric_of_loss(loss)
-    unit = f"{title}, {loss_words(loss).removeprefix('1 - ')}{' %' * (metric.unit == '%')}"
+    metric = metric_of_variable(loss)
+    unit = f"{title}, {variable_words(loss)}{' %' * (metric.unit == '%')}"
 
     def made(named: bool, with_interval: bool) -> Table:
         from rich.text import Text
@@ -165,11 +165,11 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
     """Yield what the rows and columns of tests are, and why there is no McNemar's test."""
     if any(not math.isnan(pair.p_value) for pair in pairs):
         yield (
-            "p: how probable a difference as large is where both are equal, corrected for all "
-            f"pairs of this answer; below {SIGNIFICANCE} counts."
+            "p: how probable a difference as large, of either sign, is where both are equal, "
+            f"corrected for all pairs of this answer; below {SIGNIFICANCE} counts."
         )
         yield "probably better: A, B, or neither, where they are less apart than --rope."
-    classes = [pair for pair in pairs if metric_of_loss(pair.loss).task == "classification"]
+    classes = [pair for pair in pairs if metric_of_variable(pair.loss).task == "classification"]
     if any(pair.points is not None for pair in classes):
         yield "McNemar: splits whose test finds A better, B better, or leaves it open."
     if any(pair.points is None for pair in classes):
@@ -212,13 +212,14 @@ def _details(pairs: Sequence[PairComparison]) -> Table:
     for pair in pairs:
         table.add_section()
         table.add_row(Text(_name(pair), style="bold"))
-        metric = metric_of_loss(pair.loss)
+        metric = metric_of_variable(pair.loss)
+        scores = pair.scores
         table.add_row(
-            f" {loss_words(pair.loss)}{' %' * (metric.unit == '%')}",
-            metric.number(pair.losses.first),
-            metric.number(pair.losses.second),
-            _signed(pair.losses.difference, metric),
-            _interval([_signed(value, metric) for value in pair.losses[3:]]),
+            f" {variable_words(pair.loss)}{' %' * (metric.unit == '%')}",
+            metric.number(scores.first),
+            metric.number(scores.second),
+            _signed(scores.difference, metric),
+            _interval([_signed(value, metric) for value in scores[3:]]),
             p_value_text(pair.p_holm),
             style="green" if pair.p_holm < SIGNIFICANCE else "",
         )

@@ -227,7 +227,6 @@ def _settings(
     `score` is the variable that chooses; `scored` and `others` are those of the part that tells
     the standing.
     """
-    part = part_of_variable(scored)
     for _, own in runs.groupby([*PLACE, *names], sort=False, dropna=False):
         done = own[own[STATE.name] == RunState.COMPLETE.value]
         mean = float(done[score].to_numpy().mean()) if len(done) else np.nan
@@ -235,8 +234,8 @@ def _settings(
         standing, beside = None, []
         if "constant_score" in splits:
             constant = {"constant_score": splits.pop("constant_score")}
-            standing = _standing(scored, splits | constant, part)
-            beside = [one for name in others if (one := _standing(name, splits, part))]
+            standing = _standing(scored, splits | constant)
+            beside = [one for name in others if (one := _standing(name, splits))]
         [first] = own.head(1).to_dict("records")
         dataset, bank, method, *values = (first[name] for name in [*PLACE, *names])
         yield Choice(
@@ -246,12 +245,10 @@ def _settings(
         )  # fmt: skip
 
 
-def _standing(name: str, splits: Mapping[str, Array], part: str) -> Standing | None:
-    """Return the standing of a variable of scores; None if it is unknown or has no values."""
-    metric = metric_of_variable(name)
-    if metric is None:
-        return None
-    return Standing.of(splits[name].astype(float), metric, splits, part)
+def _standing(name: str, splits: Mapping[str, Array]) -> Standing | None:
+    """Return the standing of a variable of scores; None if it has no values."""
+    values = splits[name].astype(float)
+    return Standing.of(values, metric_of_variable(name), splits, part_of_variable(name))
 
 
 def _check_names(wanted: Mapping[str, Any], varied: set[str], methods: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
 from mkldist.analysis.summary import loss_of, selected_summary
 from mkldist.counted import counted
-from mkldist.metrics import METRICS, Metric
+from mkldist.metrics import METRICS, variable_words
 from mkldist.report.facts import Facts, records
 from mkldist.report.tables import Cell, Row, Table, p_value, text
 from mkldist.results.rows import settings_of
@@ -117,22 +117,23 @@ def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
     (row,) = records(answers)
     if row["no_better"]:
         return [_best(facts, row), " ".join(TO_TRY)]
-    return [_best(facts, row), *([_next(row)] if row.get("second") else [])]
+    return [_best(facts, row), *([_next(facts, row)] if row.get("second") else [])]
 
 
 def _best(facts: Facts, row: Row) -> str:
-    metric = METRICS[row["metric"]]
+    metric, score = METRICS[row["metric"]], variable_words(facts.loss(row["dataset"]))
     setting = f" ({row['setting']})" if row["setting"] else ""
-    value = f"{metric.text(row['mean'])}{_interval(metric, row)}"
+    value = metric.text(row["mean"], row["low"], row["high"])
+    value += " (95 % interval)" * (not np.isnan(row["low"]))
     constant = constant_words(metric, row["constant"])
     if row["no_better"]:
         return (
             f"On {row['dataset']}, {row['name']}{setting} is best, but not shown to be better than "
-            f"{constant}: it has {metric.words} {value}{_how(facts)}."
+            f"{constant}: it has {score} {value}{_how(facts)}."
         )
     against = "" if np.isnan(row["constant"]) else f"; {constant} is worse"
     return (
-        f"On {row['dataset']}, {row['name']}{setting} is best, with {metric.words} "
+        f"On {row['dataset']}, {row['name']}{setting} is best, with {score} "
         f"{value}{_how(facts)}{against}."
     )
 
@@ -140,30 +141,29 @@ def _best(facts: Facts, row: Row) -> str:
 def _how(facts: Facts) -> str:
     """Return how settings were chosen, if there was a choice."""
     if facts.validated:
-        return ", at settings selected on inner folds"
+        return ", chosen with its setting on inner folds"
     several = any(number_of_settings(node) > 1 for _, node in facts.nodes)
     return ", at its best setting on the test parts" if several else ""
 
 
-def _interval(metric: Metric, row: Row, name: str = "") -> str:
-    low, high = row[f"{name}low"], row[f"{name}high"]
-    return (
-        "" if np.isnan(low) else f" (95 % interval {metric.number(low)} to {metric.number(high)})"
-    )
-
-
-def _next(row: Row) -> str:
+def _difference(row: Row) -> str:
+    """Return the difference from the next method with its interval; points of a share of errors."""
     metric = METRICS[row["metric"]]
-    unit = " points" if metric.unit == "%" else ""
-    said = f"Next is {row['second']} with {metric.text(row['second_mean'])}"
+    mean, *ends = (metric.difference(row[f"difference{end}"]) for end in ("", "_low", "_high"))
+    known = not np.isnan(row["difference_low"])
+    return mean + f" [{', '.join(ends)}]" * known + " points" * (metric.unit == "%")
+
+
+def _next(facts: Facts, row: Row) -> str:
+    score = METRICS[row["metric"]].text(row["second_mean"])
+    said = f"Next{' on inner folds' * facts.validated} is {row['second']} with {score}"
     if row["difference_low"] == row["difference_high"] == 0.0:
         return f"{said}, the same on every split."
     if np.isnan(row["p_holm"]):
         return f"{said}; no test applies to the difference on these splits."
     verdict = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"
     return (
-        f"{said}, a difference of {metric.number(row['difference'])}{unit}"
-        f"{_interval(metric, row, 'difference_')}: the corrected t-test {verdict} them apart "
+        f"{said}, a difference of {_difference(row)}: the corrected t-test {verdict} them apart "
         f"(p = {p_value_text(row['p_holm'])})."
     )
 
@@ -196,7 +196,7 @@ def answers_table(answers: pd.DataFrame) -> Table:
         "setting": text("setting"),
         "constant": lambda row: _text(row, "constant"),
         "next": text("second"),
-        "difference": lambda row: _text(row, "difference", "difference_low", "difference_high"),
+        "difference": lambda row: Cell(_difference(row), float(row["difference"])),
         "p (Holm)": lambda row: p_value(row["p_holm"]),
     }
     caption = (
@@ -212,5 +212,4 @@ def _text(row: Row, name: str, *ends: str) -> Cell:
     metric, value = METRICS[row["metric"]], row[name]
     if np.isnan(value):
         return Cell(NOTHING)
-    low_high = [metric.number(row[end]) for end in ends if not np.isnan(row[end])]
-    return Cell(metric.text(value) + f" [{', '.join(low_high)}]" * bool(low_high), float(value))
+    return Cell(metric.text(value, *(row[end] for end in ends)), float(value))

@@ -13,7 +13,7 @@ from mkldist.analysis.compare_results import (
     ResultsComparison,
 )
 from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE
-from mkldist.metrics import loss_words, metric_of_loss
+from mkldist.metrics import metric_of_variable, variable_words
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them
@@ -75,10 +75,10 @@ def best_sentence(pairs: Sequence[PairComparison]) -> str:
             (worse if pair.p_holm < SIGNIFICANCE else alike).append(other)
     parts = [f"finds it better than {listed(worse)}"] if worse else []
     parts += [f"does not tell it from {listed(alike)}"] if alike else []
-    metric, name = metric_of_loss(pairs[0].loss), pairs[0].loss
+    metric, name = metric_of_variable(pairs[0].loss), pairs[0].loss
     mean = metric.text(metric.loss(means[best]))
     return (
-        f"On {pairs[0].dataset} {best} has the best mean {loss_words(name).removeprefix('1 - ')}, "
+        f"On {pairs[0].dataset} {best} has the best mean {variable_words(name)}, "
         f"{mean}; the corrected t-test {' and '.join(parts)}."
     )
 
@@ -91,11 +91,11 @@ def listed(names: Sequence[str]) -> str:
 
 def pair_sentence(pair: PairComparison) -> str:
     """Return what the splits of one data set say about two methods."""
-    (first, second), metric = names(pair), metric_of_loss(pair.loss)
+    (first, second), metric, scores = names(pair), metric_of_variable(pair.loss), pair.scores
     unit = {"%": " points", "": f" {LABEL_UNITS}"}.get(metric.unit, "")
     start = (
-        f"On {pair.dataset} the mean {loss_words(pair.loss)} is {metric.text(pair.losses.first)} "
-        f"with {first} and {metric.text(pair.losses.second)} with {second}"
+        f"On {pair.dataset} the mean {variable_words(pair.loss)} is {metric.text(scores.first)} "
+        f"with {first} and {metric.text(scores.second)} with {second}"
     )
     if pair.n_splits == 1:
         return f"{start}; one split tells no spread, so there is no test."
@@ -104,7 +104,7 @@ def pair_sentence(pair: PairComparison) -> str:
         return f"{start}, the same difference on each of {splits}, so that no test applies."
     if pair.losses.low == pair.losses.high:
         return f"{start}: there is no difference on any of {splits}."
-    difference, low, high = map(metric.difference, pair.losses[2:])
+    difference, low, high = map(metric.difference, scores[2:])
     said = f"{start}, a difference of {difference}{unit} (95 % interval {low} to {high})"
     if pair.p_holm < SIGNIFICANCE:
         better = first if pair.losses.difference < 0.0 else second
@@ -135,7 +135,7 @@ def _posterior(pair: PairComparison, first: str, second: str) -> str:
     most = max(pair.posterior)
     points = 100 * pair.rope
     width = f"{pair.rope:.3g}"
-    if metric_of_loss(pair.loss).unit == "%":
+    if metric_of_variable(pair.loss).unit == "%":
         width = f"{points:g} point{'s' * (points != 1.0)}"
     if equivalent == most:
         what = f"the two are within {width} of each other"

@@ -147,9 +147,8 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
 def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
     """Return mean and deviation of the loss of each method at each value of a hyperparameter."""
     mean, sd = f"{loss}_mean", f"{loss}_sd"
-    metric = metric_of_variable(loss)
     known = rows.dropna(subset=[axis, mean])
-    known = known if metric is None else known.assign(**{mean: metric.loss(known[mean])})
+    known = known.assign(**{mean: metric_of_variable(loss).loss(known[mean])})
     at_best = known.loc[known.groupby(["bank", "method", axis], sort=False)[mean].idxmin()]
     table = at_best.assign(loss=loss)[["dataset", "bank", "method", axis, "loss", mean, sd]]
     table = table.rename(columns={mean: "mean", sd: "sd"})

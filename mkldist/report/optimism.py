@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.nested_validation import selection_optimism
-from mkldist.metrics import metric_of_loss
+from mkldist.metrics import metric_of_variable
 from mkldist.report.charts import Chart, legend_below, new_figure
 from mkldist.report.facts import Facts, records
 from mkldist.report.loss_figures import MOST, label, loss_units, slug
@@ -52,7 +52,7 @@ def optimism_table(optimism: pd.DataFrame) -> Table:
     """Return a row for each method and rule: losses on inner folds and test parts."""
 
     def loss(name: str) -> Callable[[Row], Cell]:
-        return lambda row: Cell(metric_of_loss(row["loss"]).text(row[name]), float(row[name]))
+        return lambda row: Cell(metric_of_variable(row["loss"]).text(row[name]), float(row[name]))
 
     columns = {
         **(identity_columns(optimism) if len(optimism) else {}),
@@ -71,7 +71,7 @@ def optimism_table(optimism: pd.DataFrame) -> Table:
 
 def _optimism(row: Row) -> Cell:
     mean, low, high = (row[name] for name in ("optimism", "low", "high"))
-    form = metric_of_loss(row["loss"]).number
+    form = metric_of_variable(row["loss"]).number
     ends = "" if np.isnan(low) else f" [{form(low)}, {form(high)}]"
     return Cell(form(mean) + ends, float(mean))
 

@@ -239,8 +239,7 @@ def _scores(rows: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
 
 
 def _heading(name: str) -> str:
-    metric = metric_of_variable(name)
-    return "" if metric is None else metric.heading(part_of_variable(name))
+    return metric_of_variable(name).heading(part_of_variable(name))
 
 
 def _score(name: str) -> Callable[[Row], Cell]:
@@ -249,13 +248,12 @@ def _score(name: str) -> Callable[[Row], Cell]:
 
     def cell(row: Row) -> Cell:
         mean = float(row[f"{name}_mean"])
-        if metric is None or np.isnan(mean):
+        if np.isnan(mean):
             return Cell(NOTHING)
         ends = [float(row.get(f"{name}_{end}", np.nan)) for end in ("low", "high")]
-        unit = " %" * (metric.unit == "%")
         marked = row["no_better"] and row["metric"] == metric.name
         mark = " ~" * bool(marked and not name.startswith("validation"))
-        return Cell(metric.with_interval(mean, *ends) + unit + mark, mean)
+        return Cell(metric.text(mean, *ends) + mark, mean)
 
     return cell
 

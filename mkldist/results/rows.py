@@ -172,9 +172,7 @@ def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats
     They are its values, or 1 less those of a metric that is better greater; NaN where a run is not
     complete.
     """
-    values = complete_values(node, name, dims)
-    metric = metric_of_variable(name)
-    losses: Floats = values if metric is None else metric.loss(values)
+    losses: Floats = metric_of_variable(name).loss(complete_values(node, name, dims))
     return losses
 
 

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 from mkldist.analysis.tables import TO_TRY
+from mkldist.metrics import METRICS
 from mkldist.report.answer import answer_sentences, answers_of, answers_table
 from mkldist.report.facts import Facts
 from mkldist.report.tables import confusion_table, data_table
@@ -31,9 +32,8 @@ def test_the_answer_is_the_least_mean_loss_with_its_interval_and_the_next(finish
     pair = {row["name"], row["second"]}
     assert row["p_holm"] == pytest.approx(pairs[[{*one} == pair for one in pairs.index]].item())
     best, following = answer_sentences(finished, answers_of(finished))
-    assert f"{100 * row['mean']:.2f} %" in best
-    assert f"{100 * row['low']:.2f} to {100 * row['high']:.2f}" in best
-    assert f"{100 * row['difference']:.2f} points" in following
+    assert METRICS["error"].text(row["mean"], row["low"], row["high"]) in best
+    assert f"{100 * row['difference']:+.2f} [" in following
 
 
 def test_where_nothing_beats_a_constant_the_answer_says_so_and_what_to_try(finished):

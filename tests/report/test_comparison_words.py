@@ -49,6 +49,14 @@ def test_one_method_of_two_sweeps_and_real_values_have_their_own_words():
     assert "the two are within 0.5 of each other is 0.80, less than" in said
 
 
+def test_a_metric_that_is_better_greater_is_said_as_it_is():
+    said = pair_sentence(pair(0.1, 0.2, loss="auc"))
+    assert "test AUC is 0.900 with level and 0.800 with uniform, a difference of +0.100" in said
+    assert "level is better by" in said
+    scores = pair(0.1, 0.2, loss="auc").scores
+    assert (scores.low, scores.high) == pytest.approx((0.05, 0.15))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -33,7 +33,7 @@ def test_results_have_a_row_a_setting_and_mark_the_best(facts):
     assert table.marks[0]
     first = ordered.iloc[0]
     mean, low, high = (100 * first[f"test_error_{name}"] for name in ("mean", "low", "high"))
-    assert table.rows[0][2].text == f"{mean:.2f} [{low:4.1f}, {high:4.1f}] %"
+    assert table.rows[0][2].text == f"{mean:.2f} [{low:.1f}, {high:.1f}] %"
 
 
 def test_certificates_count_runs_by_their_end(facts):
