@@ -25,6 +25,9 @@ Array = npt.NDArray[Any]
 
 Number = TypeVar("Number", bound=np.generic)
 
+LEAST, LARGEST = 1e-100, 1e100
+"""Sizes of numbers of users: products of others might overflow."""
+
 
 def read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return a view of an array that cannot be written to.

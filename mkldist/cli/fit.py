@@ -80,7 +80,7 @@ def command(
     """
     from mkldist.analysis.paired_losses import constant_words
     from mkldist.durable import check_free
-    from mkldist.fit.select import choose, prepared_fit, refit
+    from mkldist.fit.select import calibrated, choose, prepared_fit, refit
     from mkldist.run.places import results_of
 
     wanted = dict(_setting(text) for text in settings)
@@ -104,8 +104,6 @@ def command(
         click.echo(f"note:     {choice.note}")
     model = refit(results, choice, split, prepared)
     if calibrate is not None:
-        from mkldist.fit.cross_fit import calibrated
-
         model = calibrated(model, prepared, calibrate, split)
     model.save(file)
     for line in _lines(model, file):

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.arrays import LARGEST, Floats
 from mkldist.counted import counted
 from mkldist.errors import GramError
 from mkldist.lapack import has_cholesky_factor
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6
-LARGEST = 1e100
 LARGEST_SINGLE = 1e37  # as float32
 
 

@@ -11,7 +11,7 @@ from mkldist.arrays import Array
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
-from mkldist.data.npz_files import IDS, SET_LABEL, column, row_weights
+from mkldist.data.npz_files import IDS, SET_LABEL, column, weight_array
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
@@ -95,10 +95,10 @@ def _weights(path: Path, name: str, n_rows: int, where: str) -> Array | None:
     """Return the row weights that stand beside the matrices."""
     if is_zarr(path):
         with opened_group(path, where) as group:
-            return row_weights(group, name, n_rows)
+            return weight_array(group, name, n_rows)
     if path.suffix.lower() == ".npz":
         with opened_npz(path, where) as archive:
-            return row_weights(archive, name, n_rows)
+            return weight_array(archive, name, n_rows)
     found = f"weights = {name!r} for {ending_words(path.suffix, 'file')}"
     raise DataError(where, found, "an array beside 'grams' of a .npz file or a zarr group")
 

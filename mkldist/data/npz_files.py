@@ -106,12 +106,12 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         ids=ids,
         sparse=kept,
         texts=of_texts,
-        weights=row_weights(archive, choice.weights, n_rows),
+        weights=weight_array(archive, choice.weights, n_rows),
         row_places=FROM_ONE,
     )
 
 
-def row_weights(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDArray[Any] | None:
+def weight_array(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDArray[Any] | None:
     """Return an array of row weights; None without a name.
 
     Raises

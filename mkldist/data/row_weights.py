@@ -8,12 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import LARGEST, LEAST, Floats, Ints
 from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.errors import DataError, nearest
 from mkldist.row_places import FROM_ZERO, RowPlaces
 
-LIGHTEST, HEAVIEST = 1e-100, 1e100  # products of others might overflow
 ClassWeight = Literal["balanced"] | Mapping[str, float]
 
 
@@ -45,14 +44,14 @@ def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FRO
     else:
         numbers = [finite_number(str(text)) for text in given.tolist()]
         weights = np.array([np.nan if one is None else one for one in numbers], dtype=np.float64)
-    able = (weights == 0.0) | ((weights >= LIGHTEST) & (weights <= HEAVIEST))
+    able = (weights == 0.0) | ((weights >= LEAST) & (weights <= LARGEST))
     wrong = np.flatnonzero(~able)
     if len(wrong):
         value = given[wrong[0]]
         raise DataError(
             where,
             f"weight {str(value)!r} in {row_places.of(wrong[0])}",
-            f"0, or a number from {LIGHTEST:g} to {HEAVIEST:g}, in every row",
+            f"0, or a number from {LEAST:g} to {LARGEST:g}, in every row",
             "Correct it; a row of weight 0 is in no training part",
         )
     if not weights.any():

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array, Bools, Floating, Floats, Ints, read_only
+from mkldist.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
 from mkldist.blas_threads import single_threaded, threads_for
 from mkldist.compiled import compiled
 from mkldist.counted import counted
 from mkldist.data import gram_checks
 from mkldist.data.assemble import group_columns
 from mkldist.data.dataset import Dataset, GivenGrams, View, sparse_parts
-from mkldist.data.gram_checks import LARGEST, LARGEST_SINGLE, semidefinite, tolerance_of
+from mkldist.data.gram_checks import LARGEST_SINGLE, semidefinite, tolerance_of
 from mkldist.data.listing import first_of
 from mkldist.data.texts import TextView, fingerprint_parts
 from mkldist.devices import CPU

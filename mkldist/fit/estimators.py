@@ -46,7 +46,7 @@ from mkldist.fit.preprocess import (
     fitted_numbers,
     one_against_rest,
     preparation,
-    row_weights,
+    sample_weights,
 )
 from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
@@ -919,7 +919,7 @@ class MKLClassifier(KernelClassifier):
         settings = self._solver_settings()
         X = pandas_frame(X)
         rows, y = self._checked(X, y=y)
-        weights = row_weights(y, sample_weight, self.class_weight)
+        weights = sample_weights(y, sample_weight, self.class_weight)
         used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
         numbers = self._learn_classes(y[used])
         shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
@@ -1309,7 +1309,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         settings = _with_strength(method, positive("C", self.C), settings, "C")
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
-        weights = row_weights(values, sample_weight, None)
+        weights = sample_weights(values, sample_weight, None)
         if weights is not None:
             used = weights > 0.0
             rows, values, weights = rows.where(used), values[used], weights[used]
@@ -1417,7 +1417,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         method, settings = self._method_settings()
         rows, _ = self._checked(X)
-        weights = row_weights(np.zeros(len(rows)), sample_weight, None)
+        weights = sample_weights(np.zeros(len(rows)), sample_weight, None)
         if weights is not None:
             rows, weights = rows.where(weights > 0.0), weights[weights > 0.0]
         n = len(rows) if weights is None else float(weights.sum())
@@ -1579,7 +1579,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
         all_rows, all_labels = self._checked(X, y=y)
-        weights = row_weights(np.zeros(len(all_rows)), sample_weight, None)
+        weights = sample_weights(np.zeros(len(all_rows)), sample_weight, None)
         used = np.ones(len(all_rows), dtype=bool) if weights is None else weights > 0.0
         rows, y = all_rows.where(used), all_labels[used]
         labelled = _labelled(y)

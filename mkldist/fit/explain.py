@@ -136,7 +136,7 @@ def explanations(
 ) -> list[Explanation]:
     """Explain the best of some methods on each data set; none of those without kernel weights.
 
-    Decisions that need more kernel values than `most_values` are not taken apart.
+    ExplainedRuns that need more kernel values than `most_values` are not taken apart.
     """
     found = []
     for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
@@ -199,10 +199,10 @@ def _explained(
     """Return the explanation of one method on one data set."""
     splits = np.flatnonzero(chosen.complete)
     weights, metric = chosen.data[WEIGHTS.name].isel(split=splits).load(), metric_of(chosen.node)
-    parts: Decisions | str = "records of its runs are missing"
+    parts: ExplainedRuns | str = "records of its runs are missing"
     records = [record for j in splits if (record := chosen.records[j]) is not None]
     if len(records) == len(splits):
-        parts = decisions_of(results.path, records, metric, most_values)
+        parts = explained_runs(results.path, records, metric, most_values)
     sets, n_kernels = kernel_sets(weights), weights.sizes["kernel"]
     seconds = sum(
         record.times.get("own_seconds", 0.0) + record.times.get("pass_seconds", 0.0)
@@ -273,7 +273,7 @@ def _metric_without_probabilities(metric: Metric) -> Metric:
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class ExplainedRuns:
     """Complete runs of one method on one data set and bank, whose decisions are taken apart.
 
     Nothing is solved again: weights and coefficients are those of the records, and the rows those
@@ -507,9 +507,9 @@ def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> 
     return labels
 
 
-def decisions_of(
+def explained_runs(
     results: Path, records: Sequence[RunRecord], metric: Metric, most_values: float = MOST_VALUES
-) -> Decisions | str:
+) -> ExplainedRuns | str:
     """Return complete runs of one method on one data set and bank, to be taken apart.
 
     Where their parts cannot be known, the reason is returned as a phrase.
@@ -529,7 +529,7 @@ def decisions_of(
         return "kernel functions that are not mkldist's own are not called"
     if max(record.split for record in records) >= len(source.splits):
         return "runs learnt from a share of the training rows"
-    found = Decisions(source, records, metric)
+    found = ExplainedRuns(source, records, metric)
     if found.n_values > most_values:
         return f"{found.n_values:.1e} kernel values would be computed, more than {most_values:.0e}"
     return found

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats, Ints
+from mkldist.arrays import LARGEST, LEAST, Array, Floats, Ints
 from mkldist.counted import counted
 from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.gram_checks import check_stack
@@ -24,7 +24,6 @@ from mkldist.methods.registry import METHODS, methods_for
 from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
-from mkldist.solvers.solver_params import LARGEST, LEAST
 from mkldist.solvers.targets import learns_unlabelled, losses_by_target
 from mkldist.target import Target
 

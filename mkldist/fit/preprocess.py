@@ -322,7 +322,7 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
     return [columns] if shared else [np.ascontiguousarray(column) for column in columns.T]
 
 
-def row_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
+def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
     """Return the weight of each row, that of the sample times that of its class; None for ones.
 
     `sample_weight` is (n,), zero or above, or None, and `class_weight` as scikit-learn takes it; a

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from mkldist.arrays import LARGEST, LEAST
 from mkldist.errors import SpecError
 from mkldist.spec.values import spelled
 from mkldist.target import Target
-
-LEAST, LARGEST = 1e-100, 1e100
 
 
 def within_range(value: Any) -> Any:

@@ -16,8 +16,14 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import InputError
-from mkldist.fit.cross_fit import calibrated, held_out_values
-from mkldist.fit.select import Prepared, choose, prepared_fit, refit
+from mkldist.fit.select import (
+    Prepared,
+    calibrated,
+    choose,
+    held_out_values,
+    prepared_fit,
+    refit,
+)
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import entry, swept

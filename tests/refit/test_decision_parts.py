@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mkldist
 from mkldist.analysis.explanation import KernelSets, decision_shares
 from mkldist.data.snapshot import load_snapshot
-from mkldist.fit.explain import decisions_of
+from mkldist.fit.explain import explained_runs
 from mkldist.fit.select import inputs_of
 from mkldist.metrics import METRICS
 from tests.models.test_used_texts import SWEEP as TEXTS
@@ -36,7 +36,7 @@ def metric_of(record):
 def parts_of(results, key: str):
     """Return the parts of the runs of a method, with their records."""
     records = sorted((r for r in recorded(results) if r.key == key), key=lambda r: r.split)
-    found = decisions_of(results, records, metric_of(records[0]))
+    found = explained_runs(results, records, metric_of(records[0]))
     assert not isinstance(found, str), found
     return [(found.parts(record), record) for record in records]
 
@@ -119,7 +119,7 @@ def test_a_part_is_the_kernel_of_scikit_learn_by_weight_and_coefficients(tmp_pat
 def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
     results = swept(tmp_path, entry("uniform", C=1.0))
     records = sorted(recorded(results), key=lambda record: record.split)
-    decisions = decisions_of(results, records, METRICS["error"])
+    decisions = explained_runs(results, records, METRICS["error"])
     assert not isinstance(decisions, str)
     n_kernels = records[0].n_kernels
     every = KernelSets("kernel", tuple(map(str, range(n_kernels))), np.arange(n_kernels))
@@ -146,7 +146,7 @@ def test_permuted_labels_give_the_shares_of_fits_on_them(tmp_path):
 def test_features_stand_at_their_means_where_they_are_left_out(tmp_path):
     results = swept(tmp_path, entry("level", C=10.0))
     records = sorted(recorded(results), key=lambda record: record.split)
-    decisions = decisions_of(results, records, METRICS["error"])
+    decisions = explained_runs(results, records, METRICS["error"])
     assert not isinstance(decisions, str)
     (sets,) = [one for one in decisions.sets([], 1e9) if one.level == "feature"]
     record, source = records[0], decisions.source
@@ -167,16 +167,16 @@ def test_features_stand_at_their_means_where_they_are_left_out(tmp_path):
 
 
 def test_what_cannot_be_taken_apart_is_said(tmp_path):
-    assert decisions_of(tmp_path, [], METRICS["error"]) == "no record of a complete run is there"
+    assert explained_runs(tmp_path, [], METRICS["error"]) == "no record of a complete run is there"
     methods = entry("lapmkl", gamma_a=0.01, gamma_i=0.1) + entry("level", C=1.0)
     results = swept(tmp_path, methods, splits=FEW_LABELS)
     records = recorded(results)
     few = [record for record in records if record.key == "lapmkl"]
     assert (
-        decisions_of(results, few, METRICS["error"])
+        explained_runs(results, few, METRICS["error"])
         == "methods that learn from a graph are not taken apart"
     )
     others = [record for record in records if record.key == "level"]
-    assert not isinstance(decisions_of(results, others, METRICS["error"]), str)
+    assert not isinstance(explained_runs(results, others, METRICS["error"]), str)
     beyond = [replace(record, split=record.split + 2) for record in others]
-    assert isinstance(decisions_of(results, beyond, METRICS["error"]), str)
+    assert isinstance(explained_runs(results, beyond, METRICS["error"]), str)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import LEAST, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
@@ -37,7 +37,7 @@ from mkldist.optim.matrix_game import solve_game
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.solver_params import LEAST, HingeParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
 RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
