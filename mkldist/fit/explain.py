@@ -136,7 +136,7 @@ def explanations(
 ) -> list[Explanation]:
     """Explain the best of some methods on each data set; none of those without kernel weights.
 
-    ExplainedRuns that need more kernel values than `most_values` are not taken apart.
+    Decisions that need more kernel values than `most_values` are not taken apart.
     """
     found = []
     for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):

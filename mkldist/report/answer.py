@@ -11,7 +11,7 @@ from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
 from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
-from mkldist.analysis.summary import loss_of, selected_summary
+from mkldist.analysis.summary import loss_of
 from mkldist.counted import counted
 from mkldist.metrics import METRICS, variable_words
 from mkldist.report.facts import Facts, records
@@ -35,8 +35,7 @@ def answers_of(facts: Facts) -> pd.DataFrame:
         ``difference_low``, ``difference_high`` and ``p_holm`` of the corrected t-test.  Without a
         second method the latter are missing.
     """
-    rows = records(selected_summary(facts.tree) if facts.validated else facts.summary)
-    found = [_answer(facts, one, [r for r in rows if r["dataset"] == one.dataset])
+    found = [_answer(facts, one, [r for r in facts.ranked if r["dataset"] == one.dataset])
              for one in facts.compared]  # fmt: skip
     return pd.DataFrame([row for row in found if row is not None])
 

@@ -6,13 +6,14 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
 from mkldist.analysis.pairing import Chosen, Results
-from mkldist.analysis.summary import summary
+from mkldist.analysis.summary import loss_of, selected_summary, summary
 from mkldist.consoles import command_line
 from mkldist.figures.palette import Look, looks
 from mkldist.metrics import Metric
@@ -103,6 +104,11 @@ class Facts:
     def summary(self) -> pd.DataFrame:
         """A row for each data set, bank, method and setting."""
         return summary(self.tree)
+
+    @cached_property
+    def ranked(self) -> list[dict[str, Any]]:
+        """Rows that rank the methods: of their selected settings, or without validation of all."""
+        return records(selected_summary(self.tree) if self.validated else self.summary)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -207,12 +213,10 @@ class Facts:
         return [(place, node) for place, node in self.nodes if place["dataset"] == dataset]
 
     def best_of(self, dataset: str, methods: Collection[str]) -> str:
-        """Return the one of some methods that has the least mean loss on a data set."""
-        losses = [one.losses for one in self.compared if one.dataset == dataset]
-        ordered = [
-            self.method_of(name) for one in losses for name in one.mean().sort_values().index
-        ]
-        return next((name for name in ordered if name in methods), next(iter(methods)))
+        """Return the one of some methods that ranks first on a data set."""
+        rows = (r for r in self.ranked if r["dataset"] == dataset and r["method"] in methods)
+        ranked = sorted(rows, key=lambda row: (isnan(loss := loss_of(row)), loss))
+        return str(ranked[0]["method"])
 
     def largest_bank(self, dataset: str, banks: Collection[str]) -> str:
         """Return the one of some banks of a data set that has most kernels."""

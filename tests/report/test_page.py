@@ -194,9 +194,8 @@ def test_letters_are_legible_in_print(finished, charts_of):
 
 def test_figures_of_weights_sum_to_the_weights(finished):
     for chart in weight_charts(finished):
-        if chart.name.startswith(("widths", "single-kernels")):  # of seven kernels, all are shown
-            sums = chart.data.groupby("method")["share"].sum()
-            assert sums.to_numpy() == pytest.approx(1.0)
+        sums = chart.data.groupby("method")["share"].sum()
+        assert sums.to_numpy() == pytest.approx(1.0)
 
 
 def test_of_several_banks_the_figures_of_weights_show_the_largest():
@@ -206,31 +205,28 @@ def test_of_several_banks_the_figures_of_weights_show_the_largest():
         for bank, n_kernels in (("small", 4), ("large", 6))
     ]
     facts.__dict__.update(weights=banks)
-    charts = weight_charts(facts)
-    assert [chart.name for chart in charts] == ["widths-ring", "features-ring"]
-    for chart in charts:
-        assert chart.data["share"].sum() == pytest.approx(1.0)
-        assert chart.caption.endswith("Of 2 banks, the one of most kernels is shown, large.")
-        assert chart.svg()
-    assert len(charts[0].data) == 6
+    (chart,) = weight_charts(facts)
+    assert chart.name == "widths-ring"
+    assert chart.data["share"].sum() == pytest.approx(1.0)
+    assert chart.caption.endswith("Of 2 banks, the one of most kernels is shown, large.")
+    assert chart.svg()
+    assert len(chart.data) == 6
 
 
-def test_groups_that_are_the_features_have_no_figure_of_their_own():
+def test_widths_on_groups_have_a_line_a_group_of_the_method_that_validation_ranks_first():
     facts = facts_of(study((100, 300)))
-    weights = weights_on(4)
-    names = []
-    for groups in (weights["features"].to_numpy(), ["one", "one", "two", "two"]):
-        grouped = weights.assign_coords(feature_group=("kernel", groups))
-        place = {"dataset": "ring", "bank": "b", "method": "m"}
-        facts.__dict__.update(weights=[(place, grouped)], compared=[])
-        charts = weight_charts(facts)
-        names.append([chart.name for chart in charts])
-        (widths,) = (chart for chart in charts if chart.name == "widths-ring")
-        lines = widths.draw().axes[0].lines
-        assert [line.get_label() for line in lines] == [*dict.fromkeys(groups)]
-        assert [len(line.get_xdata()) for line in lines] == [2, 2]  # one line a group, no other
-    assert "feature-groups-ring" not in names[0]
-    assert "feature-groups-ring" in names[1]
+    groups = ["one", "one", "two", "two"]
+    grouped = weights_on(4).assign_coords(feature_group=("kernel", groups))
+    places = [{"dataset": "ring", "bank": "b", "method": name} for name in ("first", "second")]
+    losses = [{"validation_error_mean": 0.2, "test_error_mean": 0.1},
+              {"validation_error_mean": 0.1, "test_error_mean": 0.2}]  # fmt: skip
+    ranked = [{"metric": "error", **p, **own} for p, own in zip(places, losses, strict=True)]
+    facts.__dict__.update(weights=[(place, grouped) for place in places], ranked=ranked)
+    (widths,) = weight_charts(facts)
+    assert widths.caption.count("splits of second") == 1
+    lines = widths.draw().axes[0].lines
+    assert [line.get_label() for line in lines] == ["one", "two"]
+    assert [len(line.get_xdata()) for line in lines] == [2, 2]
 
 
 def test_figures_of_weights_show_how_often_splits_select_where_there_are_several():
@@ -243,21 +239,9 @@ def test_figures_of_weights_show_how_often_splits_select_where_there_are_several
             shares, *frequencies = chart.draw().axes
             assert len(frequencies) == n_panels - 1
             assert ("share of the splits" in chart.caption) == (n_panels == 2)
-            read = "get_ydata" if chart.name.startswith("widths") else "get_xdata"
-            assert getattr(shares.lines[0], read)().sum() == pytest.approx(1.0)
+            assert shares.lines[0].get_ydata().sum() == pytest.approx(1.0)
             for axes in frequencies:  # all kernels weigh the same, so that every split selects all
-                assert set(getattr(axes.lines[0], read)()) == {1.0}
-
-
-def test_long_names_of_kernels_stay_apart():
-    facts = facts_of(study((100, 300)))
-    names = [f"gaussian(0.5)[20 features of many #{number}]" for number in range(4)]
-    weights = weights_on(4).assign_coords(kernel=names)
-    facts.__dict__.update(weights=[({"dataset": "ring", "bank": "b", "method": "level"}, weights)])
-    (chart,) = [chart for chart in weight_charts(facts) if chart.name.startswith("single")]
-    labels = {label.get_text() for label in chart.draw().axes[0].get_yticklabels()}
-    assert len(labels) == len(names)
-    assert max(map(len, labels)) < min(map(len, names))
+                assert set(axes.lines[0].get_ydata()) == {1.0}
 
 
 def weights_on(n_kernels: int) -> xr.DataArray:
