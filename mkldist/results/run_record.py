@@ -50,6 +50,8 @@ class RunRecord:
         Why the run failed; empty for a complete one.
     n_kernels : int
         Number M of kernels in the bank.
+    n_active : int
+        Number of kernels that are active for some class; counted in `weights` by default.
     kernels : (s,) intp
         Indices of the kernels with a non-zero weight, of any class, ascending.
     weights : (s,) or (k, s) float64
@@ -102,6 +104,7 @@ class RunRecord:
     state: RunState
     error: str = ""
     n_kernels: int = 0
+    n_active: int = -1
     kernels: Ints = field(default_factory=_no_ints)
     weights: Floats = field(default_factory=_no_floats)
     coefficients: Floats = field(default_factory=_no_floats)
@@ -202,10 +205,10 @@ class RunRecord:
         dense[..., self.kernels] = self.weights
         return dense
 
-    @property
-    def n_active(self) -> int:
-        """Number of kernels that are active for some class."""
-        return int(np.count_nonzero(is_active(np.atleast_2d(self.weights)).any(axis=0)))
+    def __post_init__(self) -> None:
+        if self.n_active < 0:
+            active = is_active(np.atleast_2d(self.weights)).any(axis=0)
+            object.__setattr__(self, "n_active", int(np.count_nonzero(active)))
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

@@ -1,0 +1,150 @@
+"""Frames: a small dict and arrays as bytes that carry their lengths and checksums.
+
+A frame is a fixed header, a head and a body.  The header holds the two lengths, the CRC32C of both
+and one of itself, so that a reader finds the next frame, or passes over a body, without reading it.
+The head is MessagePack: the dict, then name, dtype, shape and length of each array.  The body holds
+the entries of the arrays.  Its checksum begins with that of the head, so that head and body of
+different frames do not fit together.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+MAGIC = b"\x93MKL\xf2\x00\r\n"
+_FIELDS = struct.Struct("<8sIQII")  # magic, bytes of head and body, checksums of head and body
+_CHECK = struct.Struct("<I")
+HEADER_BYTES = _FIELDS.size + _CHECK.size
+_RAW_KINDS = "biufcSU"  # dtypes whose entries are their bytes; texts of any length are packed
+
+
+class FrameHeader(NamedTuple):
+    """What precedes head and body of a frame.
+
+    Parameters
+    ----------
+    head_bytes, body_bytes : int
+        Lengths.
+    head_crc, body_crc : int
+        Checksums.
+    """
+
+    head_bytes: int
+    body_bytes: int
+    head_crc: int
+    body_crc: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Length of the whole frame."""
+        return HEADER_BYTES + self.head_bytes + self.body_bytes
+
+    def head(self, content: bytes) -> tuple[dict[str, Any], list[Any]] | None:
+        """Return the dict of a head, and the descriptions of its arrays; None if it is damaged."""
+        import msgpack
+
+        if len(content) != self.head_bytes or _crc(0, content) != self.head_crc:
+            return None
+        try:
+            found, arrays = msgpack.unpackb(content, strict_map_key=False)
+        except (ValueError, TypeError, msgpack.UnpackException):
+            return None
+        return (found, arrays) if isinstance(found, dict) and isinstance(arrays, list) else None
+
+    def is_body(self, content: bytes) -> bool:
+        """Return True if `content` is the body of this frame."""
+        return len(content) == self.body_bytes and _crc(self.head_crc, content) == self.body_crc
+
+
+def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes:
+    """Return a dict and arrays as a frame, which :func:`unframed` checks.
+
+    Parameters
+    ----------
+    head : mapping
+        Numbers, texts, lists and mappings of these.
+    arrays : mapping of str to array
+        Arrays of numbers or of texts.
+    """
+    import msgpack
+
+    described, parts = [], []
+    for name, values in arrays.items():
+        array = np.asarray(values)
+        part = _entries(array)
+        described.append([name, array.dtype.str, list(array.shape), len(part)])
+        parts.append(part)
+    packed = msgpack.packb([dict(head), described])
+    head_crc = _crc(0, packed)
+    sizes = len(packed), sum(map(len, parts))
+    fields = _FIELDS.pack(MAGIC, *sizes, head_crc, _crc(head_crc, *parts))
+    return b"".join([fields, _CHECK.pack(_crc(0, fields)), packed, *parts])
+
+
+def frame_header(content: bytes) -> FrameHeader | None:
+    """Return the header with which `content` begins; None if there is none, or it is damaged."""
+    fields, check = content[: _FIELDS.size], content[_FIELDS.size : HEADER_BYTES]
+    if len(check) < _CHECK.size or not fields.startswith(MAGIC):
+        return None
+    if _CHECK.unpack(check) != (_crc(0, fields),):
+        return None
+    return FrameHeader(*_FIELDS.unpack(fields)[1:])
+
+
+def unframed(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
+    """Return the dict and the arrays of one whole frame; None for anything else."""
+    header = frame_header(content)
+    if header is None or len(content) != header.n_bytes:
+        return None
+    body = HEADER_BYTES + header.head_bytes
+    found = header.head(content[HEADER_BYTES:body])
+    if found is None or not header.is_body(content[body:]):
+        return None
+    arrays = arrays_of(found[1], content[body:])
+    return None if arrays is None else (found[0], arrays)
+
+
+def arrays_of(described: Iterable[Any], body: bytes) -> Arrays | None:
+    """Return the arrays of a sound body; None if their descriptions do not fit it."""
+    import msgpack
+
+    arrays, start = Arrays(), 0
+    try:
+        for name, dtype, shape, n_bytes in described:
+            part = body[start : start + n_bytes]
+            kind = np.dtype(dtype)
+            if kind.kind in _RAW_KINDS:
+                flat = np.frombuffer(part, kind)
+            else:
+                flat = np.array(msgpack.unpackb(part), dtype=object)
+            arrays[name] = flat.reshape(shape).copy()
+            start += n_bytes
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return None
+    return arrays if start == len(body) else None
+
+
+def _entries(array: npt.NDArray[Any]) -> bytes:
+    import msgpack
+
+    if array.dtype.kind in _RAW_KINDS:
+        return array.tobytes()
+    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
+        return bytes(msgpack.packb(array.ravel().tolist()))
+    raise TypeError(f"an array of dtype {array.dtype}, which is neither of numbers nor of texts")
+
+
+def _crc(start: int, *parts: bytes) -> int:
+    """Return the CRC32C of bytes given in parts, which goes on from `start`."""
+    import google_crc32c
+
+    for part in parts:
+        start = google_crc32c.extend(start, part)
+    return int(start)

@@ -1,0 +1,350 @@
+"""The journal of a sweep: one file to which the outcomes of its runs are appended.
+
+The process that owns the output folder appends; any process may read meanwhile.  A record is a
+frame, see :mod:`mkldist.frames`: a head with its states, scores and other small values, and a body
+with its arrays.  A later frame of a run takes the place of the earlier one.  Who was killed while
+it appended leaves the beginning of a frame, where readers stop and which the next writer cuts off.
+What a damaged frame held counts as not recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy.typing as npt
+
+from mkldist.durable import flush_folder, make_folder, replacing
+from mkldist.errors import UnreadableError
+from mkldist.frames import (
+    HEADER_BYTES,
+    MAGIC,
+    Arrays,
+    FrameHeader,
+    arrays_of,
+    frame,
+    frame_header,
+)
+from mkldist.results.run_record import RunRecord
+from mkldist.results.state import RunState
+
+JOURNAL = "records.journal"
+
+_ARRAYS = (
+    "kernels",
+    "weights",
+    "coefficients",
+    "test_rows",
+    "decision_values",
+    "train_rows",
+    "kernel_coefficients",
+)
+_GROUPS = {"trace": "trace.", "of_classes": "class."}
+_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*_ARRAYS, *_GROUPS)]
+_RUN, _REMOVED, _LAYOUT = "run", "removed", "layout"
+_BUFFER = 2**20
+
+
+class _Frame(NamedTuple):
+    """A frame in the file: where it begins, its header, and what its head says."""
+
+    at: int
+    header: FrameHeader
+    kind: str
+    state: RunState | None = None
+
+    @property
+    def end(self) -> int:
+        return self.at + self.header.n_bytes
+
+
+class Damage(NamedTuple):
+    """Bytes of a journal that are damaged.
+
+    Parameters
+    ----------
+    start, end : int
+        Where they begin and end.
+    run : str
+        Run whose record they were; empty if that cannot be read.
+    """
+
+    start: int
+    end: int
+    run: str = ""
+
+    def __str__(self) -> str:
+        return f"bytes {self.start} to {self.end}" + f", run {self.run}" * bool(self.run)
+
+
+class Journal:
+    """Records of the runs of a sweep, in one file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, made with the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._inode: int | None = None
+        self._end = 0
+        self._runs: dict[str, _Frame] = {}
+        self._layout: _Frame | None = None
+
+    def append(self, records: Iterable[RunRecord]) -> None:
+        """Append records, which then survive a loss of power; for the owner of the folder alone.
+
+        Raises
+        ------
+        OSError
+            If the disk refuses them; none of them is recorded then.
+        ValueError
+            If the state of a record is not that of a finished run.
+        """
+        self._write([_record_frame(record) for record in records])
+
+    def remove(self, run_ids: Iterable[str]) -> None:
+        """Let runs count as not recorded; for the owner of the folder alone."""
+        known = self.states()
+        gone = [run_id for run_id in dict.fromkeys(run_ids) if run_id in known]
+        if gone:
+            self._write([frame({"kind": _REMOVED, "ids": gone}, {})])
+
+    def set_layout(self, head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
+        """Append what the tree of results needs besides records; the last one counts."""
+        self._write([frame({**head, "kind": _LAYOUT}, arrays)])
+
+    def layout(self) -> tuple[dict[str, Any], Arrays] | None:
+        """Return the dict and the arrays of the last layout; None if there is no sound one."""
+        with self._opened() as file:
+            found = _content(file, self._layout) if file and self._layout else None
+        if found is not None:
+            del found[0]["kind"]
+        return found
+
+    def states(self) -> dict[str, RunState]:
+        """Return the recorded runs and their states, without reading an array."""
+        with self._opened():
+            return {i: place.state for i, place in self._runs.items() if place.state is not None}
+
+    def heads(self) -> dict[str, RunRecord]:
+        """Return all records without their arrays, which are empty in them."""
+        with self._opened() as file:
+            places = sorted(self._runs.items(), key=lambda item: item[1].at)
+            read = ((i, _record(_head(file, place), {})) for i, place in places if file)
+            return {run_id: record for run_id, record in read if record is not None}
+
+    def read(self, run_id: str) -> RunRecord | None:
+        """Return a run's record; None if it is missing or damaged.
+
+        Raises
+        ------
+        mkldist.errors.UnreadableError
+            If the system refuses to read the file.
+        """
+        with self._opened() as file:
+            place = self._runs.get(run_id)
+            found = _content(file, place) if file and place else None
+        return _record(*found) if found else None
+
+    def damaged(self) -> list[Damage]:
+        """Read every byte; return what is damaged, and let its runs count as not recorded.
+
+        The beginning of a frame at the end of the file is damage, too: who was killed while it
+        wrote, and a file that has been cut, look alike.
+        """
+        found: list[Damage] = []
+        with self._opened() as file:
+            if file is None:
+                return []
+            size, at = os.fstat(file.fileno()).st_size, 0
+            for place, head in _frames(file, 0, size):
+                if place.at > at:
+                    found.append(Damage(at, place.at))
+                at = place.end
+                run_id = str(head.get("id", "")) if head else ""
+                if head is None or not place.header.is_body(_body(file, place)):
+                    found.append(Damage(place.at, place.end, run_id))
+                    if self._runs.get(run_id) == place:
+                        del self._runs[run_id]
+                    if self._layout == place:
+                        self._layout = None
+            if size > at:
+                found.append(Damage(at, size))
+        return found
+
+    def compact(self) -> None:
+        """Write the file anew with the sound frames that count; for the owner of the folder."""
+        self.damaged()
+        with self._opened() as file:
+            if file is None:
+                return
+            places = sorted([*self._runs.values(), *([self._layout] if self._layout else [])])
+            with replacing(self.path) as temporary, temporary.open("xb") as new:
+                for place in places:
+                    file.seek(place.at)
+                    content = file.read(place.header.n_bytes)
+                    new.write(content)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._inode, self._end, self._runs, self._layout = None, 0, {}, None
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO | None]:
+        """Yield the file, of which every whole frame has been taken in; None if it is missing."""
+        try:
+            file = self.path.open("rb", buffering=_BUFFER)
+        except FileNotFoundError as error:
+            if self.path.is_symlink():
+                raise self._unreadable("a link to nothing") from error
+            self._forget()
+            yield None
+            return
+        except OSError as error:
+            raise self._unreadable(f"a file that cannot be read ({error.strerror})") from error
+        with file:
+            status = os.fstat(file.fileno())
+            if status.st_ino != self._inode or status.st_size < self._end:
+                self._forget()
+                self._inode = status.st_ino
+            for place, head in _frames(file, self._end, status.st_size):
+                self._end = place.end
+                if head is not None:
+                    self._take(place, head)
+            yield file
+
+    def _take(self, place: _Frame, head: Mapping[str, Any]) -> None:
+        """Let a frame count from now on."""
+        if place.kind == _LAYOUT:
+            self._layout = place
+        elif place.kind == _REMOVED:
+            for run_id in head["ids"]:
+                self._runs.pop(run_id, None)
+        elif place.state is not None:
+            self._runs[head["id"]] = place
+
+    def _write(self, frames: Iterable[bytes]) -> None:
+        """Append frames after the last whole one, and flush them to the device."""
+        content = memoryview(b"".join(frames))
+        with self._opened() as file:
+            is_new = file is None
+        make_folder(self.path.parent)
+        with self.path.open("xb" if is_new else "r+b", buffering=0) as raw:
+            raw.truncate(self._end)
+            raw.seek(self._end)
+            try:
+                while content:
+                    content = content[raw.write(content) :]
+                os.fsync(raw.fileno())
+            except BaseException:
+                with suppress(OSError):
+                    raw.truncate(self._end)
+                raise
+        if is_new:
+            flush_folder(self.path.parent)
+
+    def _unreadable(self, found: str) -> UnreadableError:
+        hint = "Make it readable, then repeat the command: finished work is kept"
+        return UnreadableError(str(self.path), found, "the journal of a sweep", hint)
+
+
+def _record_frame(record: RunRecord) -> bytes:
+    if not record.state.is_recorded:
+        raise ValueError(f"a run that is {record.state} has no outcome to record")
+    arrays: dict[str, Any] = {name: getattr(record, name) for name in _ARRAYS}
+    for group, prefix in _GROUPS.items():
+        arrays |= {prefix + name: values for name, values in getattr(record, group).items()}
+    return frame({"kind": _RUN, **{name: getattr(record, name) for name in _IN_HEAD}}, arrays)
+
+
+def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
+    """Return the record of a head and arrays; None if they are damaged, or of another version."""
+    if head is None or head.get("kind") != _RUN:
+        return None
+    groups: dict[str, Any] = {
+        group: {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        for group, prefix in _GROUPS.items()
+    }
+    given: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    own = {name: value for name, value in head.items() if name != "kind"}
+    try:
+        own["state"] = RunState(own["state"])
+        return RunRecord(**own, **given, **groups)
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _frames(
+    file: BinaryIO, start: int, size: int
+) -> Iterator[tuple[_Frame, Mapping[str, Any] | None]]:
+    """Yield the frames from `start` on, with their heads, None for a damaged head.
+
+    Damaged bytes between two frames are passed over.
+    """
+    at: int | None = start
+    while at is not None and at + HEADER_BYTES <= size:
+        file.seek(at)
+        header = frame_header(file.read(HEADER_BYTES))
+        if header is None:
+            at = _next_frame(file, at + 1, size)
+            continue
+        if at + header.n_bytes > size:
+            return
+        found = header.head(file.read(header.head_bytes))
+        place = _Frame(at, header, "") if found is None else _placed(at, header, found[0])
+        yield place, found[0] if found and place.kind else None
+        at = place.end
+
+
+def _placed(at: int, header: FrameHeader, head: Mapping[str, Any]) -> _Frame:
+    """Return a frame with what its head says; without a kind if that makes no sense."""
+    kind = head.get("kind")
+    if kind == _RUN and isinstance(head.get("id"), str):
+        with suppress(ValueError):
+            return _Frame(at, header, _RUN, RunState(str(head.get("state"))))
+    if kind == _LAYOUT or (kind == _REMOVED and isinstance(head.get("ids"), list)):
+        return _Frame(at, header, kind)
+    return _Frame(at, header, "")
+
+
+def _next_frame(file: BinaryIO, start: int, size: int) -> int | None:
+    """Return where the next whole frame begins; None if there is none."""
+    for position in range(start, size, _BUFFER):
+        file.seek(position)
+        content = file.read(_BUFFER + HEADER_BYTES)
+        place = content.find(MAGIC)
+        while 0 <= place < _BUFFER:
+            header = frame_header(content[place : place + HEADER_BYTES])
+            if header is not None and position + place + header.n_bytes <= size:
+                return position + place
+            place = content.find(MAGIC, place + 1)
+    return None
+
+
+def _head(file: BinaryIO, place: _Frame) -> dict[str, Any] | None:
+    file.seek(place.at + HEADER_BYTES)
+    found = place.header.head(file.read(place.header.head_bytes))
+    return None if found is None else found[0]
+
+
+def _body(file: BinaryIO, place: _Frame) -> bytes:
+    file.seek(place.at + HEADER_BYTES + place.header.head_bytes)
+    return file.read(place.header.body_bytes)
+
+
+def _content(file: BinaryIO, place: _Frame) -> tuple[dict[str, Any], Arrays] | None:
+    """Return dict and arrays of a frame; None if it is damaged."""
+    file.seek(place.at + HEADER_BYTES)
+    found = place.header.head(file.read(place.header.head_bytes))
+    body = file.read(place.header.body_bytes)
+    if found is None or not place.header.is_body(body):
+        return None
+    arrays = arrays_of(found[1], body)
+    return None if arrays is None else (found[0], arrays)

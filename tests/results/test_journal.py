@@ -1,0 +1,329 @@
+"""The journal: appended, read while it grows, torn, damaged, removed from, and made compact."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.errors import UnreadableError
+from mkldist.frames import MAGIC, frame, unframed
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
+from mkldist.results.state import RunState
+from tests.results.sweeps import made_up_plan, made_up_record
+from tests.variants import quick
+
+RUNS = made_up_plan().runs
+
+
+def same(one: RunRecord | None, other: RunRecord | None) -> bool:
+    """Compare every field; arrays by dtype and values, NaN equal to itself."""
+    if one is None or other is None:
+        return one is other
+    for field in dataclasses.fields(RunRecord):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name in ("trace", "of_classes"):
+            if a.keys() != b.keys() or not all(np.array_equal(a[k], b[k]) for k in a):
+                return False
+        elif isinstance(a, np.ndarray):
+            if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=True):
+                return False
+        elif a != b and not (isinstance(a, float) and np.isnan(a) and np.isnan(b)):
+            return False
+    return True
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "output" / "records.journal")
+
+
+def records(n: int) -> list[RunRecord]:
+    return [made_up_record(run) for run in RUNS[:n]]
+
+
+def three(journal: Journal) -> list[int]:
+    """Append three records one by one; return the lengths of the file."""
+    sizes = [0]
+    for record in records(3):
+        journal.append([record])
+        sizes.append(journal.path.stat().st_size)
+    return sizes
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_records_are_read_as_they_were_appended(journal, other):
+    written = [*records(3), RunRecord.failed(RUNS[3], "no memory", n_kernels=7)]
+    assert journal.states() == {}
+    assert journal.read(RUNS[0].id) is None
+    journal.append(written[:1])
+    journal.append(written[1:])
+    reader = Journal(journal.path) if other else journal
+    assert reader.states() == {record.id: record.state for record in written}
+    assert all(same(reader.read(record.id), record) for record in written)
+    assert reader.read("another") is None
+    assert reader.damaged() == []
+
+
+def test_heads_are_records_without_arrays(journal):
+    written = records(3)
+    journal.append(written)
+    heads = journal.heads()
+    assert list(heads) == [record.id for record in written]
+    for record in written:
+        head = heads[record.id]
+        assert head.weights.size == head.coefficients.size == len(head.trace) == 0
+        assert (head.objective, head.scores, head.n_active) == (
+            record.objective,
+            record.scores,
+            int(np.sum(record.weights > 0)),
+        )
+        assert head.provenance == record.provenance
+
+
+def test_a_later_record_takes_the_place_of_an_earlier_one(journal):
+    failed, complete = RunRecord.failed(RUNS[0], "no memory"), made_up_record(RUNS[0])
+    journal.append([failed])
+    journal.append([complete])
+    assert Journal(journal.path).states() == {RUNS[0].id: RunState.COMPLETE}
+    assert same(journal.read(RUNS[0].id), complete)
+
+
+def test_a_removed_run_is_not_recorded_until_it_is_appended_again(journal):
+    one, other, _ = records(3)
+    journal.append([one, other])
+    journal.remove([one.id, "another"])
+    assert Journal(journal.path).states() == journal.states() == {other.id: RunState.COMPLETE}
+    assert journal.read(one.id) is None
+    size = journal.path.stat().st_size
+    journal.remove([one.id])
+    assert journal.path.stat().st_size == size
+    journal.append([one])
+    assert set(Journal(journal.path).states()) == {one.id, other.id}
+
+
+def test_only_outcomes_are_recorded(journal):
+    with pytest.raises(ValueError, match="waiting"):
+        journal.append([dataclasses.replace(records(1)[0], state=RunState.WAITING)])
+    assert not journal.path.exists()
+
+
+def test_the_last_layout_counts(journal):
+    assert journal.layout() is None
+    names = np.array(["gaussian(1)[all]", "ü"], dtype=object)
+    journal.set_layout({"n": 1}, {})
+    journal.append(records(1))
+    journal.set_layout({"n": 2}, {"kernel": names, "width": np.arange(3.0)})
+    head, arrays = Journal(journal.path).layout()
+    assert head == {"n": 2}
+    assert arrays["kernel"].tolist() == names.tolist()
+    assert arrays["width"].tolist() == [0, 1, 2]
+    assert set(journal.states()) == {RUNS[0].id}
+
+
+def test_a_tail_torn_at_any_byte_is_passed_over_and_cut_off(journal):
+    sizes = three(journal)
+    whole, written = journal.path.read_bytes(), records(3)
+    for size in range(sizes[2], sizes[3]):
+        journal.path.write_bytes(whole[:size])
+        assert set(Journal(journal.path).states()) == {record.id for record in written[:2]}
+        assert len(Journal(journal.path).damaged()) == (size > sizes[2])
+    again = Journal(journal.path)
+    again.append(written[2:])
+    assert journal.path.read_bytes() == whole
+    assert same(Journal(journal.path).read(written[2].id), written[2])
+
+
+def test_a_flipped_bit_costs_one_run(journal):
+    sizes = three(journal)
+    whole, ids = journal.path.read_bytes(), [run.id for run in RUNS[:3]]
+    for position in range(0, len(whole), 3):
+        flipped = bytearray(whole)
+        flipped[position] ^= 1 << (position % 8)
+        journal.path.write_bytes(flipped)
+        hit = next(i for i in range(3) if position < sizes[i + 1])
+        reader = Journal(journal.path)
+        assert [i for i in ids if reader.read(i) is None] == [ids[hit]], position
+        (damage,) = reader.damaged()
+        assert (damage.start, damage.end) == (sizes[hit], sizes[hit + 1])
+        assert damage.run in ("", ids[hit])
+        assert set(reader.states()) == {*ids} - {ids[hit]}
+
+
+def test_heads_and_bodies_of_different_frames_do_not_fit_together(journal):
+    one, other = (dataclasses.replace(record, trace={}) for record in records(2))
+    other = dataclasses.replace(other, weights=one.weights, kernels=one.kernels)
+    journal.append([one])
+    size = journal.path.stat().st_size
+    journal.append([other])
+    content = journal.path.read_bytes()
+    assert len(content) == 2 * size
+    body = sum(v.nbytes for v in vars(one).values() if isinstance(v, np.ndarray))
+    journal.path.write_bytes(content[: size - body] + content[-body:] + content[size:])
+    assert Journal(journal.path).read(one.id) is None
+    assert same(Journal(journal.path).read(other.id), other)
+
+
+def test_compacting_leaves_what_counts_and_drops_damage(journal):
+    written = records(3)
+    journal.append([RunRecord.failed(RUNS[0], "no memory"), *written])
+    journal.set_layout({"n": 1}, {})
+    journal.set_layout({"n": 2}, {})
+    journal.append(records(6)[3:])
+    journal.remove([RUNS[4].id])
+    content = bytearray(journal.path.read_bytes())
+    content[-5] ^= 1
+    journal.path.write_bytes(content)  # the tombstone
+    journal.remove([RUNS[5].id])
+    reader = Journal(journal.path)
+    assert len(reader.states()) == 5
+    journal.compact()
+    assert journal.damaged() == []
+    assert set(reader.states()) == set(journal.states()) == {run.id for run in RUNS[:5]}
+    assert all(same(reader.read(record.id), record) for record in written)
+    assert reader.layout() == ({"n": 2}, {})
+    journal.append(records(6)[5:])
+    assert len(reader.states()) == 6
+
+
+def test_a_second_reader_follows_a_writer(journal):
+    reader = Journal(journal.path)
+    for n, record in enumerate(records(9), 1):
+        journal.append([record])
+        assert len(reader.states()) == n
+        assert same(reader.read(record.id), record)
+
+
+def test_a_refused_write_leaves_nothing(journal, monkeypatch):
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    one, other, _ = records(3)
+    journal.append([one])
+    before = journal.path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            journal.append([other])
+    assert journal.path.read_bytes() == before
+    journal.append([other])
+    assert set(Journal(journal.path).states()) == {one.id, other.id}
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "loop"])
+def test_what_cannot_be_read_is_refused_by_name(journal, kind):
+    journal.append(records(1))
+    journal.path.unlink()
+    if kind == "folder":
+        journal.path.mkdir()
+    else:
+        journal.path.symlink_to(journal.path if kind == "loop" else "nothing")
+    with pytest.raises(UnreadableError, match=r"records\.journal"):
+        journal.states()
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_anything_else_is_no_frame(content):
+    assert unframed(content) is None
+    assert unframed(MAGIC + content) is None
+
+
+def test_a_frame_is_read_whole_or_not_at_all():
+    content = frame({"a": [1, None, {"b": 2.5}]}, {"x": np.eye(2, dtype=np.float32), "n": 3})
+    head, arrays = unframed(content)
+    assert head == {"a": [1, None, {"b": 2.5}]}
+    assert arrays["x"].dtype == np.float32
+    assert arrays["x"].tolist() == [[1, 0], [0, 1]]
+    assert arrays["n"].shape == ()
+    assert all(unframed(content[:length]) is None for length in range(len(content)))
+    assert unframed(content + b"\0") is None
+    with pytest.raises(TypeError, match="object"):
+        frame({}, {"x": np.array([{}], dtype=object)})
+
+
+def test_a_record_of_another_version_is_none(journal):
+    journal.append(records(1))
+    head, arrays = unframed(journal.path.read_bytes())
+    journal.path.write_bytes(frame(head | {"field_of_later": 1}, arrays))
+    assert journal.read(RUNS[0].id) is None
+    assert journal.damaged() == []
+
+
+def test_vectors_of_a_million_kernels_are_passed_over(journal):
+    ones = np.ones(10**6)
+    record = dataclasses.replace(records(1)[0], weights=ones, kernels=np.arange(10**6))
+    journal.append([record, records(2)[1]])
+    reader = Journal(journal.path)
+    tracemalloc.start()
+    assert len(reader.states()) == len(reader.heads()) == 2
+    assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+    tracemalloc.stop()
+    assert same(reader.read(record.id), record)
+
+
+WRITER = """
+import dataclasses, sys
+from pathlib import Path
+import numpy as np
+from mkldist.results.journal import Journal
+from tests.results.sweeps import made_up_plan, made_up_record
+
+journal = Journal(Path(sys.argv[1]))
+runs = made_up_plan(n_splits=200).runs
+print("ready", flush=True)
+for i, run in enumerate(runs):
+    big = np.random.default_rng(i).normal(size=20_000 * (1 + i % 5))
+    journal.append([dataclasses.replace(made_up_record(run), coefficients=big)])
+"""
+
+
+@pytest.mark.parametrize("delay", quick([0.1, 0.02, 0.3]))
+def test_a_writer_killed_at_any_moment_leaves_whole_records(journal, delay):
+    root = Path(__file__).parents[2]
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(journal.path)],
+        stdout=subprocess.PIPE,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + 20
+        while not journal.states() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+    listed = journal.states()
+    assert listed
+    assert all(journal.read(run_id) is not None for run_id in listed)
+    journal.append([RunRecord.failed(RUNS[0], "")])
+    assert Journal(journal.path).damaged() == []
+
+
+@pytest.mark.slow
+def test_thirty_thousand_records_are_listed_at_once(journal):
+    record = records(1)[0]
+    for part in range(30):
+        ids = (f"{part:08x}{i:08x}" for i in range(1000))
+        journal.append(dataclasses.replace(record, id=run_id) for run_id in ids)
+    start = time.process_time()
+    reader = Journal(journal.path)
+    assert len(reader.states()) == 30_000
+    assert time.process_time() - start < 1.0
+    tracemalloc.start()
+    assert len(reader.states()) == 30_000
+    assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    tracemalloc.stop()
