@@ -27,7 +27,8 @@ from mkldist.consoles import ENDLESS
 from mkldist.counted import counted
 from mkldist.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
 from mkldist.results import node_arrays
-from mkldist.results.newest import later_words, with_newest
+from mkldist.results.newest import with_newest
+from mkldist.results.newest_tree import newest_tree
 from mkldist.results.node_arrays import nodes_of
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import method_nodes
@@ -313,7 +314,7 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
-    They are read without pandas and xarray, and with the records that the tree does not hold yet,
+    They are read with the records that the tree does not hold yet, and without pandas and xarray
     unless the sweep selects settings.
 
     Parameters
@@ -331,8 +332,7 @@ def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     tree = current(path)
     held = held or Snapshot.of(tree)
     if node_arrays.is_validated(held.index):
-        table, later = results_table(read_tree(path)), later_words(held.n_behind)
-        return replace(table, note=f"{table.note}\n{later}") if later else table
+        return results_table(newest_tree(read_tree(path), held))
     return table_of(summary_rows(with_newest(node_arrays.nodes_in(held.index, INPUTS), held)))
 
 

@@ -26,8 +26,10 @@ from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import DATA, LATER_RUNS
 from mkldist.results.selected import is_validated
+from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
+from mkldist.results.tree import current
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class Facts:
     def newest(cls, path: Path) -> Facts:
         """Read them as :meth:`of` does, with the runs that were recorded since; change no file."""
         facts = cls.of(path)
-        return replace(facts, tree=newest_tree(facts.tree, path))
+        return replace(facts, tree=newest_tree(facts.tree, Snapshot.of(current(path))))
 
     @cached_property
     def spec(self) -> dict[str, Any]:

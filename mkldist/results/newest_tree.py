@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.results.newest import OF_TEXT, with_newest
 from mkldist.results.node_arrays import nodes_in
 from mkldist.results.schema import LATER_RUNS
 from mkldist.results.snapshot import Snapshot
-from mkldist.results.tree import current
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def newest_tree(tree: xr.DataTree, path: str | Path) -> xr.DataTree:
+def newest_tree(tree: xr.DataTree, held: Snapshot) -> xr.DataTree:
     """Return a tree with the states, numbers and texts of all recorded runs; change no file.
 
     Vectors, such as kernel weights, and what is known of banks stay those of the tree; so do nodes
@@ -25,15 +23,9 @@ def newest_tree(tree: xr.DataTree, path: str | Path) -> xr.DataTree:
     ----------
     tree : xarray.DataTree
         As :func:`mkldist.open_results` returns it.
-    path : str or Path
-        Its place: the sweep's output folder, or the ``results.zarr`` in it.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
+    held : Snapshot
+        Its files, and the records beside them.
     """
-    held = Snapshot.of(current(path))
     index = held.index
     nodes = nodes_in(index, sorted({*OF_TEXT}.union(*index.scalars.values())))
     found = tree.copy()

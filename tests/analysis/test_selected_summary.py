@@ -123,3 +123,11 @@ def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
     assert sum(line.startswith(" level ") for line in text.splitlines()) == 1
     assert "* best mean validation error of its data set." in text
     assert "test part" not in text
+
+
+def test_runs_that_the_tree_does_not_hold_yet_count_once(plan, records, tmp_path):
+    store = RecordStore(tmp_path / "records")
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    for record in records[:5]:
+        store.write(record)
+    assert recorded_table(tmp_path).counts == (5, 0, len(plan.runs) - 5)
