@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -49,7 +50,8 @@ def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
     PATH is the folder of its results, its file or its name.
     While the sweep is at work, it names the runs that are being done.  A run counts as waiting
     until its outcome is recorded.  With --watch a terminal shows all this anew until the sweep
-    ends; a pipe gets a line for each change.  Ctrl-C ends the look, and not the sweep.
+    ends; a pipe gets a line for each change; before the sweep starts, it waits for it.  Ctrl-C ends
+    the look, and not the sweep.
     """
     from mkldist.errors import InputError
     from mkldist.results.status import sweep_status
@@ -57,12 +59,34 @@ def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
 
     if watch and as_json:
         raise InputError("--watch", "--json beside it", "one of the two")
-    path = results_of(path)
-    status = _watched(path, every) if watch else sweep_status(path)
+    status = _watched(_begun(path, every), every) if watch else sweep_status(results_of(path))
     if as_json:
         print_json(_document(status))
     else:
         _print(status)
+
+
+def _begun(path: Path, every: float) -> Path:
+    """Return the output folder of a sweep, as soon as there is one."""
+    from mkldist.results.output import OutputFolder
+    from mkldist.run.places import results_of
+
+    waits = False
+    while True:
+        try:
+            folder = results_of(path)
+        except StoreError:
+            if path.is_dir():  # of several sweeps
+                raise
+        else:
+            if os.path.lexists(OutputFolder(folder).manifest):
+                return folder
+        if not waits:
+            click.echo(
+                f"no sweep has started in {path} yet; waiting for it, until Ctrl-C", err=True
+            )
+        waits = True
+        time.sleep(every)
 
 
 def _watched(path: Path, every: float) -> SweepStatus:
