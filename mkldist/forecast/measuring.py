@@ -215,7 +215,7 @@ def _task_seconds() -> float:
         start, left = 0.0, TASKS + 1
         while left:
             tasks.submit(item, repr, 0)
-            while tasks.wait(1.0) is None:
+            while not tasks.wait(1.0):
                 pass
             left -= 1
             start = start or time.process_time()  # the first task waits for imports

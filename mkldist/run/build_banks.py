@@ -86,7 +86,7 @@ def build_banks(
     with claimed(path, spec.name, origin) as folder, using_banks(root):
         wanted = {bank.id for bank in plan.banks}
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
-        settings = batch_settings(spec, folder)
+        settings = batch_settings(spec)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
         stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
         if stored:

@@ -30,7 +30,7 @@ Answer = TypeVar("Answer", bound=Hashable)
 
 SHOWN = 3
 INSTEAD = {
-    "results": "records and data go through the scheduler instead",
+    "results": "workers fetch the data through the scheduler instead",
     "banks": "each machine builds banks for itself instead",
 }
 """What a sweep does where workers share no folder with its process."""

@@ -1,7 +1,7 @@
 """Dask tasks in flight: one for every thread of the workers, each outcome taken when it ends.
 
-A task stores what it computes and returns a small receipt.  When a worker is lost, only the tasks
-that it was doing are lost with it, since no worker holds results of earlier ones.
+A task returns a small receipt, which is taken at once.  When a worker is lost, only the tasks that
+it was doing are lost with it, since no worker holds results of earlier ones.
 
 Where a roster admits workers, Dask may give a task to those alone that the roster had when it was
 submitted.  When the last of them has gone, it is submitted again, for those there are then.  The
@@ -184,8 +184,8 @@ class TasksInFlight:
         self._in_flight[key] = replace(one, workers=chosen, future=future)
         future.add_done_callback(self._ended.put)
 
-    def wait(self, seconds: float) -> Outcome | None:
-        """Return the outcome of the next task that ends, or None if none does for some seconds.
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Return the outcomes of tasks that have ended, after some seconds at most.
 
         Raises
         ------
@@ -194,15 +194,24 @@ class TasksInFlight:
         mkldist.errors.ClusterError
             When the scheduler is gone.
         """
+        outcomes = []
         try:
             future = self._ended.get(timeout=seconds)
+            while True:
+                outcome = self._outcome(future)
+                if outcome is not None:
+                    outcomes.append(outcome)
+                future = self._ended.get_nowait()
         except queue.Empty:
-            if self._client.status in ("closed", "closing"):
+            if not outcomes and self._client.status in ("closed", "closing"):
                 raise lost_scheduler() from None
-            return None
+        return outcomes
+
+    def _outcome(self, future: Future[Any] | ThreadTask) -> Outcome | None:
+        """Return the outcome of a task that has ended; None if it was submitted again."""
         ended = self._in_flight.pop(str(future.key), None)
         if ended is None:
-            return None  # it was submitted again
+            return None
         item = ended.item
         try:
             if future.status == "finished":

@@ -1,47 +1,104 @@
 """What a sweep does differently where its workers are on other machines.
 
-It uses the workers that the roster admits.  If they share no folder with its process, their records
-and data go through the scheduler; if they share no place of banks, each machine builds its own.
+It uses the workers that the roster admits.  If they share no folder with its process, they fetch
+data from the store of banks or through the scheduler; if they share no place of banks, each machine
+builds its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mkldist.counted import counted
+from mkldist.data.snapshot import HEADER, snapshot_header
 from mkldist.devices import CPU
-from mkldist.memory import readable_bytes
+from mkldist.gram.blob_places import SNAPSHOTS, open_blobs
 from mkldist.resolve.code_check import code_of
 from mkldist.run.bank_refs import BankKey
-from mkldist.run.post_box import PostBox
+from mkldist.run.record_receiver import queue_name, reaching
 from mkldist.run.roster import Needs, Roster, Sharing
 from mkldist.run.wall_time import WallTime
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.bank_refs import BankRef
-from mkldist.worker.tasks import BatchSettings
+from mkldist.worker.bank_refs import BankRef, published_name
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
+class SnapshotPublisher:
+    """Publisher of the data that workers fetch which do not see the output folder.
+
+    Parameters
+    ----------
+    client : Client
+        Connected to the scheduler.
+    output : Path
+        Output folder of the sweep.
+    """
+
+    def __init__(self, client: Client, output: Path) -> None:
+        self._client: Any = client
+        self._prefix = queue_name(output)
+        self._published: set[str] = set()
+
+    def publish(self, snapshot: Path, banks: str) -> str:
+        """Let workers fetch a snapshot; return where they find it.
+
+        A file that the store of banks has already is read back, and put anew if it is damaged.
+
+        Parameters
+        ----------
+        snapshot : Path
+            Its folder.
+        banks : str
+            Folder or URL of the banks.  A URL takes the snapshot, too; otherwise the scheduler
+            keeps it.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            If it is damaged.
+        mkldist.errors.OutputError
+            If the store refuses it.
+        """
+        blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot.name}") if "://" in banks else None
+        for file in sorted({HEADER, *snapshot_header(snapshot)["files"].values()}):
+            content = (snapshot / file).read_bytes()
+            if blobs is not None:
+                if blobs.get(file) != content:
+                    blobs.put(file, [content])
+                continue
+            name = published_name(self._prefix, snapshot.name, file)
+            if name not in self._published:
+                with reaching():
+                    self._client.publish_dataset(content, name=name, override=True)
+                self._published.add(name)
+        return self._prefix if blobs is None else banks
+
+    def close(self) -> None:
+        """Take back what was published."""
+        with suppress(Exception):  # a scheduler that is gone keeps nothing
+            for name in self._published:
+                self._client.unpublish_dataset(name)
+
+
 @dataclass(frozen=True)
 class OtherMachines:
-    """Workers on other machines, and how they and the coordinator reach each other.
+    """Workers on other machines, and how they reach the data.
 
     Parameters
     ----------
     roster : Roster
         The workers that may do tasks.
-    post_box : PostBox, optional
-        Takes their records if they do not see the output folder.
+    publisher : SnapshotPublisher, optional
+        Publishes data for them if they do not see the output folder.
     """
 
     roster: Roster
-    post_box: PostBox | None = None
+    publisher: SnapshotPublisher | None = None
 
     def reached(self, banks: Mapping[BankKey, BankRef]) -> dict[BankKey, BankRef]:
         """Return banks as the workers find them; let workers fetch the data that they do not see.
@@ -51,18 +108,14 @@ class OtherMachines:
         banks : mapping of BankKey to BankRef
             The banks as this process sees them.
         """
-        found = dict[BankKey, BankRef]()
+        found, origins = dict[BankKey, BankRef](), dict[tuple[str, str], str]()
         for key, ref in banks.items():
-            root = ref.root if self.roster.sharing.banks else ""
-            found[key] = replace(ref, root=root, post=self.post_box.name if self.post_box else "")
-        if self.post_box is not None:
-            for snapshot, root in dict.fromkeys((r.snapshot, r.root) for r in found.values()):
-                self.post_box.publish(Path(snapshot), root)
+            root, snapshot = ref.root if self.roster.sharing.banks else "", ref.snapshot
+            if self.publisher is not None and (snapshot, root) not in origins:
+                origins[snapshot, root] = self.publisher.publish(Path(snapshot), root)
+            origin = origins.get((snapshot, root), "")
+            found[key] = replace(ref, root=root, fetched_from=origin)
         return found
-
-    def settings(self, settings: BatchSettings) -> BatchSettings:
-        """Return settings of batches by which their records come here."""
-        return replace(settings, post=self.post_box.name) if self.post_box else settings
 
 
 def needs_of(spec: SweepSpec, output: Path, banks: str, code: str) -> Needs:
@@ -112,32 +165,21 @@ def other_machines(
         roster = Roster(client, needs)
         for line in roster.first(wall_time):
             note(line)
-        box = None
+        publisher = None
         if not roster.sharing.output:
-            box = PostBox(client, Path(needs.output))
-            stack.callback(_tell, box, note)
-            stack.callback(box.close)
+            publisher = SnapshotPublisher(client, Path(needs.output))
+            stack.callback(publisher.close)
         note(sharing_line(roster.sharing, needs))
-        yield OtherMachines(roster, box)
+        yield OtherMachines(roster, publisher)
 
 
 def sharing_line(sharing: Sharing, needs: Needs) -> str:
     """Return a line on what workers share with this process, and what is done instead."""
     if sharing.output:
-        words = f"workers write their records to {needs.output}"
+        words = f"workers read data from {needs.output}"
     else:
         where = needs.banks if "://" in needs.banks else "the scheduler"
-        words = (
-            f"workers do not share {needs.output}: they send records through the scheduler, and "
-            f"fetch the data from {where}"
-        )
+        words = f"workers do not share {needs.output}: they fetch the data from {where}"
     if needs.banks and not sharing.banks:
         words += f"; they do not share {needs.banks}: each machine builds banks for itself"
     return words
-
-
-def _tell(box: PostBox, note: Callable[[str], None]) -> None:
-    """Tell the bytes that were moved."""
-    records = f"{counted(box.n_records, 'record')} ({readable_bytes(box.received)})"
-    snapshots = f"{counted(box.n_fetches, 'time')} ({readable_bytes(box.fetched)})"
-    note(f"{records} came through the scheduler; data were fetched {snapshots}")

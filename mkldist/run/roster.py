@@ -69,7 +69,7 @@ class Sharing:
     Parameters
     ----------
     output : bool
-        True if all see the output folder.  Otherwise records and data go through the scheduler.
+        True if all see the output folder.  Otherwise they fetch data from elsewhere.
     banks : bool
         True if all reach the folder or store of banks, or see the output folder if none is stored.
         Otherwise each machine keeps its own.

@@ -496,9 +496,9 @@ class _Sweep:
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
         banks = bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
-        settings = batch_settings(self.spec, self.folder, predictions=self.rounds.keeps_predictions)
+        settings = batch_settings(self.spec, predictions=self.rounds.keeps_predictions)
         if others is not None:
-            banks, settings = others.reached(banks), others.settings(settings)
+            banks = others.reached(banks)
         return Work(
             banks,
             batches,
@@ -513,7 +513,7 @@ class _Sweep:
         )
 
     def _catch_up(self) -> None:
-        """Carry all new records into the tree, including those that no worker announced."""
+        """Carry all new records into the tree, of the rounds before too."""
         if self._consolidator is not None:
             self._consolidator.add(self.recorded().keys() - self._in_tree)
             self._consolidator.flush()

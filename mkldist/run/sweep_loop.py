@@ -1,18 +1,17 @@
 """Loop that does the work of a sweep on a cluster, between work queue, workers and storage.
 
-It submits what the queue has ready, waits for a task to end, tells the queue the outcome, and
-carries new records into the tree of results.
+It submits what the queue has ready, waits for tasks to end, records the runs whose records have
+come, tells the queue the outcomes, and carries new records into the tree of results.
 """
 
 from __future__ import annotations
 
-import queue
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,31 +24,33 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.notes import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.results.records import RecordStore
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.clean import remove_bank
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
+from mkldist.run.record_receiver import RecordReceiver
 from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
 from mkldist.run.task_errors import error_line, is_final, unread_error
 from mkldist.run.work import Work
 from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem, Item
 from mkldist.run.work_queue import WorkQueue
+from mkldist.worker.record_sender import unpacked
 from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from mkldist.run.other_machines import OtherMachines
-    from mkldist.run.post_box import PostBox
     from mkldist.run.thread_worker import ThreadWorker
 
 
 EVERY_SECONDS = 1.0  # least time between two notes
 
 
-class WorkTeller:
+class StatusWriter:
     """Writer of the note of what is being done.
 
     Parameters
@@ -64,10 +65,10 @@ class WorkTeller:
         self._folder = folder
         self._banks = {key.id: f"{key.dataset}/{key.label}" for key in banks}
         self._several = len({key.label for key in banks}) > 1
-        self._told: list[AtWork] = []
+        self._written: list[AtWork] = []
         self._last = float("-inf")
 
-    def tell(
+    def write(
         self,
         begun: Iterable[tuple[Item, float]],
         stages: Mapping[str, str],
@@ -91,8 +92,8 @@ class WorkTeller:
         at_work = put_together(
             one for item, at in begun for one in self._of(item, at, stages, recorded)
         )
-        if at_work != self._told:
-            self._told = at_work
+        if at_work != self._written:
+            self._written = at_work
             write_work_note(self._folder, at_work)
 
     def end(self) -> None:
@@ -139,7 +140,7 @@ UNLOCKED = (
     "a node cache could not be locked, so other isolated runs may have been beside those of this "
     "sweep; MKLDIST_CACHE names another folder"
 )
-POST_SECONDS = 0.05  # where workers wait until the records are taken that they have sent
+TAKE_SECONDS = 0.25  # between looks at what tasks in flight have sent
 
 
 class SweepLoop:
@@ -180,23 +181,24 @@ class SweepLoop:
     ) -> None:
         self._client: Any = client
         self._roster = None if others is None else others.roster
-        self._post_box = None if others is None else others.post_box
         self._work, self._store = work, store
         self._planned = {run.id for batch in work.batches for run in batch.runs}
         self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
         isolated = work.settings.execution == "isolated"
         self._tasks = TasksInFlight(client, self._roster, one_a_machine=isolated)
-        self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
-        self._stages: dict[str, Stage] = {}  # of tasks that have announced one
-        self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
+        self._receiver = RecordReceiver(client, store.directory.parent)
+        self._settings = replace(work.settings, queue=self._receiver.queue)
+        self._taken_at = float("-inf")
+        self._stages: dict[str, Stage] = {}  # of tasks that have told one
+        self._states: dict[str, str] = {}  # of recorded runs
         self._failed: set[str] = set()
         self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._unread: list[UnreadableError] = []  # for each run that waits for its medium
         self._noted: set[str] = set()  # lines that are told once
-        self._teller = WorkTeller(store.directory.parent, work.banks)
+        self._status = StatusWriter(store.directory.parent, work.banks)
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
         n_banks = sum(ref.is_shared for ref in self._banks.values())
         self.counts = self._earlier.of_next_round(n_banks)
@@ -226,13 +228,11 @@ class SweepLoop:
         mkldist.errors.OutOfTimeError
             When the time is over; tasks that have begun are left to the workers' end.
         """
-        topic = self._work.settings.topic
-        if topic:
-            self._client.subscribe_topic(topic, lambda event: self._announced.put(event[1]))
         try:
             while self._submit() or len(self._tasks):
-                outcome = self._tasks.wait(POST_SECONDS if self._post_box else WAIT_SECONDS)
-                if outcome is not None:
+                outcomes = self._tasks.wait(WAIT_SECONDS)
+                self._receive(outcomes)
+                for outcome in outcomes:
                     self._settle(outcome)
                 self._housekeep()
                 self._work.wall_time.check()
@@ -240,12 +240,10 @@ class SweepLoop:
                 raise unread_error(self._unread)
         finally:
             self._tasks.cancel()
-            self._teller.end()
-            if topic:
-                self._client.unsubscribe_topic(topic)
-            self._take_announcements()
+            self._status.end()
             with suppress(MkldistError):  # the user is told of the error that ended the loop
-                self._take_records()
+                self._record(self._sent())
+            self._receiver.close()
             self._count_runs()
 
     @property
@@ -270,7 +268,7 @@ class SweepLoop:
         """Submit a task for every idle thread; return True if there was any."""
         submitted = False
         while self._tasks.has_room and (item := self._queue.next()) is not None:
-            settings = self._work.settings
+            settings = self._settings
             if isinstance(item, BuildItem):
                 ref = self._banks[item.bank]
                 self._tasks.submit(item, build, BuildTask(ref, item.blocks, settings))
@@ -333,10 +331,11 @@ class SweepLoop:
     def _settle_batch(
         self, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
     ) -> None:
-        """Note the runs that a batch recorded; have the queue try the others again."""
-        if self._post_box is not None:
-            error = self._settle_post(self._post_box, item, receipt, error)
-        if item.builds and error is None:
+        """Have the queue try the runs of a batch again that it did not record."""
+        if error is None and not receipt.damaged:
+            lost = [run for run in item.runs if not self._is_recorded(run.id)]
+            error = RuntimeError(f"{len(lost)} records were lost on their way") if lost else None
+        if item.builds and receipt is not None:
             self._count(item.bank, receipt.built)
         if error is not None:
             final = item.builds and is_final(error)
@@ -353,26 +352,6 @@ class SweepLoop:
             self._note_cache(receipt)
             self._queue.batch_done(item)
             self.counts.runs_of_ended_batches += len(item.runs)
-            self._note_recorded(run.id for run in item.runs)
-            return
-        self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))
-
-    def _settle_post(
-        self, post: PostBox, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
-    ) -> BaseException | None:
-        """Take the records that a batch has sent; return its error, or that some did not arrive."""
-        self._take_records()
-        post.forget(item.key)
-        if error is not None or receipt.damaged:
-            return error
-        lost = [run for run in item.runs if not self._is_recorded(run.id)]
-        return RuntimeError(f"{len(lost)} records were lost on their way") if lost else None
-
-    def _note_recorded(self, run_ids: Iterable[str]) -> None:
-        """Count runs as recorded; their states come with the workers' announcements."""
-        for run_id in run_ids:
-            self._states.setdefault(run_id, "")
-            self._consolidator.add([run_id])
 
     def _note_cache(self, receipt: BatchReceipt) -> None:
         """Tell the user once that a bank could not be kept in the node cache, or a lock in it."""
@@ -390,16 +369,59 @@ class SweepLoop:
 
     def _record_failed(self, abandoned: Iterable[AbandonedRun]) -> None:
         """Record abandoned runs as failed."""
-        for one in abandoned:
-            n_kernels = self._banks[one.run.bank].plan.n_kernels
+        self._record(
+            failed_record(one.run, one.error, self._banks[one.run.bank].plan.n_kernels)
+            for one in abandoned
+        )
+
+    def _receive(self, outcomes: Sequence[Outcome]) -> None:
+        """Record what ended tasks return and have sent, at intervals also what others have sent."""
+        ended = [one for one in outcomes if isinstance(one.item, BatchItem)]
+        sent = [one for one in ended if one.error is not None or one.receipt.n_sent]
+        records: list[RunRecord] = []
+        if sent or time.monotonic() - self._taken_at > TAKE_SECONDS:
+            records = self._sent()
+            self._receiver.forget(one.item.key for one in sent)
+        for one in ended:
+            records += map(unpacked, () if one.receipt is None else one.receipt.records)
+        self._record(records)
+
+    def _sent(self) -> list[RunRecord]:
+        """Take what tasks have sent: note their stages, return records."""
+        self._taken_at = time.monotonic()
+        records: list[RunRecord] = []
+        for message in self._receiver.take():
+            if message["stage"]:
+                self._take_stage(message["task"], Stage(message["stage"]))
+            records += map(unpacked, message["records"].values())
+        return records
+
+    def _record(self, records: Iterable[RunRecord]) -> None:
+        """Write records, and then count their runs as recorded.
+
+        A record that comes twice is dropped.  One that was sent to a coordinator before this one
+        may be of a run that is not asked for any more.
+        """
+        for record in records:
+            state = self._states.get(record.id, "")
+            if not state and record.id not in self._planned:
+                former = self._store.read(record.id)
+                state = "" if former is None else str(former.state)
+            if state and (state != RunState.FAILED or record.state is RunState.FAILED):
+                continue
             with writing(self._store.directory):
-                self._store.write(failed_record(one.run, one.error, n_kernels))
-            self._take_state(one.run.id, str(RunState.FAILED))
+                self._store.write(record)
+            if record.id in self._planned:
+                self._note_recorded(record.id, str(record.state))
+
+    def _note_recorded(self, run_id: str, state: str) -> None:
+        """Count a run as recorded."""
+        self._states[run_id] = sys.intern(state)
+        (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
+        self._consolidator.add([run_id])
 
     def _housekeep(self) -> None:
-        """Take announcements, carry records into the results, show progress."""
-        self._take_announcements()
-        self._take_records()
+        """Carry records into the results, show progress."""
         for line in self._roster.lines() if self._roster is not None else ():
             self._progress.note(line)
         self._consolidator.flush_if_due()
@@ -407,7 +429,7 @@ class SweepLoop:
         self.counts.doing = self._doing()
         self._progress.show(self.counts)
         stages = {key: stage.value for key, stage in self._stages.items()}
-        self._teller.tell(self._tasks.begun, stages, self._states)
+        self._status.write(self._tasks.begun, stages, self._states)
         now = time.monotonic()
         if self._tasks.n_threads:
             self._workers_seen = now
@@ -419,37 +441,6 @@ class SweepLoop:
         """Count the recorded runs of this round with those of earlier ones."""
         self.counts.runs_done = self._earlier.runs_done + len(self._states)
         self.counts.runs_failed = self._earlier.runs_failed + len(self._failed)
-
-    def _take_announcements(self) -> None:
-        """Take the states of runs that workers announced, whose records are durable."""
-        while not self._announced.empty():
-            event = self._announced.get()
-            if "stage" in event:
-                self._take_stage(event["task"], Stage(event["stage"]))
-            elif self._post_box is None:  # whose records are durable when they are taken
-                self._take_state(event["run"], event["state"])
-
-    def _take_records(self) -> None:
-        """Write the records that workers have sent, some of them to a coordinator before this one.
-
-        Its sweep file may have asked for other runs.
-        """
-        if self._post_box is None:
-            return
-        for sent in self._post_box.take():
-            kept = retried(partial(self._store.read, sent.id))
-            if kept is None or kept.state is RunState.FAILED:
-                kept = sent
-                with writing(self._store.directory):
-                    self._store.write(sent)
-            if kept.id in self._planned:
-                self._take_state(kept.id, str(kept.state))
-
-    def _take_state(self, run_id: str, state: str) -> None:
-        """Note the state of a recorded run."""
-        self._states[run_id] = sys.intern(state)
-        (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
-        self._consolidator.add([run_id])
 
     def _take_stage(self, task: str, stage: Stage) -> None:
         """Note what a task is doing; a batch that builds its bank has built it when it solves."""
@@ -482,5 +473,5 @@ class SweepLoop:
         return [block.index for block in missing]
 
     def _is_recorded(self, run_id: str) -> bool:
-        """Return True if storage has a run's record; an announced one may be lost since."""
-        return retried(lambda: self._store.read(run_id)) is not None
+        """Return True if a run's record is written."""
+        return run_id in self._states

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +16,6 @@ from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory
 from mkldist.resolve.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
-from mkldist.results.output import OutputFolder
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.wall_time import parse_wall_time
 from mkldist.search.rounds import Rounds
@@ -25,8 +23,6 @@ from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from mkldist.worker.tasks import BatchSettings
-
-TOPIC = "mkldist-runs"
 
 
 def planned(
@@ -131,18 +127,14 @@ def with_recorded(
     return rounds
 
 
-def batch_settings(
-    spec: SweepSpec, folder: OutputFolder, *, predictions: bool = False
-) -> BatchSettings:
-    """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
+def batch_settings(spec: SweepSpec, *, predictions: bool = False) -> BatchSettings:
+    """Return the settings of a sweep's batches."""
     from mkldist.worker.tasks import BatchSettings
 
     return BatchSettings(
-        records=str(folder.records.absolute()),
         execution=spec.execution,
         seed=spec.seed,
         memory_limit=parse_memory(spec.memory),
         predictions=predictions,
         coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
-        topic=f"{TOPIC}-{uuid.uuid4().hex}",
     )

@@ -1,23 +1,19 @@
 """Worker that is a thread of this process, for sweeps that end before processes would start.
 
 :class:`ThreadWorker` has the part of Dask's client that the loop of a sweep uses.  The thread ends
-with the process: an interrupt does not wait for its task, whose records are whole or absent on
-disk.  There is one thread, because several would wait for each other in the interpreter while the
-clocks of their runs go on.
+with the process: an interrupt does not wait for its task.  There is one thread, because several
+would wait for each other in the interpreter while the clocks of their runs go on.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mkldist.worker.announcements import Event, listen, stop_listening
-
-Handler = Callable[[tuple[float, Event]], None]
+from mkldist.worker.record_sender import Message
 
 
 class ThreadTask:
@@ -92,12 +88,15 @@ class ThreadWorker:
     ----------
     status : str
         ``"running"`` until :meth:`close`.
+    messages : SimpleQueue
+        What tasks tell the coordinator.
     """
 
     dashboard_link = ""
 
     def __init__(self) -> None:
         self.status = "running"
+        self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._tasks: queue.SimpleQueue[ThreadTask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="mkldist-worker", daemon=True)
         self._thread.start()
@@ -118,14 +117,6 @@ class ThreadWorker:
         """Cancel those of some tasks that have not begun."""
         for task in tasks:
             task.cancel()
-
-    def subscribe_topic(self, topic: str, handler: Handler) -> None:
-        """Have `handler` called with the time and the content of what tasks announce."""
-        listen(topic, lambda event: handler((time.time(), event)))
-
-    def unsubscribe_topic(self, topic: str) -> None:
-        """Drop what is announced from now on."""
-        stop_listening(topic)
 
     def close(self, *, wait: bool) -> None:
         """End the thread after its task; wait for that if asked to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mkldist.planning.model import RunPlan
-from mkldist.worker.announcements import build_key
+from mkldist.worker.record_sender import build_key
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from mkldist.kernel_functions.custom import search_first
 from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.worker.laplacian_cache import cached_laplacian
-from mkldist.worker.post import FETCHED, Post
 
 CACHED_BANKS = 4
 OWN_BANKS = NodeFolders("built")
@@ -58,9 +57,9 @@ class BankRef:
         Folder of the user's kernel functions; empty if the sweep has none.
     kernels : str
         Content hash of the kernels, if `code` is given.
-    post : str
-        Name of the post to a coordinator whose snapshots are not seen here, see
-        :mod:`mkldist.worker.post`; empty if they are.
+    fetched_from : str
+        URL of the store that holds the snapshot beside the banks, or prefix of the names by which
+        the scheduler knows its files; empty if its folder is seen here.
     """
 
     plan: BankPlan
@@ -69,7 +68,7 @@ class BankRef:
     data_fingerprint: str
     code: str = ""
     kernels: str = ""
-    post: str = ""
+    fetched_from: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BankRef) and self._key == other._key
@@ -95,7 +94,7 @@ class BankRef:
     def snapshot_folder(self) -> Path:
         """Folder of the snapshot, as this process sees it; fetched if it has to be."""
         folder = Path(self.snapshot)
-        return fetched_snapshot(folder.name, self.root, self.post) if self.post else folder
+        return fetched_snapshot(folder.name, self.fetched_from) if self.fetched_from else folder
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -107,7 +106,7 @@ class BankRef:
             If the cache of this machine cannot be written.
         """
         with ExitStack() as used:
-            if self.post:
+            if self.fetched_from:
                 used.enter_context(FETCHED_DATA.used(Path(self.snapshot).name))
             if self.plan.stored and not self.root:
                 used.enter_context(OWN_BANKS.used(self.plan.id))
@@ -174,17 +173,15 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
     return bank_inputs(ref).laplacian(graph, split, partial(cached_laplacian, folder=ref.place))
 
 
-def fetched_snapshot(name: str, banks: str, post: str) -> Path:
+def fetched_snapshot(name: str, origin: str) -> Path:
     """Return the folder of a snapshot on this machine, fetched as far as it is missing or damaged.
 
     Parameters
     ----------
     name : str
         Its name, a hash of its content.
-    banks : str
-        URL of the store that holds it beside the banks; otherwise the coordinator publishes it.
-    post : str
-        Name of the post to the coordinator, which is told the bytes.
+    origin : str
+        Where it is, see :class:`BankRef`.
 
     Raises
     ------
@@ -196,27 +193,20 @@ def fetched_snapshot(name: str, banks: str, post: str) -> Path:
     with FETCHED_DATA.alone(name) as folder:
         if not damaged_files(folder):
             return folder
-        way = Post(post)
-        try:
-            n_bytes = _fetch(folder, _from_store(banks, name) or _from_coordinator(way, name))
-            way.send({FETCHED: n_bytes})
-            _check_arrived(folder, banks if "://" in banks else "the scheduler")
-        finally:
-            way.close()
+        from_store = "://" in origin
+        _fetch(folder, partial(_stored_file if from_store else _published_file, origin, name))
+        _check_arrived(folder, origin if from_store else "the scheduler")
         FETCHED_DATA.make_room(0, keep=name)
         return folder
 
 
-def _fetch(folder: Path, file: Callable[[str], bytes]) -> int:
-    """Fetch the files that are missing or damaged; return their bytes."""
-    n_bytes = 0
+def _fetch(folder: Path, file: Callable[[str], bytes]) -> None:
+    """Fetch the files that are missing or damaged."""
     for _ in (HEADER, "the files that it names"):
         for path in damaged_files(folder):
             content = file(path.name)
             with writing(path):
                 write_file(path, [content], durable=False)  # a checksum tells damage
-            n_bytes += len(content)
-    return n_bytes
 
 
 def _check_arrived(folder: Path, origin: str) -> None:
@@ -231,26 +221,26 @@ def _check_arrived(folder: Path, origin: str) -> None:
         )
 
 
-def _from_store(banks: str, name: str) -> Callable[[str], bytes] | None:
-    """Return the reader of a snapshot's files in an object store; None without one."""
-    if "://" not in banks:
-        return None
-    blobs = open_blobs(banks, f"{SNAPSHOTS}/{name}")
-
-    def read(file: str) -> bytes:
-        content = blobs.get(file)
-        if content is None:
-            raise StoreError(f"{blobs.location}/{file}", "no such file", "a file of the snapshot")
-        return content
-
-    return read
+def _stored_file(banks: str, snapshot: str, file: str) -> bytes:
+    """Return a file of a snapshot in an object store."""
+    blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot}")
+    content = blobs.get(file)
+    if content is None:
+        raise StoreError(f"{blobs.location}/{file}", "no such file", "a file of the snapshot")
+    return content
 
 
-def _from_coordinator(post: Post, name: str) -> Callable[[str], bytes]:
-    """Return the reader of a snapshot's files that the coordinator publishes."""
-    return lambda file: post.file(published_name(post.name, name, file))
+def _published_file(prefix: str, snapshot: str, file: str) -> bytes:
+    """Return a file of a snapshot that the coordinator has published."""
+    from distributed import get_client
+
+    name = published_name(prefix, snapshot, file)
+    content: bytes | None = get_client().get_dataset(name, default=None)
+    if content is None:
+        raise StoreError(name, "no such file at the scheduler", "one of a sweep that goes on")
+    return content
 
 
-def published_name(post: str, snapshot: str, file: str) -> str:
+def published_name(prefix: str, snapshot: str, file: str) -> str:
     """Return the name by which the scheduler knows a file of a snapshot."""
-    return f"{post}/{snapshot}/{file}"
+    return f"{prefix}/{snapshot}/{file}"

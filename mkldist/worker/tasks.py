@@ -1,7 +1,7 @@
 """Tasks as Dask sends them to workers, and the functions that do them.
 
-A task holds ids, paths and settings, and no arrays; its receipt is as small.  Whatever a task
-computes is in storage before it returns.
+A task holds ids, paths and settings, and no arrays.  The banks that it builds are in storage before
+it returns; records go to the coordinator, see :mod:`mkldist.worker.record_sender`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import UnreadableError
-from mkldist.fit.engine import FailedFit, Fitted, fit
+from mkldist.fit.engine import fit
 from mkldist.fit.score import Scorer
 from mkldist.gram.bank import Bank
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
@@ -34,12 +34,12 @@ from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
-from mkldist.worker.announcements import Announce, Event, announcer, build_key
+from mkldist.results.run_record import RunRecord
 from mkldist.worker.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
 from mkldist.worker.kept_shards import SHARDS
 from mkldist.worker.kept_states import STATES
 from mkldist.worker.machine_turn import machine_turn
-from mkldist.worker.record_sinks import record_sink
+from mkldist.worker.record_sender import MessageQueue, RecordSender, build_key
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
 from mkldist.worker.warm_up import compiling, specimens, warm_up, warm_up_source
@@ -53,8 +53,6 @@ class BatchSettings:
 
     Parameters
     ----------
-    records : str
-        Folder of the records.
     execution : str
         ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
         one solver after the other.
@@ -67,24 +65,19 @@ class BatchSettings:
     coefficients : bool
         True if records hold the rows that coefficients belong to, and the coefficients of each
         kernel where these differ.
-    topic : str
-        Topic on which tasks announce finished runs and what they do; empty for none.
     own_workers : bool
         True if workers end with the sweep, so that they may keep memory for their next batch.
-    post : str
-        Name of the post by which records go to a coordinator with which workers share no folder,
-        see :mod:`mkldist.worker.post`; empty if they share that of the records.
+    queue : str or SimpleQueue, optional
+        Queue by which tasks that last send records, and tell what they do.
     """
 
-    records: str
     execution: str = "shared"
     seed: int = 0
     memory_limit: int | None = None
     predictions: bool = False
     coefficients: bool = False
-    topic: str = ""
     own_workers: bool = False
-    post: str = ""
+    queue: MessageQueue | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ class BuildTask:
 
     ref: BankRef
     blocks: tuple[int, ...]
-    settings: BatchSettings = field(default_factory=lambda: BatchSettings(""))
+    settings: BatchSettings = field(default_factory=BatchSettings)
 
     @property
     def key(self) -> str:
@@ -120,7 +113,7 @@ class BatchTask:
     ref : BankRef
         The bank.
     runs : tuple of RunPlan
-        The runs; those that have a record already are left out.
+        The runs.
     settings : BatchSettings
         Settings of the sweep.
     n_at_once : int
@@ -160,8 +153,11 @@ class BatchReceipt:
 
     Parameters
     ----------
-    recorded : tuple of str
-        Ids of the runs whose records it wrote.
+    records : tuple of bytes
+        Records that it has not sent, each as
+        :func:`mkldist.worker.record_sender.packed` bytes.
+    n_sent : int
+        Records that it has sent.
     damaged : str
         Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
         missing, and the runs without a record are still to be done.
@@ -176,7 +172,8 @@ class BatchReceipt:
         be locked.
     """
 
-    recorded: tuple[str, ...] = ()
+    records: tuple[bytes, ...] = ()
+    n_sent: int = 0
     damaged: str = ""
     streamed: bool = False
     passes: int = 0
@@ -194,7 +191,12 @@ def build(task: BuildTask) -> BuildReceipt:
     mkldist.errors.OutputError
         When the medium is full or cannot be written.
     """
-    with _turn(task), single_threaded(), task.ref.in_use():
+    with (
+        RecordSender(task.settings.queue, task.key) as sender,
+        _turn(task, sender),
+        single_threaded(),
+        task.ref.in_use(),
+    ):
         source, plan = _source(task.ref), task.ref.plan
         if plan.is_factored:
             factors = task.ref.factor_store()
@@ -205,59 +207,57 @@ def build(task: BuildTask) -> BuildReceipt:
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
-    """Do runs, and record each as it ends.
+    """Do runs; return their records, or send those of a batch that lasts as they end.
 
     Raises
     ------
     mkldist.errors.GramError
         When a block that the batch is to build has values that cannot be stored.
     mkldist.errors.OutputError
-        When a record or such a block cannot be written.
+        When such a block cannot be written.
     mkldist.errors.UnreadableError
-        When the medium of the bank, the data or the records does not answer.
+        When the medium of the bank or the data does not answer.
+    mkldist.errors.ClusterError
+        When no coordinator takes records.
     """
-    recorded: list[str] = []
-    announce, begin = announcer(task.settings.topic), _beginner(task)
-
-    def on_event(event: Event) -> None:
-        recorded.append(event["run"])
-        announce(event)
-
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
-    with _turn(task) as is_alone, single_threaded(), task.ref.in_use():
+    with (
+        RecordSender(settings.queue, task.key) as sender,
+        _turn(task, sender) as is_alone,
+        single_threaded(),
+        task.ref.in_use(),
+    ):
+        sent = sender.already_sent()
+        runs = [run for run in task.runs if run.id not in sent]
         try:
-            begin(Stage.COMPILING)
+            sender.begin(Stage.COMPILING.value)
             _compile(task)
             builds = task.builds or task.ref.plan.sharded
-            begin(Stage.BUILDING if builds else Stage.READING)
+            sender.begin((Stage.BUILDING if builds else Stage.READING).value)
             with _opened(task, limit) as opened:
                 bank, builder, _ = opened
                 if builder is not None and settings.execution == "isolated":
                     builder.wait()  # no bank is built while the clock of a run goes
-                begin(Stage.SOLVING)
+                sender.begin(Stage.SOLVING.value)
                 time_of = partial(_build_time, task.ref, builder)
-                solve_runs(opened, task.ref, task.runs, settings, on_event, time_of)
+                if runs:
+                    solve_runs(opened, task.ref, runs, settings, sender.add, time_of)
         except DamagedBlocksError as error:
             _unmark_damaged(task.ref.gram_store(), error)
-            return BatchReceipt(tuple(recorded), damaged=str(error))
-    return BatchReceipt(
-        recorded=tuple(recorded),
-        streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
-        passes=bank.counter.passes,
-        built=builder.receipt if builder else BuildReceipt(),
-        unlocked=not is_alone,
-    )
-
-
-def _beginner(task: BuildTask | BatchTask) -> Callable[[Stage], None]:
-    """Return a function that announces the stage of a task."""
-    announce = announcer(task.settings.topic)
-    return lambda stage: announce({"task": task.key, "stage": stage.value})
+            return BatchReceipt(sender.rest(), sender.n_sent, damaged=str(error))
+        return BatchReceipt(
+            records=sender.rest(),
+            n_sent=sender.n_sent,
+            streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
+            passes=bank.counter.passes,
+            built=builder.receipt if builder else BuildReceipt(),
+            unlocked=not is_alone,
+        )
 
 
 @contextmanager
-def _turn(task: BuildTask | BatchTask) -> Iterator[bool]:
+def _turn(task: BuildTask | BatchTask, sender: RecordSender) -> Iterator[bool]:
     """Have this machine for a task of an isolated sweep; yield False if others may have it, too.
 
     A batch on a sharded bank takes no turn: it waits for work of the other workers, which may wait
@@ -266,10 +266,9 @@ def _turn(task: BuildTask | BatchTask) -> Iterator[bool]:
     if task.settings.execution != "isolated" or task.ref.plan.sharded:
         yield True
         return
-    begin = _beginner(task)
-    with machine_turn(lambda: begin(Stage.WAITING)) as is_alone:
+    with machine_turn(lambda: sender.begin(Stage.WAITING.value)) as is_alone:
         if isinstance(task, BuildTask):
-            begin(Stage.BUILDING)  # a batch tells its further stages itself
+            sender.begin(Stage.BUILDING.value)  # a batch tells its further stages itself
         yield is_alone
 
 
@@ -307,10 +306,10 @@ def solve_runs(
     ref: BankRef,
     runs: Sequence[RunPlan],
     settings: BatchSettings,
-    announce: Announce,
+    on_record: Callable[[RunRecord], None],
     build_time: Callable[[], BuildTime | None] = lambda: None,
 ) -> None:
-    """Solve the runs that have no record yet, and record each as it ends.
+    """Solve runs, and hand on the record of each as it ends.
 
     Parameters
     ----------
@@ -322,41 +321,31 @@ def solve_runs(
         Runs on that bank.
     settings : BatchSettings
         Settings of the sweep.
-    announce : callable
-        Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
+    on_record : callable
+        Takes the records.
     build_time : callable
         Returns the time that took the bank to build, None if it is unknown.
     """
-    with record_sink(settings.records, settings.post, runs[0].id) as sink:
-        unrecorded = sink.unrecorded(runs)
-        if not unrecorded:
-            return
-        inputs = bank_inputs(ref)
-        scorer = Scorer(
-            inputs,
-            ref.data_fingerprint,
-            ref.plan.id,
-            settings.seed,
-            settings.predictions,
-            settings.coefficients,
-            build_time,
-        )
-
-        def on_ended(ended: Fitted | FailedFit) -> None:
-            record = scorer.record(ended)
-            sink.write(record)
-            announce({"run": record.id, "state": str(record.state)})
-
-        fit(
-            opened.factored or opened.bank,
-            inputs,
-            unrecorded,
-            on_ended,
-            laplacian=partial(laplacian, ref),
-            memory_limit=settings.memory_limit,
-            isolated=settings.execution == "isolated",
-            states=STATES,
-        )
+    inputs = bank_inputs(ref)
+    scorer = Scorer(
+        inputs,
+        ref.data_fingerprint,
+        ref.plan.id,
+        settings.seed,
+        settings.predictions,
+        settings.coefficients,
+        build_time,
+    )
+    fit(
+        opened.factored or opened.bank,
+        inputs,
+        runs,
+        lambda ended: on_record(scorer.record(ended)),
+        laplacian=partial(laplacian, ref),
+        memory_limit=settings.memory_limit,
+        isolated=settings.execution == "isolated",
+        states=STATES,
+    )
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from mkldist.gram import loading
-from mkldist.run import build_banks, other_machines, sweep_setup
+from mkldist.run import other_machines
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.sweep_setup import batch_settings
 from tests.run.here import Client
 from tests.run.sweeps import misbehaving_methods
 
@@ -49,14 +48,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     def connect(options: ConnectOptions) -> Iterator[Client]:
         yield client
 
-    def silent_settings(*given, **options):
-        settings = batch_settings(*given, **options)
-        return type(settings)(**{**vars(settings), "topic": ""})
-
     monkeypatch.setattr(ConnectOptions, "connect", connect)
     monkeypatch.setattr(other_machines, "other_machines", lambda *_: nullcontext())
-    monkeypatch.setattr(sweep_setup, "batch_settings", silent_settings)
-    monkeypatch.setattr(build_banks, "batch_settings", silent_settings)
     monkeypatch.setattr(loading, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     return client

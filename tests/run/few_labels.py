@@ -13,9 +13,10 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.record_sender import unpacked
 from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
 
 WIDTHS = (0.3, 1.0, 3.0)
@@ -95,19 +96,17 @@ def do(toml: str, folder: Path) -> Done:
     refs = bank_refs(
         plan, resolved, {b.id for b in plan.banks}, str(folder / "banks"), folder / "snapshots"
     )
-    settings = BatchSettings(
-        str(folder / "records"), spec.execution, predictions=True, coefficients=True
-    )
-    passes = 0
+    settings = BatchSettings(spec.execution, predictions=True, coefficients=True)
+    passes, records = 0, dict[str, RunRecord]()
     for batch in plan.batches:
         ref = refs[BankKey.of(batch.runs[0])]
         build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
-        passes += solve_batch(BatchTask(ref, batch.runs, settings)).passes
-    store = RecordStore(folder / "records")
+        receipt = solve_batch(BatchTask(ref, batch.runs, settings))
+        passes += receipt.passes
+        records |= {record.id: record for record in map(unpacked, receipt.records)}
     found: dict[tuple[str, int, str], RunRecord] = {}
     for run in plan.runs:
-        record = store.read(run.id)
-        assert record is not None
+        record = records[run.id]
         assert not record.error, record.error
         varying = [run.params[name] for name in ("C", "gamma_i") if name in run.params]
         found[run.key, run.split, "".join(map(str, varying))] = record

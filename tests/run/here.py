@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from mkldist.gram.store import GramStore, list_banks
@@ -13,6 +14,7 @@ from mkldist.run.outcome import SweepOutcome
 from mkldist.run.roster import Needs
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.record_sender import Message
 from mkldist.worker.surroundings import Surroundings
 from tests.run.sweeps import sweep_text
 
@@ -44,13 +46,14 @@ class Future:
 
 
 class Client:
-    """A cluster of this process alone, which hears of no announcement."""
+    """A cluster of this process alone."""
 
     status, dashboard_link = "running", ""
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
         self.tasks: list[Any] = []
+        self.messages: SimpleQueue[Message] = SimpleQueue()
 
     def nthreads(self):
         return {"here": self.n_threads}
@@ -58,12 +61,6 @@ class Client:
     def submit(self, function, task, key, pure, workers=None):
         self.tasks.append(task)
         return Future(key, function, task)
-
-    def subscribe_topic(self, topic, handler):
-        pass
-
-    def unsubscribe_topic(self, topic):
-        pass
 
     def cancel(self, futures, force):
         pass

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.results.notes import AtWork, read_work_note
 from mkldist.run.bank_refs import BankKey
-from mkldist.run.sweep_loop import WorkTeller
+from mkldist.run.sweep_loop import StatusWriter
 from mkldist.run.work_items import BatchItem, BuildItem
 from tests.run.sweeps import plan_of, sweep_text
 
@@ -29,23 +29,23 @@ def batch(split):
 
 def test_runs_are_told_by_method_without_those_recorded(tmp_path, now):
     first, second = batch(0), batch(1)
-    teller = WorkTeller(tmp_path, BANKS)
+    writer = StatusWriter(tmp_path, BANKS)
     recorded = {run.id for run in first.runs if run.params["C"] == 10.0 or run.key == "uniform"}
     begun = [(first, 5.0), (second, 3.0), (BuildItem(BANKS[0].id, (0, 1)), 4.0)]
-    teller.tell(begun, {first.key: "solving", second.key: "solving"}, recorded)
+    writer.write(begun, {first.key: "solving", second.key: "solving"}, recorded)
     assert read_work_note(tmp_path) == [
         AtWork("two_moons/level", "solving", 3.0, 3, (0, 1), {"C": [1.0, 10.0]}),
         AtWork("two_moons/uniform", "solving", 3.0, 1, (1,), {"C": [1.0]}),
         AtWork("two_moons/bank", "building the bank", 4.0),
     ]
-    teller.end()
+    writer.end()
     assert not list(tmp_path.iterdir())
 
 
 def test_the_bank_is_named_where_there_are_several(tmp_path, now):
     item = batch(0)
     banks = [*BANKS, BankKey("id", "other", "two_moons")]
-    WorkTeller(tmp_path, banks).tell([(item, 0.0)], {}, ())
+    StatusWriter(tmp_path, banks).write([(item, 0.0)], {}, ())
     assert [(one.place, one.doing) for one in read_work_note(tmp_path)] == [
         ("two_moons/bank/level", "starting"),
         ("two_moons/bank/uniform", "starting"),
@@ -57,8 +57,8 @@ def test_notes_are_written_when_something_has_changed_and_not_too_often(tmp_path
     monkeypatch.setattr(
         "mkldist.run.sweep_loop.write_work_note", lambda folder, at_work: written.append(at_work)
     )
-    teller, item = WorkTeller(tmp_path, BANKS), batch(0)
+    writer, item = StatusWriter(tmp_path, BANKS), batch(0)
     for seconds, stage in [(0.0, "a"), (0.5, "b"), (1.5, "b"), (3.0, "b"), (5.0, "c")]:
         now[0] = seconds
-        teller.tell([(item, 0.0)], {item.key: stage}, ())
+        writer.write([(item, 0.0)], {item.key: stage}, ())
     assert [one[0].doing for one in written] == ["a", "b", "c"]

@@ -51,7 +51,7 @@ def test_a_folder_that_a_worker_does_not_share_is_no_fault_but_a_store_that_none
         f"/b, worker tcp://b:1: {NOTHING_THERE}; each machine builds banks for itself instead"
     )
     [records] = place_findings("results", "/r", {"tcp://a:1": NOTHING_THERE})
-    assert records.words.endswith("records and data go through the scheduler instead")
+    assert records.words.endswith("workers fetch the data through the scheduler instead")
     assert [one.hinders for one in place_findings("banks", "s3://b", wrong)] == [False, False]
     [unreached] = place_findings("banks", "s3://b", {"tcp://a:1": NOTHING_THERE})
     assert unreached.hinders

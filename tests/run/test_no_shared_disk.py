@@ -91,9 +91,8 @@ def test_the_results_are_those_of_one_machine_to_the_bit(folder, tmp_path, backe
     with machines(folder) as options:
         said = sweep(text, folder / "small", options)
         again = sweep(text, folder / "small", options)
-    assert f"workers do not share {folder}/small: they send records through the scheduler" in said
+    assert f"workers do not share {folder}/small: they fetch the data from the scheduler" in said
     assert ("each machine builds banks for itself" in said) == (backend != "sharded")
-    assert "6 records (" in said
     assert "Nothing to do" in again
     assert solutions(folder / "small") == solutions(tmp_path / "here" / "small")
     assert len(solutions(folder / "small")) == 6

@@ -1,4 +1,4 @@
-"""Workers on other machines: `shared_places`, the `post_box`, and whole sweeps."""
+"""Workers on other machines: `shared_places`, and whole sweeps."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import pytest
 
 from mkldist.errors import OutputError, UnfitClusterError
 from mkldist.gram.node_folders import NodeFolders
-from mkldist.results.state import RunState
 from mkldist.run import other_machines
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.other_machines import OtherMachines, needs_of, sharing_line
-from mkldist.run.post_box import PostBox
+from mkldist.run.other_machines import OtherMachines, SnapshotPublisher, needs_of, sharing_line
 from mkldist.run.roster import Needs, Sharing
 from mkldist.run.shared_places import try_places
 from mkldist.run.work_items import BuildItem
 from mkldist.worker.shared_place import NOT_READ_BACK, NOTHING_THERE, SharedPlace
 from mkldist.worker.surroundings import Surroundings
-from tests.run.here import FOUND, NEEDS, TEXT, Failing, spec_of, sweep
-from tests.run.sweeps import records, solutions
+from tests.run.here import FOUND, NEEDS, TEXT, spec_of, sweep
+from tests.run.sweeps import solutions
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 
 ELSEWHERE = ConnectOptions("tcp://elsewhere")
@@ -52,10 +50,11 @@ def on_other_machines(monkeypatch, sharing: Sharing) -> SchedulerInMemory:
 
     @contextmanager
     def machines(client, needs, note, wall_time):
-        box = None if sharing.output else PostBox(scheduler, Path(needs.output))
-        yield OtherMachines(Admitting(sharing), box)
-        if box is not None:
-            box.close()
+        publisher = None if sharing.output else SnapshotPublisher(scheduler, Path(needs.output))
+        yield OtherMachines(Admitting(sharing), publisher)
+        if publisher is not None:
+            assert scheduler.files
+            publisher.close()
 
     monkeypatch.setattr(other_machines, "other_machines", machines)
     return scheduler
@@ -74,73 +73,8 @@ def test_a_sweep_finds_the_same_whatever_its_workers_share(tmp_path, client, mon
         assert len([*(folder / "banks").glob("[!.]*")]) == 3 * banks
         assert len([*NodeFolders("built").root.glob("[!.]*")]) == 3 * (not banks)
         assert NodeFolders("snapshots").root.exists() == (not output)
-        assert (bool(scheduler.letters), scheduler.n_open) == (not output, 0)
+        assert scheduler.files == {}
         assert sweep(TEXT, folder / "small", connect_options=ELSEWHERE).computed == 0
-
-
-def test_records_that_are_lost_on_their_way_are_computed_again(tmp_path, client, monkeypatch):
-    on_other_machines(monkeypatch, Sharing(False, False))
-    real, lost = PostBox.take, []
-
-    def losing(box):
-        for record in real(box):
-            if lost:
-                yield record
-            else:
-                lost.append(record.id)
-
-    monkeypatch.setattr(PostBox, "take", losing)
-    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
-    assert (len(lost), outcome.computed, outcome.failed) == (1, 6, 0)
-
-
-def test_records_of_runs_that_are_not_asked_for_any_more_are_kept(tmp_path, client, monkeypatch):
-    sweep(TEXT.replace("[1.0, 10.0]", "[3.0, 30.0]"), tmp_path / "other" / "small")
-    others = [*records(tmp_path / "other" / "small").values()]
-    on_other_machines(monkeypatch, Sharing(False, False))
-    real = PostBox.take
-
-    def with_others(box):
-        yield from (others.pop() for _ in others[:1])
-        yield from real(box)
-
-    n_kept = len(others)
-    monkeypatch.setattr(PostBox, "take", with_others)
-    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
-    assert (outcome.computed, outcome.waiting) == (6, 0)
-    assert len(records(tmp_path / "small")) == 6 + n_kept
-
-
-def test_a_record_of_a_complete_run_replaces_that_of_a_failed_one(tmp_path, client, monkeypatch):
-    on_other_machines(monkeypatch, Sharing(False, False))
-    real = PostBox.take
-
-    def between_failures(box):  # as of workers that were thought lost
-        for record in real(box):
-            failed = replace(record, state=RunState.FAILED, error="died")
-            yield from (failed, record, failed)
-
-    monkeypatch.setattr(PostBox, "take", between_failures)
-    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
-    assert (outcome.computed, outcome.failed) == (6, 0)
-    states = [record.state for record in records(tmp_path / "small").values()]
-    assert states == [RunState.COMPLETE] * 6
-
-
-def test_a_batch_that_dies_after_its_first_record_leaves_it_done(tmp_path, client, monkeypatch):
-    scheduler = on_other_machines(monkeypatch, Sharing(False, False))
-    real = SchedulerInMemory.set_metadata
-    dying = Failing(monkeypatch, "solve_batch", RuntimeError("died"), times=0)
-
-    def mark(self, keys, value):
-        real(self, keys, value)
-        if len(keys) == 3 and not dying.calls % 2:
-            raise RuntimeError("died")
-
-    monkeypatch.setattr(SchedulerInMemory, "set_metadata", mark)
-    outcome = sweep(TEXT, tmp_path / "small", connect_options=ELSEWHERE)
-    assert (outcome.computed, outcome.failed) == (6, 0)
-    assert scheduler.n_open == 0
 
 
 def test_banks_cannot_be_built_for_machines_that_share_no_place(tmp_path, client, monkeypatch):
@@ -191,7 +125,7 @@ def test_a_place_that_this_process_cannot_write_is_told(monkeypatch, tmp_path):
 
 
 def test_the_line_on_what_is_shared_names_what_is_done_instead():
-    assert sharing_line(Sharing(), NEEDS) == "workers write their records to /out"
+    assert sharing_line(Sharing(), NEEDS) == "workers read data from /out"
     assert sharing_line(Sharing(True, False), NEEDS).endswith("machine builds banks for itself")
     said = sharing_line(Sharing(False, True), Needs("/out", "s3://b"))
     assert said.endswith("fetch the data from s3://b")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from mkldist.errors import GramError, StoreError, UnreadableError
+from mkldist.errors import GramError, OutputError, StoreError, UnreadableError
 from mkldist.planning.model import RunPlan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
@@ -27,9 +27,10 @@ from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.run.work import Work
 from mkldist.run.work_items import BatchItem, BuildItem
+from mkldist.worker.record_sender import packed, unpacked
 from mkldist.worker.tasks import BatchTask, Stage
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
-from tests.run.sweeps import run_here, sweep_text
+from tests.run.sweeps import records, run_here, solutions, sweep_text
 
 WAITING = "waiting for another isolated run on its machine"
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(2))
@@ -39,7 +40,7 @@ RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i 
     ("repeats", "workers", "at_once"),
     [
         (1, {"tcp://a:1": 4, "tcp://a:2": 4}, [1]),
-        (3, {"tcp://a:1": 1, "tcp://a:2": 1}, [2, 2, 2]),
+        (3, {"tcp://a:1": 1, "tcp://a:2": 1}, [2, 2, 1]),
         (3, {"tcp://a:1": 1, "tcp://b:1": 1}, [1, 1, 1]),
     ],
 )
@@ -167,16 +168,92 @@ def test_batches_are_divided_among_the_threads_of_the_scheduler(tmp_path, client
     assert [len(batch.runs) for batch in batches] == [1] * 12
 
 
-def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, client):
-    folder = OutputFolder(tmp_path)
-    store = RecordStore(folder.records)
-    consolidator = Consolidator(folder.results, store)
-    work = Work({}, (), batch_settings(spec_of(TEXT), folder))
-    loop = SweepLoop(client, work, store, consolidator, SilentProgress())
-    loop._announced.put({"run": "abc", "state": "complete"})
-    loop._take_announcements()
-    assert list(consolidator._waiting) == ["abc"]
-    assert not loop._is_recorded("abc")
+def through_the_queue(monkeypatch, change):
+    """Have batches send their records as `change` says, in place of returning them."""
+    real, tasks = loop_module.solve_batch, list[BatchTask]()
+
+    def solve_batch(task):
+        tasks.append(task)
+        receipt = real(task)
+        for content in change(len(tasks), receipt.records):
+            records = {unpacked(content).id: content}
+            task.settings.queue.put({"task": task.key, "stage": "", "records": records})
+        return replace(receipt, records=(), n_sent=len(receipt.records))
+
+    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
+    return tasks
+
+
+def times_done(tasks) -> Counter[str]:
+    return Counter(run.id for task in tasks for run in task.runs)
+
+
+def test_what_a_batch_sends_is_recorded_as_what_it_returns(tmp_path, client, monkeypatch):
+    sweep(TEXT, tmp_path / "returned" / "small")
+    tasks = through_the_queue(monkeypatch, lambda _, records: records)
+    assert sweep(TEXT, tmp_path / "small").computed == 6
+    assert solutions(tmp_path / "small") == solutions(tmp_path / "returned" / "small")
+    assert set(times_done(tasks).values()) == {1}
+
+
+def test_runs_that_a_batch_sent_before_it_died_are_not_done_again(tmp_path, client, monkeypatch):
+    def dying(number, records):
+        yield from records[:1] if number == 1 else records
+        if number == 1:
+            raise RuntimeError("died")
+
+    tasks = through_the_queue(monkeypatch, dying)
+    outcome = sweep(TEXT, tmp_path / "small")
+    assert (outcome.computed, outcome.failed) == (6, 0)
+    assert sorted(times_done(tasks).values()) == [1] * 5 + [2]
+
+
+def test_records_that_are_lost_on_their_way_are_computed_again(tmp_path, client, monkeypatch):
+    tasks = through_the_queue(monkeypatch, lambda number, records: records[number == 1 :])
+    outcome = sweep(TEXT, tmp_path / "small")
+    assert (outcome.computed, outcome.failed) == (6, 0)
+    assert sorted(times_done(tasks).values()) == [1] * 5 + [2]
+
+
+def test_a_record_that_comes_twice_is_dropped_and_a_complete_one_replaces_a_failed_one(
+    tmp_path, client, monkeypatch
+):
+    def twice(number, records):  # as of workers that were thought lost
+        for content in records:
+            record = unpacked(content)
+            failed = packed(replace(record, state=RunState.FAILED, error="died"))
+            again = packed(replace(record, objective=0.0))
+            yield from (failed, content, failed, again)
+
+    through_the_queue(monkeypatch, twice)
+    outcome = sweep(TEXT, tmp_path / "small")
+    assert (outcome.computed, outcome.failed) == (6, 0)
+    found = records(tmp_path / "small").values()
+    assert [(one.state, one.objective != 0.0) for one in found] == [(RunState.COMPLETE, True)] * 6
+
+
+def test_records_of_runs_that_are_not_asked_for_any_more_are_kept(tmp_path, client, monkeypatch):
+    sweep(TEXT.replace("[1.0, 10.0]", "[3.0, 30.0]"), tmp_path / "other" / "small")
+    others = [*map(packed, records(tmp_path / "other" / "small").values())]
+
+    def with_others(number, records):
+        return [*others, *records]
+
+    through_the_queue(monkeypatch, with_others)
+    outcome = sweep(TEXT, tmp_path / "small")
+    assert (outcome.computed, outcome.waiting) == (6, 0)
+    assert len(records(tmp_path / "small")) == 6 + len(others)
+
+
+def test_records_that_cannot_be_written_end_the_sweep(tmp_path, client, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordStore, "write", full)
+        with pytest.raises(OutputError, match="found no space left"):
+            sweep(TEXT, tmp_path / "small")
+    assert sweep(TEXT, tmp_path / "small").computed == 6
 
 
 @pytest.mark.parametrize(
@@ -206,13 +283,14 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     folder = OutputFolder(tmp_path)
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
-    work = Work({}, (), batch_settings(spec_of(TEXT), folder))
+    work = Work({}, (), batch_settings(spec_of(TEXT)))
     client.n_threads = threads
     loop = SweepLoop(client, work, store, consolidator, SilentProgress())
     for i, item in enumerate(items):
         loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
     for task, stage in stages.items():
-        loop._announced.put({"task": task, "stage": stage})
+        client.messages.put({"task": task, "stage": stage, "records": {}})
+    loop._receive([])
     loop._housekeep()
     assert loop.counts.doing == doing
 
@@ -268,23 +346,16 @@ def test_a_small_sweep_starts_no_process_and_imports_no_cluster(tmp_path):
     assert set(RecordStore(tmp_path / "small" / "records").ids().values()) == {RunState.COMPLETE}
 
 
-def test_two_calls_share_no_topic(tmp_path):
-    topics = {batch_settings(spec_of(TEXT), OutputFolder(tmp_path)).topic for _ in range(2)}
-    assert len(topics) == 2
-
-
 def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
-    real = loop_module.solve_batch
-    lost: list[str] = []
+    real, lost = RecordStore.write, list[str]()
 
-    def solve_batch(task):
-        receipt = real(task)
+    def write(store, record):
+        real(store, record)
         if not lost:
-            lost.append(receipt.recorded[0])
-            RecordStore(Path(task.settings.records)).remove(lost[0])
-        return receipt
+            lost.append(record.id)
+            store.remove(record.id)
 
-    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
+    monkeypatch.setattr(RecordStore, "write", write)
     outcome = sweep(TEXT, tmp_path / "small")
     assert outcome.waiting == 1
     assert outcome.counts[RunState.COMPLETE] == 5

@@ -12,7 +12,7 @@ class SchedulerInMemory:
     """A scheduler, and its client at the same time."""
 
     def __init__(self) -> None:
-        self.letters: dict[str, list[Any]] = defaultdict(list)
+        self.queues: dict[str, list[Any]] = defaultdict(list)
         self.marks: dict[str, Any] = {}
         self.files: dict[str, bytes] = {}
         self.n_open = 0
@@ -48,11 +48,11 @@ class SchedulerInMemory:
         class Queue:
             def __init__(self, name: str, client: Any, maxsize: int) -> None:
                 assert (client, maxsize > 0) == (scheduler, True)
-                self._waiting = scheduler.letters[name]
+                self._waiting = scheduler.queues[name]
                 scheduler.n_open += 1
 
-            def put(self, letter: Any, timeout: float) -> None:
-                self._waiting.append(letter)
+            def put(self, message: Any, timeout: float) -> None:
+                self._waiting.append(message)
 
             def get(self, *, batch: bool) -> list[Any]:
                 taken, self._waiting[:] = list(self._waiting), []

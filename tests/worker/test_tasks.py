@@ -11,25 +11,31 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.errors import OutputError, UnreadableError
+from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.store import GramStore
 from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
-from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.work_items import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
 from mkldist.worker import tasks
-from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
+from mkldist.worker.record_sender import RecordSender, unpacked
+from mkldist.worker.tasks import (
+    BatchReceipt,
+    BatchSettings,
+    BatchTask,
+    BuildTask,
+    build,
+    solve_batch,
+)
 from tests.gram.stores import damage
 from tests.run.sweeps import sweep_text
 
@@ -78,11 +84,20 @@ def task_of(text: str, tmp_path: Path) -> BatchTask:
     root = str(tmp_path / "banks")
     [ref] = bank_refs(plan, resolved, {plan.banks[0].id}, root, tmp_path / "snapshots").values()
     build(BuildTask(ref, tuple(block.index for block in ref.store().blocks)))
-    return BatchTask(ref, plan.runs, BatchSettings(str(tmp_path / "records")))
+    return BatchTask(ref, plan.runs, BatchSettings())
 
 
-def recorded(task: BatchTask) -> int:
-    return len(RecordStore(Path(task.settings.records)).ids())
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Return a list that takes the names of tasks and the stages that they tell."""
+    found: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        RecordSender, "begin", lambda sender, stage: found.append((sender._task, stage))
+    )
+    return found
+
+
+def states(receipt: BatchReceipt) -> list[RunState]:
+    return [unpacked(content).state for content in receipt.records]
 
 
 def with_backend(task: BatchTask, backend: str) -> BatchTask:
@@ -107,7 +122,7 @@ class Disk:
 
 
 @pytest.mark.parametrize(
-    ("backend", "builds", "told"),
+    ("backend", "builds", "stages"),
     [
         ("memory", False, ["compiling", "reading banks", "solving"]),
         ("memory", True, ["compiling", "building banks", "solving"]),
@@ -116,19 +131,18 @@ class Disk:
     ],
 )
 def test_a_batch_says_what_it_does_and_compiles_before_it_builds_or_reads_a_bank(
-    task, monkeypatch, backend, builds, told
+    task, monkeypatch, backend, builds, stages
 ):
-    events = []
-    monkeypatch.setattr(tasks, "announcer", lambda topic: events.append)
+    events = told(monkeypatch)
     solve_batch(with_backend(replace(task, builds=builds), backend))
-    assert [event["stage"] for event in events if "stage" in event] == told
+    assert events == [(task.runs[0].id, stage) for stage in stages]
 
 
 @pytest.mark.parametrize(("execution", "turns"), [("isolated", 2), ("shared", 0), ("path", 0)])
 def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
     task, monkeypatch, execution, turns
 ):
-    events: list[dict[str, str]] = []
+    events = told(monkeypatch)
     begun: list[int] = []
 
     @contextmanager
@@ -137,21 +151,20 @@ def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
         begun.append(len(events))
         yield False
 
-    monkeypatch.setattr(tasks, "announcer", lambda topic: events.append)
     monkeypatch.setattr(tasks, "machine_turn", turn)
     settings = replace(task.settings, execution=execution)
     build(BuildTask(task.ref, (0,), settings))
-    assert [e["stage"] for e in events] == ["waiting for another isolated run on its machine",
-                                            "building banks"][:turns]  # fmt: skip
-    assert {e["task"] for e in events} == {BuildItem(task.ref.plan.id, (0,)).key for _ in events}
+    assert [stage for _, stage in events] == ["waiting for another isolated run on its machine",
+                                              "building banks"][:turns]  # fmt: skip
+    assert {key for key, _ in events} == {BuildItem(task.ref.plan.id, (0,)).key for _ in events}
     events.clear()
     receipt = solve_batch(replace(task, settings=settings))
-    stages = [event["stage"] for event in events if "stage" in event]
+    stages = [stage for _, stage in events]
     assert stages == ["waiting for another isolated run on its machine", "compiling",
                       "reading banks", "solving"][0 if turns else 1 :]  # fmt: skip
     assert len(begun) == turns
     assert receipt.unlocked == bool(turns)
-    assert recorded(task) == 2
+    assert len(receipt.records) == 2
 
 
 def test_a_batch_on_a_sharded_bank_takes_no_turn_since_it_waits_for_other_workers(
@@ -160,7 +173,7 @@ def test_a_batch_on_a_sharded_bank_takes_no_turn_since_it_waits_for_other_worker
     monkeypatch.setattr(tasks, "machine_turn", lambda _: pytest.fail("it takes a turn"))
     isolated = replace(task, settings=replace(task.settings, execution="isolated"))
     receipt = solve_batch(with_backend(isolated, "sharded"))
-    assert len(receipt.recorded) == recorded(task) == 2
+    assert len(receipt.records) == 2
     assert not receipt.unlocked
 
 
@@ -170,7 +183,7 @@ def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
     receipt = solve_batch(with_backend(task, backend))
     assert disk.failures == 0
     assert not receipt.damaged
-    assert recorded(task) == 2
+    assert len(receipt.records) == 2
 
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
@@ -181,8 +194,7 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     assert f"'mkldist bank verify {task.ref.root}' marks" in caught.value.hint
     assert not task.ref.store().missing()
     disk.failures = 0
-    assert not solve_batch(with_backend(task, backend)).damaged
-    assert recorded(task) == 2
+    assert len(solve_batch(with_backend(task, backend)).records) == 2
 
 
 def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
@@ -194,35 +206,12 @@ def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
         solve_batch(task)
 
 
-def test_a_record_that_cannot_be_written_says_what_to_do(task, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(RecordStore, "write", full)
-    with pytest.raises(OutputError, match="records: found no space left"):
-        solve_batch(task)
-
-
-def test_a_record_that_cannot_be_read_does_not_condemn_the_bank(task, monkeypatch):
-    def refuse(store, run_id):
-        raise UnreadableError("records", "cannot be read", "a record")
-
-    def verify(store):
-        raise AssertionError("reads the whole bank")
-
-    monkeypatch.setattr(RecordStore, "read", refuse)
-    monkeypatch.setattr(GramStore, "verify", verify)
-    with pytest.raises(UnreadableError, match="records"):
-        solve_batch(task)
-    assert not task.ref.store().missing()
-
-
 def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "file" / "cache"))
     receipt = solve_batch(task)
     assert receipt.streamed
-    assert recorded(task) == 2
+    assert len(receipt.records) == 2
 
 
 def test_damage_takes_the_mark_of_the_damaged_block_away(task):
@@ -251,9 +240,9 @@ def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, s
     plan = task.ref.plan
     memory = run_memory(task.runs[0], plan.n_points, plan.n_kernels)
     limit = int(4 * solvers * memory.needed)
-    solve_batch(replace(task, settings=replace(task.settings, memory_limit=limit)))
+    limited = replace(task, settings=replace(task.settings, memory_limit=limit))
+    assert len(solve_batch(limited).records) == 2
     assert at_once == together
-    assert recorded(task) == 2
 
 
 @pytest.mark.parametrize(
@@ -276,7 +265,7 @@ def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
     ref = with_backend(task, "recompute").ref
     receipt = solve_batch(replace(task, ref=ref, settings=settings, n_at_once=n_at_once))
     assert [bank.threads for bank in banks] == [threads]
-    assert len(receipt.recorded) == recorded(task) == 2
+    assert len(receipt.records) == 2
 
 
 @pytest.mark.parametrize("place", ["built", "snapshots"])
@@ -285,7 +274,7 @@ def test_what_a_batch_uses_of_this_machine_stays(task, monkeypatch, place):
     if fetched:
         given = Path(task.ref.snapshot)
         shutil.copytree(given, NodeFolders(place).root / given.name)
-    ref = replace(task.ref, root="", post="post" * fetched)
+    ref = replace(task.ref, root="", fetched_from="prefix" * fetched)
     left: list[int] = []
     real = tasks.solve_runs
 
@@ -295,10 +284,9 @@ def test_what_a_batch_uses_of_this_machine_stays(task, monkeypatch, place):
         real(*given)
 
     monkeypatch.setattr(tasks, "solve_runs", meanwhile)
-    solve_batch(with_backend(replace(task, ref=ref, builds=True), "stream"))
+    receipt = solve_batch(with_backend(replace(task, ref=ref, builds=True), "stream"))
     assert left[0] > 0
-    states = {RecordStore(Path(task.settings.records)).read(run.id).state for run in task.runs}
-    assert states == {RunState.COMPLETE}
+    assert states(receipt) == [RunState.COMPLETE] * 2
     NodeFolders(place, budget_bytes=0).make_room(1, keep="another")
     assert [*NodeFolders(place).root.glob("[!.]*")] == []
 
@@ -334,10 +322,7 @@ def test_solvers_on_a_graph_share_the_factors_of_their_kernels(tmp_path, monkeyp
 
     monkeypatch.setattr(batch, "KeptArrays", Watched)
     task = task_of(ON_A_GRAPH, tmp_path)
-    solve_batch(task)
-    records = RecordStore(Path(task.settings.records))
-    assert len(task.runs) == 6
-    assert {records.read(run.id).state for run in task.runs} == {RunState.COMPLETE}
+    assert states(solve_batch(task)) == [RunState.COMPLETE] * 6
     # Six settings of two methods, each on all labels and without either of two folds.
     assert asked.count("factor") >= 6 * 3 * task.ref.plan.n_kernels
     assert made.count("factor") == made.count("system") == task.ref.plan.n_kernels

@@ -105,7 +105,7 @@ for number, bank in enumerate(BANKS):
         place = folder / f"{method}-{number}"
         refs = bank_refs(plan, data, {b.id for b in plan.banks}, str(place / "banks"), place)
         task = BatchTask(
-            refs[BankKey.of(plan.runs[0])], plan.runs, BatchSettings(str(place / "records")),
+            refs[BankKey.of(plan.runs[0])], plan.runs, BatchSettings(),
             builds=True,
         )
         if not os.fork():

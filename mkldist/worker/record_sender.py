@@ -1,0 +1,229 @@
+"""Way of records from a task to the coordinator, which alone writes them.
+
+A task returns the records of its runs.  One that lasts sends those that it has, and says what it is
+doing, at short intervals through a queue: a ``distributed.Queue``, or one of this process if the
+task is done by a thread of the coordinator.  The queue is bounded, so that a slow coordinator holds
+its workers back.
+
+Dask may repeat a task whose worker has gone.  So the scheduler remembers, as metadata under the
+names of queue and task, which runs a task has sent records of.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from mkldist.errors import ClusterError
+from mkldist.results.run_record import RunRecord
+
+SEND_SECONDS = 0.25
+SEND_BYTES = 4 * 2**20
+MOST_WAITING = 32  # messages that the scheduler holds
+PUT_SECONDS = 120.0  # for a coordinator that takes none
+
+Message = Mapping[str, Any]
+"""``"task"``, its name; ``"stage"``, or empty; ``"records"``, :func:`packed`, by run."""
+MessageQueue = str | SimpleQueue[Message]
+"""Name of a ``distributed.Queue``, or a queue of this process."""
+
+
+def packed(record: RunRecord) -> bytes:
+    """Return a record as bytes for a process with the same packages."""
+    return pickle.dumps(record, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(content: bytes) -> RunRecord:
+    """Return the record of :func:`packed` bytes."""
+    record: RunRecord = pickle.loads(content)  # from a task, whose results Dask unpickles too
+    return record
+
+
+def build_key(bank: str, blocks: Sequence[int]) -> str:
+    """Return the name of a task that builds blocks.
+
+    No two tasks in flight have a block in common, so that the first one will do.
+
+    Examples
+    --------
+    >>> build_key("d41d8cd9", (3, 4))
+    'd41d8cd9 from block 3'
+    """
+    return f"{bank} from block {blocks[0]}"
+
+
+class RecordSender:
+    """The end of a task: a context, at whose end nothing is on its way any more.
+
+    Parameters
+    ----------
+    queue : str or SimpleQueue, optional
+        The queue; without one, :meth:`rest` returns all records.
+    task : str
+        Name of the task.
+
+    Attributes
+    ----------
+    n_sent : int
+        Records that were sent.
+    """
+
+    def __init__(self, queue: MessageQueue | None, task: str) -> None:
+        self.n_sent = 0
+        self._queue, self._task = queue, task
+        self._client: Any = None
+        self._dask_queue: Any = None
+        self._changed = threading.Condition()
+        self._stage = ""
+        self._records: dict[str, bytes] = {}
+        self._n_bytes = 0
+        self._error: BaseException | None = None
+        self._has_ended = False
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Send the records of a task that ends in an error, and end."""
+        self._stop()
+        if kind is not None and self._records:
+            with suppress(Exception):  # the task has an error already
+                self._send(self._taken())
+        if self._dask_queue is not None:
+            self._dask_queue.close()
+
+    def already_sent(self) -> set[str]:
+        """Return the runs whose records this task has sent, from workers that have gone."""
+        self._reach_scheduler()
+        if self._client is None:
+            return set()
+        sent = self._client.get_metadata([self._queue, self._task], default={})
+        return {run_id for ids in sent.values() for run_id in ids}
+
+    def begin(self, stage: str) -> None:
+        """Say what the task is doing from now on."""
+        with self._changed:
+            self._stage = stage
+            self._start()
+
+    def add(self, record: RunRecord) -> None:
+        """Take the record of a run that has ended; wait while too much is unsent.
+
+        Raises
+        ------
+        mkldist.errors.ClusterError
+            If the coordinator has taken nothing for two minutes, as one that has ended.
+        """
+        content = packed(record)
+        with self._changed:
+            self._changed.wait_for(self._has_room)
+            self._raise_error()
+            self._records[record.id] = content
+            self._n_bytes += len(content)
+            self._start()
+            self._changed.notify_all()
+
+    def rest(self) -> tuple[bytes, ...]:
+        """Send nothing more, and return the records that were not sent.
+
+        Raises
+        ------
+        mkldist.errors.ClusterError
+            As for :meth:`add`.
+        """
+        self._stop()
+        self._raise_error()
+        return tuple(self._taken()["records"].values())
+
+    def _has_room(self) -> bool:
+        """Return True if records may be added; all may without a queue."""
+        return self._queue is None or self._n_bytes < SEND_BYTES or self._error is not None
+
+    def _raise_error(self) -> None:
+        """Raise the error of sending, if there was one."""
+        if self._error is not None:
+            raise self._error
+
+    def _start(self) -> None:
+        """Start the thread that sends, unless it is there."""
+        if self._thread is None and self._queue is not None and not self._has_ended:
+            self._reach_scheduler()
+            self._thread = threading.Thread(target=self._serve, name="mkldist-records", daemon=True)
+            self._thread.start()
+
+    def _reach_scheduler(self) -> None:
+        """Have the worker's client, which only the thread of the task is given."""
+        if self._client is None and isinstance(self._queue, str):
+            from distributed import get_client
+
+            self._client = get_client()
+
+    def _stop(self) -> None:
+        """End the thread that sends after its message."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        """Send what there is, at intervals or when it is much, until the end."""
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(
+                        lambda: self._has_ended or self._n_bytes >= SEND_BYTES, SEND_SECONDS
+                    )
+                    if self._has_ended:
+                        return
+                    message = self._taken()
+                    self._changed.notify_all()
+                if message["stage"] or message["records"]:
+                    self._send(message)
+        except BaseException as error:  # raised in the thread of the task
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _taken(self) -> Message:
+        """Return what is unsent as a message, and forget it."""
+        message = {
+            "task": self._task,
+            "stage": self._stage,
+            "records": self._records,
+        }
+        self._stage, self._records, self._n_bytes = "", {}, 0
+        return message
+
+    def _send(self, message: Message) -> None:
+        """Put a message into the queue, and have the scheduler remember its runs."""
+        if isinstance(self._queue, SimpleQueue):
+            self._queue.put(message)
+        else:
+            self._put(message)
+        self.n_sent += len(message["records"])
+
+    def _put(self, message: Message) -> None:
+        """Put a message into a queue of Dask."""
+        try:
+            if self._dask_queue is None:
+                from distributed import Queue
+
+                self._dask_queue = Queue(self._queue, client=self._client, maxsize=MOST_WAITING)
+            self._dask_queue.put(message, timeout=PUT_SECONDS)
+            if runs := list(message["records"]):
+                self._client.set_metadata([self._queue, self._task, runs[0]], runs)
+        except (OSError, TimeoutError) as error:
+            found = f"no coordinator that takes records ({type(error).__name__})"
+            raise ClusterError("scheduler", found, "the process that began the sweep") from error
