@@ -245,7 +245,7 @@ def held_out_values(
     problems: Sequence[Floats],
     folds: Sequence[tuple[Ints, Ints]],
     points: Sequence[SolverParams],
-    weights: Floats | None = None,
+    weights: Sequence[Floats | None],
 ) -> list[list[Floats]]:
     """Return the values of decision functions at rows that they were not trained on.
 
@@ -264,8 +264,8 @@ def held_out_values(
         The folds.
     points : sequence of SolverParams
         Settings, which differ in one parameter.
-    weights : (n,) float64, optional
-        Weights of the rows.
+    weights : sequence of (m,) float64 or None
+        Weights of the training rows of each fold; None for ones.
 
     Returns
     -------
@@ -283,7 +283,7 @@ def held_out_values(
             view,
             method,
             problems[number][train],
-            weights=None if weights is None else weights[train],
+            weights=weights[fold],
             groups=bank.groups,
             start=start,
         )

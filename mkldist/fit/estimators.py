@@ -938,12 +938,13 @@ class MKLClassifier(KernelClassifier):
         self._calibrated = None
 
         def choose(bank: KernelBank) -> Mapping[str, Any]:
-            given = bank, problems, settings, of_rows
-            chosen, held_out = self._chosen(*given, y=y[used], sample_weight=own, groups=of_groups)
+            given = bank, problems, settings, y[used]
+            chosen, held_out = self._chosen(*given, sample_weight=own, groups=of_groups)
             if self.calibration is not None:
                 if held_out is None:
-                    folds = _folds(None, y[used], of_groups, FOLDS)
-                    [values] = self._on_folds(bank, problems, folds, [settings], of_rows)
+                    hint = "Set calibration=None, or add rows of it"
+                    folds = _folds(None, y[used], of_groups, FOLDS, hint)
+                    [values] = self._on_folds(bank, problems, folds, [settings], y[used], own)
                     held_out = folds, values
                 self._calibrated = self._calibration(*held_out, numbers, own, of_rows)
             return chosen
@@ -956,10 +957,9 @@ class MKLClassifier(KernelClassifier):
         bank: KernelBank,
         problems: Sequence[Floats],
         settings: Mapping[str, Any],
-        weights: Floats | None,
-        *,
         y: npt.NDArray[Any],
-        sample_weight: Any,
+        *,
+        sample_weight: Floats | None,
         groups: Any,
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return settings that are chosen on a bank, none, and decisions on folds at them."""
@@ -971,13 +971,19 @@ class MKLClassifier(KernelClassifier):
         problems: Sequence[Floats],
         folds: Sequence[tuple[Ints, Ints]],
         settings: Sequence[Mapping[str, Any]],
-        weights: Floats | None,
+        y: npt.NDArray[Any],
+        sample_weight: Floats | None,
     ) -> list[list[Floats]]:
-        """Return decision values (h, k) of held-out rows, by setting and by fold."""
+        """Return decision values (h, k) of held-out rows, by setting and by fold.
+
+        Classes are balanced on the training rows of each fold.
+        """
         from mkldist.fit.api import held_out_values
 
         method = METHODS[self.method]
         points = [validate(method.params, method.name, one) for one in settings]
+        own = np.ones(len(y)) if sample_weight is None else sample_weight
+        weights = [sample_weights(y[train], own[train], self.class_weight) for train, _ in folds]
         return held_out_values(method, bank, problems, folds, points, weights)
 
     def _solver_settings(self) -> dict[str, Any]:
@@ -1142,10 +1148,9 @@ class MKLClassifierCV(MKLClassifier):
         bank: KernelBank,
         problems: Sequence[Floats],
         settings: Mapping[str, Any],
-        weights: Floats | None,
-        *,
         y: npt.NDArray[Any],
-        sample_weight: Any,
+        *,
+        sample_weight: Floats | None,
         groups: Any,
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return the C of the best mean score; set what :meth:`fit` tells of the choice."""
@@ -1153,9 +1158,9 @@ class MKLClassifierCV(MKLClassifier):
         Cs = [positive("Cs", C) for C in given]
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
-        folds = _folds(self.cv, y, groups, FOLDS_OF_C)
+        folds = _folds(self.cv, y, groups, FOLDS_OF_C, "Add rows of it, or choose C without folds")
         scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
-        values = self._on_folds(bank, problems, folds, each, weights)
+        values = self._on_folds(bank, problems, folds, each, y, sample_weight)
         scores = np.empty((len(Cs), len(folds)))
         for c, of_folds in enumerate(values):
             for f, (_, rows) in enumerate(folds):
@@ -1181,13 +1186,22 @@ class MKLClassifierCV(MKLClassifier):
         return {"C": self.C_}, (folds, values[best])
 
 
-def _folds(cv: Any, y: npt.NDArray[Any], groups: Any, default: int) -> list[tuple[Ints, Ints]]:
-    """Return the training and the held-out rows of folds; refuse folds that lack a class."""
+def _folds(
+    cv: Any, y: npt.NDArray[Any], groups: Any, default: int, hint: str
+) -> list[tuple[Ints, Ints]]:
+    """Return the training and the held-out rows of folds; refuse folds that lack a class.
+
+    Without `cv` a class of one row, or of one group, is refused with the `hint`.
+    """
     classes, numbers = np.unique(y, return_inverse=True)
     if cv is None:
         units = np.arange(len(y)) if groups is None else np.asarray(groups)
         each = [len(np.unique(units[numbers == c])) for c in range(len(classes))]
-        cv = max(2, min(default, *each))
+        if min(each) < 2:
+            what = "row" if groups is None else "group"
+            found = f"class {classes.tolist()[int(np.argmin(each))]!r} in one {what}"
+            raise DataError("y", found, f"two {what}s of each class or more, for folds", hint)
+        cv = min(default, *each)
     if groups is not None and isinstance(cv, int | np.integer):
         cv = StratifiedGroupKFold(int(cv))
     splitter = check_cv(cv, y, classifier=True)

@@ -351,8 +351,13 @@ def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -
             names = tuple(map(str, classes.tolist()))
             of_class = class_weights("balanced", names, numbers, weights[counts])
         else:
-            of_class = compute_class_weight(class_weight, classes=classes, y=y[counts])
+            try:
+                of_class = compute_class_weight(class_weight, classes=classes, y=y[counts])
+            except (ValueError, TypeError):
+                of_class = np.zeros(1)
         if not (np.isfinite(of_class) & (of_class > 0.0)).all():
-            raise DataError("class_weight", f"{class_weight!r:.60}", "weights above zero")
+            named = first_of([*map(repr, classes.tolist())], SHOWN)
+            expected = f"'balanced', None, or a dict of weights above zero by class, of {named}"
+            raise DataError("class_weight", f"{class_weight!r:.60}", expected)
         weights[counts] *= of_class[numbers]
     return None if bool((weights == 1.0).all()) else weights

@@ -262,6 +262,8 @@ def test_probabilities_are_calibrated(wdbc):
         ({"calibration": "platt"}, "calibration: found 'platt'"),
         ({"random_state": None}, "random_state: found None; expected a whole number"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight: found"),
+        ({"class_weight": {7: 2.0}}, "class_weight: found {7: 2.0}; expected .*of 0, 1, 2"),
+        ({"class_weight": "balance"}, "class_weight: found 'balance'; expected 'balanced', None"),
         ({"method": "gmkl", "shared_weights": True}, "shared_weights: found True for gmkl"),
         ({"method": "skm", "class_weight": "balanced"}, "weights for skm.*level"),
     ],
@@ -270,6 +272,14 @@ def test_a_mistake_is_a_value_error_that_says_what_to_do(settings, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         MKLClassifier(**settings).fit(X[:148], y[:148])
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(41) % 20])
+def test_folds_need_two_rows_or_groups_of_a_class(groups, wdbc):
+    X, y = wdbc[0][:41], np.r_[np.zeros(40), 1.0]
+    message = f"y: found class 1.0 in one {'row' if groups is None else 'group'}.*calibration=None"
+    with pytest.raises(ValueError, match=message):
+        MKLClassifier(calibration="sigmoid").fit(X, y, groups=groups)
 
 
 def test_one_class_is_refused_by_name(wdbc):
