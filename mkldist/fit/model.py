@@ -42,7 +42,7 @@ from mkldist.fit.contributions import (
 )
 from mkldist.fit.decision import Between, Expansion
 from mkldist.fit.inputs import SHOWN
-from mkldist.fit.model_file import has_code, packed, read_sealed, understood, unpacked, write_sealed
+from mkldist.fit.model_file import has_code, packed, read_model, understood, unpacked, write_model
 from mkldist.fit.new_rows import (
     Block,
     GivenRows,
@@ -505,7 +505,7 @@ class Model:
             "texts": dict(self.texts),
             "calibration": None if self.calibration is None else self.calibration.as_dict(),
         }
-        write_sealed(given_path("path", path), header, arrays)
+        write_model(given_path("path", path), header, arrays)
 
     def rows_at_once(self) -> int:
         """Return the number of rows that a thread takes at a time."""
@@ -688,7 +688,7 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     """
     check_flags(allow_code=allow_code)
     file = given_path("path", path)
-    header, arrays = read_sealed(file)
+    header, arrays = read_model(file)
     with understood(str(file)):
         own = header["functions"]
         functions = unpacked(own, arrays, str(file), file.parent if allow_code else None)

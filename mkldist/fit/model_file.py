@@ -1,4 +1,4 @@
-"""The file of a model: one archive of arrays and JSON, without code.
+"""The file of a model: one frame, see :mod:`mkldist.frames`, of arrays and words without code.
 
 Kernels are described in words, and points that decision functions share stand there once.
 """
@@ -18,16 +18,16 @@ from mkldist.data.texts import as_arrays, from_arrays
 from mkldist.durable import remove_temporaries, write_file, writing
 from mkldist.errors import MkldistError, SpecError, StoreError, nearest
 from mkldist.fit.decision import Expansion, TextSupport
+from mkldist.frames import MAGIC, Arrays, frame, unframed
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel, search_first
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.sealed import Arrays, sealed, unsealed
 
 KIND = "mkldist model"
-FORMAT = 6  # raised when what a file holds changes
+FORMAT = 7  # raised when what a file holds changes
 EXPECTED = "a model that mkldist wrote"
 TEXTS = ("texts.content", "texts.ends")
 SPARSE = ("points.data", "points.indices", "points.indptr", "points.shape")
@@ -37,16 +37,16 @@ AGREEMENT = 1e-8  # of the largest of these values
 Description = dict[str, Any]
 
 
-def write_sealed(file: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
+def write_model(file: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model to a file, which appears whole or not at all."""
-    content = sealed({"kind": KIND, "format": FORMAT, **header}, arrays)
+    content = frame({"kind": KIND, "format": FORMAT, **header}, arrays)
     with writing(file):
         remove_temporaries(file.parent)
         write_file(file, [content])
 
 
-def read_sealed(file: Path) -> tuple[dict[str, Any], Arrays]:
-    """Read header and arrays of a model, checked by their digest; nothing is imported.
+def read_model(file: Path) -> tuple[dict[str, Any], Arrays]:
+    """Read header and arrays of a model, checked by their checksums; nothing is imported.
 
     Raises
     ------
@@ -63,11 +63,11 @@ def read_sealed(file: Path) -> tuple[dict[str, Any], Arrays]:
     except OSError as error:
         found = "a folder" if file.is_dir() else f"a file that cannot be read ({error.strerror})"
         raise StoreError(where, found, "the file of a model") from error
-    read = unsealed(content)
+    read = unframed(content)
     if read is None:
-        is_archive = content[:2] == b"PK"
-        fault = "a file that is damaged or cut short" if is_archive else "no model"
-        hint = "Copy it again, or fit it again" if is_archive else "Fit one: mkldist fit RESULTS"
+        is_frame = content.startswith(MAGIC)
+        fault = "a file that is damaged or cut short" if is_frame else "no model"
+        hint = "Copy it again, or fit it again" if is_frame else "Fit one: mkldist fit RESULTS"
         raise StoreError(where, fault, EXPECTED, hint)
     header, arrays = read
     if header.get("kind") != KIND:
@@ -82,7 +82,7 @@ def read_sealed(file: Path) -> tuple[dict[str, Any], Arrays]:
 
 @contextmanager
 def understood(where: str) -> Iterator[None]:
-    """Refuse a content that no version of mkldist wrote, although its digest is right."""
+    """Refuse a content that no version of mkldist wrote, although its checksums are right."""
     try:
         yield
     except MkldistError:
@@ -236,7 +236,7 @@ def unpacked_points(arrays: Arrays) -> tuple[Any, Array]:
 
 
 def described(kernels: KernelList) -> list[Description]:
-    """Return kernels as JSON takes them: function, parameters, features and their label."""
+    """Return kernels as a file takes them: function, parameters, features and their label."""
     found = []
     for m in range(len(kernels)):
         description: Description = {

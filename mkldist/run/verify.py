@@ -12,7 +12,7 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
-from mkldist.fit.model_file import read_sealed
+from mkldist.fit.model_file import read_model
 from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
@@ -237,7 +237,7 @@ def _models(folder: OutputFolder) -> Checked:
     damaged = []
     for file in files:
         try:
-            read_sealed(file)
+            read_model(file)
         except StoreError:
             damaged.append(str(file))
     return Checked("models", len(files), tuple(damaged))

@@ -22,8 +22,8 @@ from mkldist.fit.model_file import (
     packed_points,
     unpacked_points,
 )
+from mkldist.frames import frame, unframed
 from mkldist.kernels import Linear
-from mkldist.sealed import sealed, unsealed
 from tests.models.made_up import expansions, made_up_model, made_up_table
 
 TABLE = made_up_table()
@@ -32,12 +32,12 @@ TABLE = made_up_table()
 def content_of(model: Model, folder: Path) -> tuple[dict, dict]:
     """Return header and arrays of a model's file."""
     model.save(folder / "a.model")
-    return unsealed((folder / "a.model").read_bytes())
+    return unframed((folder / "a.model").read_bytes())
 
 
 def reread(header: dict, arrays: dict, folder: Path) -> Model:
     """Return the model of a file of this content."""
-    (folder / "a.model").write_bytes(sealed(header, arrays))
+    (folder / "a.model").write_bytes(frame(header, arrays))
     return mkldist.load_model(folder / "a.model")
 
 
@@ -101,7 +101,7 @@ def test_another_format_is_refused_by_name(other, tmp_path):
         {"columns": ["a"]},
         {"labels": {}},
         {"texts": 1},
-        {"functions": [{"kernels": [{"function": "gaussian", "width": 10**400}]}]},
+        {"functions": [{"kernels": [{"function": "gaussian", "width": "wide"}]}]},
     ],
 )
 def test_a_content_that_no_version_wrote_is_refused_by_name(changed, tmp_path):
@@ -140,7 +140,7 @@ def test_support_vectors_are_packed_once_to_the_last_bit(kind):
     [
         (b"", "found no model"),
         (b"a,b\n1,2\n", "found no model.*Fit one"),
-        (sealed({"format": 1}, {}), "found another file of mkldist"),
+        (frame({"format": 1}, {}), "found another file of mkldist"),
     ],
 )
 def test_another_file_is_refused_by_name(content, said, tmp_path):

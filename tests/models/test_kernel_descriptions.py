@@ -15,8 +15,8 @@ import mkldist
 from mkldist.cli.predict import command as predict
 from mkldist.errors import SpecError, StoreError
 from mkldist.fit.estimators import BANKS
+from mkldist.frames import unframed
 from mkldist.kernels import Custom, Gaussian
-from mkldist.sealed import unsealed
 
 RNG = np.random.default_rng(1)
 X = RNG.integers(1, 9, size=(40, 3)).astype(float)
@@ -74,7 +74,7 @@ def test_a_model_calls_functions_of_the_user_only_where_asked(folder):
     total = (np.sqrt(X) @ np.sqrt(X).T + X @ X.T + np.exp(-squares / 8)) / 3
     svm = SVC(kernel="precomputed", tol=1e-10).fit(total, Y)
     np.testing.assert_allclose(found, svm.decision_function(total), atol=2e-3)
-    header, _ = unsealed((folder / "a.model").read_bytes()) or ({}, {})
+    header, _ = unframed((folder / "a.model").read_bytes()) or ({}, {})
     assert header["functions"][0]["kernels"][0]["arguments"] == {"power": 0.5}
 
 

@@ -12,8 +12,8 @@ import mkldist
 from mkldist.errors import DataError
 from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
+from mkldist.frames import unframed
 from mkldist.results.state import RunState
-from mkldist.sealed import unsealed
 from tests.refit.sweeps import recorded
 from tests.refit.test_views import chosen, swept
 
@@ -138,7 +138,7 @@ def test_only_texts_of_used_columns_are_kept(results, tmp_path):
     assert model.kernel_weights["kernel"].str.contains(r"spectrum\(\d\)\[chain\]").any()
     model.save(tmp_path / "a.model")
     content = (tmp_path / "a.model").read_bytes()
-    _, arrays = unsealed(content) or ({}, {})
+    _, arrays = unframed(content) or ({}, {})
     assert mkldist.load_model(tmp_path / "a.model").texts == model.texts
     kept = arrays["texts.content"].tobytes().decode()
     assert "äbäb" in kept

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mkldist.errors import UnreadableError
-from mkldist.frames import MAGIC, frame, unframed
+from mkldist.frames import frame, unframed
 from mkldist.results.journal import Journal
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
@@ -231,26 +229,6 @@ def test_what_cannot_be_read_is_refused_by_name(journal, kind):
         journal.path.symlink_to(journal.path if kind == "loop" else "nothing")
     with pytest.raises(UnreadableError, match=r"records\.journal"):
         journal.states()
-
-
-@given(st.binary(max_size=300))
-@settings(max_examples=200, deadline=None)
-def test_anything_else_is_no_frame(content):
-    assert unframed(content) is None
-    assert unframed(MAGIC + content) is None
-
-
-def test_a_frame_is_read_whole_or_not_at_all():
-    content = frame({"a": [1, None, {"b": 2.5}]}, {"x": np.eye(2, dtype=np.float32), "n": 3})
-    head, arrays = unframed(content)
-    assert head == {"a": [1, None, {"b": 2.5}]}
-    assert arrays["x"].dtype == np.float32
-    assert arrays["x"].tolist() == [[1, 0], [0, 1]]
-    assert arrays["n"].shape == ()
-    assert all(unframed(content[:length]) is None for length in range(len(content)))
-    assert unframed(content + b"\0") is None
-    with pytest.raises(TypeError, match="object"):
-        frame({}, {"x": np.array([{}], dtype=object)})
 
 
 def test_a_record_of_another_version_is_none(journal):
