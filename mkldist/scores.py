@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.arrays import Array, Bools, Floats, Ints
 
 Score = TypeVar("Score")
 
@@ -257,14 +257,29 @@ def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
     return result
 
 
-def constant_score(name: str, train: Floats, test: Floats, k: int) -> float:
+def constant_answers(train: Array, k: int) -> tuple[float, ...]:
+    """Return the shares of k classes from 0 in labels, or of real values mean and median for k = 0.
+
+    Examples
+    --------
+    >>> constant_answers(np.array([0, 0, 1, 1]), 2), constant_answers(np.array([0.0, 1.0, 5.0]), 0)
+    ((0.5, 0.5), (2.0, 1.0))
+    """
+    if not k:
+        return float(np.mean(train)), float(np.median(train))
+    return tuple((np.bincount(train.astype(np.intp), minlength=k) / len(train)).tolist())
+
+
+def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> float:
     """Return the score of a constant prediction, the best that labels of training rows tell.
 
     Parameters
     ----------
     name : str
         Name of a metric in :data:`mkldist.metrics.METRICS`.
-    train, test : (n,) and (t,) array
+    answers : sequence of float
+        Of :func:`constant_answers`.
+    test : (t,) array
         Labels: classes from 0 to k - 1, or real values.
     k : int
         Number of classes; 0 for real values.
@@ -278,18 +293,17 @@ def constant_score(name: str, train: Floats, test: Floats, k: int) -> float:
 
     Examples
     --------
-    >>> constant_score("error", np.array([0, 0, 1]), np.array([0, 1, 1, 0]), 2)
+    >>> constant_score("error", constant_answers(np.array([0, 0, 1]), 2), np.array([0, 1, 1, 0]), 2)
     0.5
     """
     if not k:
         if name == "r2":
             return 0.0
-        value = np.median(train) if name == "mae" else np.mean(train)
+        value = answers[name == "mae"]
         return regression_scores(np.full(len(test), value), test)[name]
-    shares = np.bincount(train.astype(np.intp), minlength=k) / len(train)
-    most = int(shares.argmax())
+    most = int(np.argmax(answers))
     if name in ("log_loss", "brier"):
-        return probability_scores(np.tile(shares, (len(test), 1)), test.astype(np.intp))[name]
+        return probability_scores(np.tile(answers, (len(test), 1)), test.astype(np.intp))[name]
     if name == "f1":
         share = float((test == (1 if k == 2 else most)).mean())
         return 2.0 * share / (1.0 + share) / (1 if k == 2 else k)

@@ -10,6 +10,7 @@ from sklearn import metrics
 from sklearn.dummy import DummyClassifier
 
 from mkldist.scores import (
+    constant_answers,
     constant_score,
     log_odds_scores,
     multiclass_scores,
@@ -215,11 +216,13 @@ def test_a_constant_prediction_scores_what_the_dummy_of_scikit_learn_does(strate
         else:
             expected["f1"] = metrics.f1_score(test, guess, average="macro")
         for name, value in expected.items():
-            assert constant_score(name, train, test, k) == pytest.approx(value), name
+            assert constant_score(name, constant_answers(train, k), test, k) == pytest.approx(
+                value
+            ), name
 
 
 def test_a_constant_value_is_the_mean_or_the_median():
-    train, test = np.array([0.0, 1.0, 5.0]), np.array([1.0, 3.0])
-    assert constant_score("rmse", train, test, 0) == pytest.approx(1.0)
-    assert constant_score("mae", train, test, 0) == pytest.approx(1.0)
-    assert constant_score("r2", train, test, 0) == 0.0
+    answers, test = constant_answers(np.array([0.0, 1.0, 5.0]), 0), np.array([1.0, 3.0])
+    assert constant_score("rmse", answers, test, 0) == pytest.approx(1.0)
+    assert constant_score("mae", answers, test, 0) == pytest.approx(1.0)
+    assert constant_score("r2", answers, test, 0) == 0.0

@@ -129,7 +129,7 @@ def _score_lines(score: Score) -> list[str]:
     """Return the table of a score, and that of the numbers of rows by class and prediction."""
     from mkldist.metrics import METRICS
 
-    table: list[tuple[str, ...]] = [("", "model", score.constant)]
+    table: list[tuple[str, ...]] = [("", "model", "constant answer")]
     for name, value in score.values.items():
         pair = [
             "-" if math.isnan(one) else METRICS[name].text(one)

@@ -54,7 +54,7 @@ from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Spectrum
 from mkldist.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.scores import predicted_classes
+from mkldist.scores import constant_answers, predicted_classes
 from mkldist.solvers.base import Method
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import PATH_OF_C
@@ -685,16 +685,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _outcome(self) -> dict[str, Any]:
         """Return the arguments of a model's ``LabelCoding``; by default predictions are values."""
-        return {"classes": None}
+        return {"classes": None, "answers": self._answers}
 
 
 class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the classifiers: one decision function for two classes, one a class for more."""
 
     def _learn_classes(self, y: npt.NDArray[Any]) -> Ints:
-        """Keep the classes of labels and their precedence in ties; return the labels' numbers."""
+        """Keep the classes of labels, their shares and precedence; return the labels' numbers."""
         self.classes_, numbers = encoded(y)
-        self._precedence = np.argsort(-np.bincount(numbers), kind="stable")
+        self._answers = constant_answers(numbers, len(self.classes_))
+        self._precedence = np.argsort(-np.array(self._answers), kind="stable")
         return numbers
 
     def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
@@ -708,8 +709,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         if not all(isinstance(one, str | int | float) for one in classes.tolist()):
             found = f"{classes.tolist()[0]!r:.60}"
             raise SpecError("classes", found, "numbers, text or truth values, for a file")
-        order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
-        return {"classes": classes, "order": order, "positive_at_zero": False}
+        return {"classes": classes, "answers": self._answers, "positive_at_zero": False}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values: (t,) for two classes, (t, k) for k.
@@ -1331,6 +1331,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         centre = float(values[0] if constant else np.average(values, weights=weights))
         variance = 1.0 if constant else np.average((values - centre) ** 2, weights=weights)
         units = centre, math.sqrt(variance)
+        self._answers = constant_answers(values, 0)
         problem = (values - centre) / units[1]
         self._fit_problems(rows, [problem], settings, units=units, weights=weights)
         return self
@@ -1467,7 +1468,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return [Gaussian(relative_widths=RELATIVE_WIDTHS, features=features), *of_texts]
 
     def _outcome(self) -> dict[str, Any]:
-        return {"classes": np.array([-1, 1])}
+        return {"classes": np.array([-1, 1]), "answers": (0.0, 1.0)}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values (t,), negative for outliers.

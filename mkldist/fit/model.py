@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array, Bools, Floats
+from mkldist.arrays import Array, Bools, Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.calibration import Calibrated
 from mkldist.counted import counted
@@ -56,7 +56,7 @@ from mkldist.fit.new_rows import (
 )
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.processors import n_processors
-from mkldist.scores import predicted_classes
+from mkldist.scores import constant_answers, predicted_classes
 from mkldist.spec.arguments import check_flags, given_path
 
 if TYPE_CHECKING:
@@ -109,29 +109,28 @@ class LabelCoding:
     classes : (k,) array, or None
         Labels of the classes in the user's type: numbers, truth values or text.  Of two, the second
         has positive decision values.  None for real values, which are predictions themselves.
-    order : tuple of int
-        Of more than two classes: their positions by precedence, a tie goes to the first.
+    answers : tuple of float
+        Shares of the classes among the labelled training rows; of real values mean and median.
     positive_at_zero : bool
         True if a decision value of 0 predicts the second of two classes.
     """
 
     classes: Labels | None
-    order: tuple[int, ...] = ()
+    answers: tuple[float, ...]
     positive_at_zero: bool = True
 
     @classmethod
-    def of_dataset(cls, dataset: Dataset, numbers: npt.NDArray[np.intp]) -> LabelCoding:
-        """Return the coding of a data set's labels; ties go to the most frequent of classes.
-
-        `numbers`, (n,), are the positions of the classes of the labelled rows.
-        """
+    def of_dataset(cls, dataset: Dataset, rows: Ints) -> LabelCoding:
+        """Return the coding of the labels of some rows of a data set."""
         if dataset.classes is None:
-            return cls(None)
-        order: tuple[int, ...] = ()
-        if dataset.multiclass:
-            counts = np.bincount(numbers, minlength=len(dataset.classes))
-            order = tuple(np.argsort(-counts, kind="stable").tolist())
-        return cls(_typed(dataset.classes), order)
+            return cls(None, constant_answers(dataset.y[rows], 0))
+        answers = constant_answers(dataset.class_numbers[rows], len(dataset.classes))
+        return cls(_typed(dataset.classes), answers)
+
+    @property
+    def order(self) -> Ints:
+        """Positions of the classes by precedence: a tie of several goes to the most frequent."""
+        return np.argsort(-np.array(self.answers), kind="stable")
 
     @property
     def function_names(self) -> tuple[str, ...]:
@@ -145,7 +144,7 @@ class LabelCoding:
         if self.classes is None:
             return values[:, 0]
         if len(self.classes) > 2:
-            return self.classes[predicted_classes(values.T, np.array(self.order))]
+            return self.classes[predicted_classes(values.T, self.order)]
         positive = values[:, 0] >= 0.0 if self.positive_at_zero else values[:, 0] > 0.0
         return self.classes[positive.astype(np.intp)]
 
@@ -154,18 +153,19 @@ class LabelCoding:
         return {
             "classes": None if self.classes is None else self.classes.tolist(),
             "type": None if self.classes is None else self.classes.dtype.str,
-            "order": list(self.order),
+            "answers": list(self.answers),
             "positive_at_zero": self.positive_at_zero,
         }
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> LabelCoding:
         """Return the coding of which :meth:`as_dict` gave the fields."""
+        answers = tuple(map(float, fields["answers"]))
         if fields["classes"] is None:
-            return cls(None)
+            return cls(None, answers)
         kind = str(fields["type"])
         classes = np.array(fields["classes"], dtype=object if kind.endswith("O") else kind)
-        return cls(classes, tuple(fields["order"]), bool(fields["positive_at_zero"]))
+        return cls(classes, answers, bool(fields["positive_at_zero"]))
 
 
 def _typed(names: tuple[str, ...]) -> Labels:
@@ -457,7 +457,7 @@ class Model:
         classes = self.labels.classes
         if self.calibration is None or classes is None:
             return self.labels.predictions(values)
-        return classes[self.calibration.predicted(values, np.array(self.labels.order))]
+        return classes[self.calibration.predicted(values, self.labels.order)]
 
     def decision_function(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
         """Return decision values, (t,), or (t, k) of k > 2 classes; real values as predicted.

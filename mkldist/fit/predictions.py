@@ -30,26 +30,25 @@ from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.metrics import metrics_of
-from mkldist.scores import pooled_scores, probability_scores, regression_scores
+from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
 
 @dataclass(frozen=True)
 class Score:
     """Metrics of predictions for labelled rows, beside those of a constant prediction.
 
+    The constant is the best by the labels that the model was fitted to.
+
     Parameters
     ----------
     values, of_constant : dict of str to float
         Value of each metric by its name, NaN where the labels do not define it.
-    constant : str
-        The constant in words.
     confusion : dict of str to dict of str to int
         Numbers of rows by class and by prediction; empty for real values.
     """
 
     values: dict[str, float]
     of_constant: dict[str, float]
-    constant: str
     confusion: dict[str, dict[str, int]]
 
 
@@ -298,10 +297,7 @@ class _Account:
         values, labels = np.concatenate(self.values), self.labels
         if self.model.labels.classes is None:
             y = _real_values(labels, where)
-            mean = np.full(len(y), y.mean())
-            found, plain = regression_scores(values[:, 0], y), regression_scores(mean, y)
-            own, of_mean = _metrics("regression", found, plain)
-            return Score(own, of_mean, f"their mean, {y.mean():.4g}", {})
+            return _score(self.model, regression_scores(values[:, 0], y), y, {})
         return _class_score(self.model, values, _class_numbers(self.model, labels, where))
 
 
@@ -312,26 +308,30 @@ def _class_score(model: Model, values: Floats, numbers: Ints) -> Score:
     place = {name: number for number, name in enumerate(classes)}
     predicted = np.array([place[one] for one in model.predictions(values).tolist()])
     found, arrays = pooled_scores([(values.T, numbers, predicted)], k)
-    counts = np.bincount(numbers, minlength=k)
-    most = int(counts.argmax())
-    constant = np.zeros_like(values)
-    plain, _ = pooled_scores([(constant.T, numbers, np.full_like(numbers, most))], k)
     if model.calibration is not None:
         found |= probability_scores(model.calibration.probabilities(values), numbers)
-        plain |= probability_scores(np.tile(counts / len(numbers), (len(numbers), 1)), numbers)
     names = list(map(str, classes))
     table = arrays["confusion"].astype(int).tolist()
     confusion = {
         one: dict(zip(names, row, strict=True)) for one, row in zip(names, table, strict=True)
     }
-    own, of_constant = _metrics("classification", found, plain)
-    return Score(own, of_constant, f"always {names[most]}", confusion)
+    return _score(model, found, numbers, confusion)
 
 
-def _metrics(task: str, *scores: Mapping[str, float]) -> tuple[dict[str, float], ...]:
-    """Return the scores that are metrics of a task, by the names of these."""
-    names = {metric.name: metric.variable() for metric in metrics_of(task)}
-    return tuple({n: one[v] for n, v in names.items() if v in one} for one in scores)
+def _score(
+    model: Model, found: Mapping[str, float], labels: Array, confusion: dict[str, dict[str, int]]
+) -> Score:
+    """Return those of the scores that are metrics, beside those of a constant prediction."""
+    classes, answers = model.labels.classes, model.labels.answers
+    k, task = (0, "regression") if classes is None else (len(classes), "classification")
+    values: dict[str, float] = {
+        m.name: found[m.variable()] for m in metrics_of(task) if m.variable() in found
+    }
+    of_constant = {
+        name: math.nan if math.isnan(value) else constant_score(name, answers, labels, k)
+        for name, value in values.items()
+    }
+    return Score(values, of_constant, confusion)
 
 
 def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:

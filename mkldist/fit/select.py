@@ -574,9 +574,6 @@ def _model(
     dataset, rows = source.dataset, inputs.splits[0]
     [subproblem, *_] = subproblems_of(inputs, run)
     fitted_rows = inputs.training_rows(subproblem.training_view)
-    numbers = np.zeros(0, dtype=np.intp)
-    if dataset.classes is not None:
-        numbers = dataset.class_numbers[rows.train]
     weights = tuple(
         solution.kernel_weights[function.index]
         for solution, function in zip(solutions, functions, strict=True)
@@ -589,7 +586,7 @@ def _model(
         fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, rows),
         functions,
         weights,
-        LabelCoding.of_dataset(dataset, numbers),
+        LabelCoding.of_dataset(dataset, rows.train),
         _facts(source, solutions, choice, run, split) | {"rows": len(rows.known)},
         dataset.views,
         dataset.view_columns,

@@ -13,7 +13,7 @@ from mkldist.data.row_weights import ClassWeight
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
-from mkldist.scores import constant_score
+from mkldist.scores import constant_answers, constant_score
 from mkldist.search.rounds import Rounds
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.splits import SplitsSpec
@@ -139,10 +139,10 @@ def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[
     for split, rows in zip(splits, parts, strict=True):
         new.append(int((~seen[rows]).sum()))
         seen[rows] = True
-        train, tested = labels[split.train], labels[rows]
+        answers, tested = constant_answers(labels[split.train], k), labels[rows]
         counts = np.bincount(tested.astype(np.intp), minlength=k) if k else [len(rows)]
         rarest.append(int(min(counts)))
-        scores.append(constant_score(metric, train, tested, k) if len(rows) else np.nan)
+        scores.append(constant_score(metric, answers, tested, k) if len(rows) else np.nan)
     return {
         "n_new": np.array(new),
         "n_rarest": np.array(rarest),

@@ -87,7 +87,7 @@ def made_up_model(draw: np.random.Generator) -> Model:
         FittedPreprocessing(None, scale),
         (function,),
         (function.weights,),
-        LabelCoding(np.array(["no", "yes"])),
+        LabelCoding(np.array(["no", "yes"]), (0.5, 0.5)),
     )
 
 

@@ -62,7 +62,7 @@ def made_up_model(classes: Any = ("ill", "well"), *, filled: bool = True) -> Mod
         tuple(np.arange(1.0, len(function.kernels) + 1) for function in functions),
         LabelCoding(
             None if classes is None else np.array(classes),
-            tuple(range(len(classes))) if multiclass else (),
+            (1.0, 0.5) if classes is None else (1.0 / len(classes),) * len(classes),
         ),
         {"method": "level", "dataset": "made up", "gap": 0.001},
     )
@@ -93,7 +93,7 @@ def made_up_views(view: str = "v", given: str = "k") -> Model:
         FittedPreprocessing(None, FeatureScale(np.zeros(3), np.ones(3))),
         (function,),
         (np.array([2.0, 10.0]),),
-        LabelCoding(None),
+        LabelCoding(None, (0.0, 0.0)),
         {},
         {view: View((1, 2), "zero")},
         {view: SourceColumns(("b", "c"), others=("row",), id="row")},

@@ -127,7 +127,7 @@ def test_it_says_what_it_is():
 
 def test_ties_go_to_the_most_frequent_class():
     data = Dataset("d", np.zeros((4, 1)), np.array([2.0, 1.0, 1.0, 0.0]), ("a", "b", "c"))
-    labels = LabelCoding.of_dataset(data, data.class_numbers)
+    labels = LabelCoding.of_dataset(data, np.arange(len(data.y)))
     assert labels.predictions(np.zeros((1, 3))).tolist() == ["b"]
 
 
@@ -149,7 +149,7 @@ def test_ties_go_to_the_most_frequent_class():
 )
 def test_classes_have_the_type_of_the_labels(names, kind):
     data = Dataset("d", np.zeros((2, 1)), np.array([-1.0, 1.0]), names)
-    labels = LabelCoding.of_dataset(data, data.class_numbers)
+    labels = LabelCoding.of_dataset(data, np.arange(len(data.y)))
     assert labels.classes.dtype.kind == kind
     assert tuple(map(str, labels.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
     again = LabelCoding.from_dict(labels.as_dict())

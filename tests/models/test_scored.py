@@ -127,7 +127,8 @@ def test_contributions_of_views_are_those_of_their_kernels():
 
 def test_scores_are_those_of_scikit_learn(tmp_path):
     table = TABLE.assign(answer=np.where(TABLE["b"] > 0.2, "well", "ill"))
-    done, found = predicted(calibrated(), table, tmp_path, scored=True)
+    labels = replace(made_up_model().labels, answers=(0.9, 0.1))
+    done, found = predicted(replace(calibrated(), labels=labels), table, tmp_path, scored=True)
     y, own = table["answer"], found["prediction"]
     positive, probable = y == "well", found["probability"]
     assert done.score.values == pytest.approx(
@@ -141,10 +142,9 @@ def test_scores_are_those_of_scikit_learn(tmp_path):
             "brier": brier_score_loss(positive, probable),
         }
     )
-    share = max(positive.mean(), 1 - positive.mean())
-    plain = done.score.of_constant
-    assert (plain["error"], plain["balanced_error"]) == (pytest.approx(1 - share), 0.5)
-    assert plain["brier"] == pytest.approx(share * (1 - share))
+    plain, share = done.score.of_constant, positive.mean()  # of the fit: nine in ten are ill
+    assert (plain["error"], plain["balanced_error"]) == (pytest.approx(share), 0.5)
+    assert plain["brier"] == pytest.approx(brier_score_loss(positive, np.full(len(y), 0.1)))
     matrix = [[row[c] for c in ("ill", "well")] for row in done.score.confusion.values()]
     np.testing.assert_array_equal(matrix, confusion_matrix(y, own, labels=["ill", "well"]))
 
@@ -156,7 +156,10 @@ def test_real_values_are_scored_without_a_file(tmp_path):
     done = write_predictions(model, tmp_path / "new.csv", None, scored=True)
     assert [*done.score.values] == ["rmse", "mae", "r2"]
     assert done.score.values["r2"] == pytest.approx(r2_score(y, model.predict(TABLE)))
-    assert done.score.of_constant["r2"] == pytest.approx(0.0)
+    of_fit = replace(model, labels=replace(model.labels, answers=(1.0, 2.0)))  # mean, median
+    plain = write_predictions(of_fit, tmp_path / "new.csv", None, scored=True).score.of_constant
+    assert plain["rmse"] == pytest.approx(np.sqrt(np.mean((y - 1.0) ** 2)))
+    assert plain["mae"] == pytest.approx(np.abs(y - 2.0).mean())
     assert not (tmp_path / "out.csv").exists()
 
 
