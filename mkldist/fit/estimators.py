@@ -1056,7 +1056,8 @@ class MKLClassifierCV(MKLClassifier):
     """:class:`mkldist.MKLClassifier` with a `C` chosen by cross-validation along a path.
 
     On the training rows of every fold the solver goes through all `Cs`, each time from the last
-    solution.  The `C` of the best mean score on the held-out rows is that of the fit on all rows.
+    solution.  The `C` of the best mean score on the held-out rows is that of the fit on all rows;
+    of equal scores that nearest to 1, the default of :class:`mkldist.MKLClassifier`.
     All folds share the kernels, and the imputation and scaling, of all training rows.
 
     Parameters
@@ -1064,7 +1065,7 @@ class MKLClassifierCV(MKLClassifier):
     method : str
         Method for two classes that has a `C`, see ``mkldist list methods``.
     Cs : sequence of float
-        Values of `C` to choose from.
+        Values of `C` to choose from, by default 0.3, 1 and 3.
     cv : int, splitter or iterable, optional
         Folds as in scikit-learn.  By default three stratified ones, two where a class has
         fewer rows or groups; they respect the `groups` of :meth:`fit`, as those of a number do.
@@ -1079,7 +1080,7 @@ class MKLClassifierCV(MKLClassifier):
     Attributes
     ----------
     C_ : float
-        The best of `Cs`; of those with equal scores the middle one.
+        The best of `Cs`.
     cv_results_ : dict of str to array
         ``param_C``, ``mean_test_score``, ``std_test_score``, ``rank_test_score`` and
         ``split0_test_score`` to the last fold's, as of a search of scikit-learn.
@@ -1174,7 +1175,7 @@ class MKLClassifierCV(MKLClassifier):
                     raise SpecError("scoring", found, expected) from error
         means = scores.mean(axis=1)
         equal = np.flatnonzero(means >= means.max() - ROUNDING)
-        best = sorted(equal, key=lambda c: Cs[c])[len(equal) // 2]
+        best = min(equal, key=lambda c: (abs(math.log(Cs[c])), Cs[c]))
         self.C_ = Cs[best]
         self.cv_results_ = {
             "param_C": np.array(Cs),

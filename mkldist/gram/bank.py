@@ -24,6 +24,7 @@ from mkldist.optim.symmetric_operator import SymmetricOperator
 
 SLAB_ENTRIES = 16_384
 BLOCK_KERNELS = 480
+FEW_KERNELS = 16  # of which a combination in a pass costs at least as much as one by one
 BLOCK_BYTES = 2**29
 ROW_GROUP_ENTRIES = 2**20
 
@@ -180,7 +181,7 @@ class Bank(abc.ABC):
     @property
     def sparse_limit(self) -> int:
         """Largest number of kernels that cost less one by one than by a pass."""
-        return self.n_kernels // 4
+        return max(self.n_kernels // 4, FEW_KERNELS)
 
     @property
     def shares_rows(self) -> bool:

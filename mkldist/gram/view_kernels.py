@@ -43,7 +43,8 @@ class ViewKernels:
         self.counter = bank.counter
         self.layout = TileLayout.for_points(len(index))
         self._bank, self._index, self._centred = bank, index, centred
-        self._kept = KeptRows(self.layout.n_entries, np.float64, budget)
+        dtype = np.float64 if centred else bank.dtype
+        self._kept = KeptRows(self.layout.n_entries, dtype, budget)
 
     @staticmethod
     def pays(n_points: int, bank: Bank) -> bool:

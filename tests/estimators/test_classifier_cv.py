@@ -60,6 +60,12 @@ def test_scores_of_folds_are_those_of_fits_apart(method, wdbc):
     np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.parametrize(("Cs", "nearest"), [([0.1, 3.0, 0.5, 2.5], 0.5), ([3.0, 1.0, 0.3], 1.0)])
+def test_of_equal_scores_the_c_nearest_to_one_is_chosen(wdbc, Cs, nearest):
+    model = MKLClassifierCV(Cs=Cs, scoring=lambda model, X, y: 0.5, **PLAIN).fit(*wdbc)
+    assert nearest == model.C_
+
+
 def test_several_classes_and_weights():
     X, y = (part[::2] for part in load_iris(return_X_y=True))
     X, names = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]

@@ -14,7 +14,7 @@ from tests.gram.bank_suite import BankSuite, random_grams
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 class TestMemoryBank(BankSuite):
-    @pytest.fixture(params=[(40, 13, None), (25, 12, 4), (9, 5, 8), (70, 150, 40)])
+    @pytest.fixture(params=[(40, 13, None), (25, 12, 4), (18, 5, 8), (70, 150, 40)])
     def shape(self, request: pytest.FixtureRequest) -> tuple[int, int, int | None]:
         return request.param
 

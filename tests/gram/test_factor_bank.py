@@ -43,7 +43,7 @@ def factors_of(n_kernels: int, n_points: int) -> list[PivotedFactor]:
     return [PivotedFactor(factor, np.arange(5), 0.0) for factor in values]
 
 
-@pytest.mark.parametrize(("n_kernels", "n_points"), [(19, 13), (9, 150)])
+@pytest.mark.parametrize(("n_kernels", "n_points"), [(19, 13), (18, 150)])
 class TestFactorBank(BankSuite):
     reads = False
 
