@@ -18,7 +18,7 @@ LAYERS = (
     "arrays blas_threads checksums compiled consoles counted counters errors "
     "memory metrics natural_order npy_header processors target",
     "identity",
-    "compiling devices durable frames kernel_functions lapack methods.names row_places sealed",
+    "devices durable frames kernel_functions lapack methods.names row_places sealed",
     "checked_json",
     "spec",
     "data kernels optim scores",

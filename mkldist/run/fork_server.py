@@ -24,10 +24,7 @@ from mkldist.run.scratch import check_sockets_fit, make_socket_folder, mark_sock
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # What tasks import at their first need would be imported anew by every worker.
-PRELOADED = [
-    "distributed", "mkldist.worker.tasks", "scipy.linalg", "google_crc32c",
-    "mkldist.worker.before_fork",
-]  # fmt: skip
+PRELOADED = ["distributed", "mkldist.worker.tasks", "scipy.linalg", "google_crc32c", "numba"]
 START_SECONDS = 10.0  # that the end of a context waits for a process that has not started yet
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 BESIDE = "mkldist process beside"

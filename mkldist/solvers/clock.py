@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
-from mkldist.compiled import preparation
+from mkldist.compiled import preparation_seconds
 
 
 class Clock:
@@ -64,31 +62,4 @@ def working_time() -> float:
     A thread prepares a function when it compiles it, and when it calls it in Python before that.
     Only differences of two times of one thread mean anything.
     """
-    if not _watched:
-        _watch_compiler()
-    return time.perf_counter() - preparation.seconds
-
-
-class _CompilerListener:
-    """Hears of the start and end of each compilation, which may hold others."""
-
-    def notify(self, event: Any) -> None:
-        """Note the start or end of one compilation of this thread."""
-        if event.is_start:
-            preparation.begin()
-        else:
-            preparation.end()
-
-
-_compiler_listener = _CompilerListener()
-_watched: list[bool] = []
-
-
-def _watch_compiler() -> None:
-    """Have the compiler tell when it compiles, as soon as it is imported."""
-    if "numba.core.event" in sys.modules:
-        from numba.core import event
-
-        _watched.append(True)
-        event.Listener.register(_CompilerListener)  # without numba as a base, which would import it
-        event.register("numba:compile", _compiler_listener)
+    return time.perf_counter() - preparation_seconds()

@@ -42,7 +42,7 @@ from mkldist.worker.machine_turn import machine_turn
 from mkldist.worker.record_sender import MessageQueue, RecordSender, build_key
 from mkldist.worker.shard_calls import open_sharded
 from mkldist.worker.this_worker import memory_share
-from mkldist.worker.warm_up import compiling, specimens, warm_up, warm_up_source
+from mkldist.worker.warm_up import specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
 
@@ -276,10 +276,9 @@ def _compile(task: BatchTask) -> None:
     """Compile what computes kernels and what the runs call, or load it."""
     needs_source = task.builds or task.ref.plan.needs_source
     source = bank_inputs(task.ref).source() if needs_source else None
-    with compiling():
-        if source is not None:
-            warm_up_source(source, task.ref.plan.dtype)
-        warm_up(specimens(task.runs, task.ref.plan))
+    if source is not None:
+        warm_up_source(source, task.ref.plan.dtype)
+    warm_up(specimens(task.runs, task.ref.plan))
 
 
 def kernel_threads(task: BatchTask) -> int:

@@ -4,14 +4,12 @@ A function is compiled when a process first calls it.  That takes seconds where 
 cached on disk yet, and some milliseconds where it is.  Each method therefore solves a problem of a
 few points first, which calls what its runs will call; otherwise its first run would be charged for
 the compilation.
-
-The processes of a machine share the compilation: see :mod:`mkldist.compiling`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +17,8 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.blas_threads import limit_new_libraries, single_threaded
-from mkldist.compiling import compiling_together
 from mkldist.fit.problem import problem_on
 from mkldist.gram.bank import Bank, MemoryBank
-from mkldist.gram.cache import default_directory
 from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
@@ -104,11 +100,6 @@ def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[st
     return found
 
 
-def compiling() -> AbstractContextManager[None]:
-    """Return a context in which the processes of this machine share what they compile."""
-    return compiling_together(default_directory() / "compiling")
-
-
 def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
     """Solve specimens that this process has not solved yet.
 
@@ -119,7 +110,7 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
     """
     for specimen, params in wanted.items():
         if specimen not in _warm:
-            with suppress(Exception), compiling():  # the run will report the same error
+            with suppress(Exception):  # the run will report the same error
                 solve_specimen(specimen, params)
             _warm.add(specimen)
     limit_new_libraries()  # which the solvers have imported
@@ -147,7 +138,7 @@ def warm_up_source(source: BankSource, dtype: str) -> None:
     small = FeatureSource(source.points[:N_POINTS], source.kernels.select(few), source.cosine)
     layout = TileLayout.for_points(small.n_points)
     shape = (small.n_kernels, layout.n_tiles, layout.tile, layout.tile)
-    with suppress(Exception), compiling():  # the bank itself will report the same error
+    with suppress(Exception):  # the bank itself will report the same error
         small.fill(few, slice(0, layout.n_tiles), layout, np.empty(shape, dtype))
         small.diagonals(few)
     _warm_sources.add(dtype)

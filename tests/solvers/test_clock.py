@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import SimpleNamespace
 
 import numba
 import pytest
 
 from mkldist import compiled as compiled_module
-from mkldist.compiled import preparation
+from mkldist.compiled import compiled, preparation_seconds
 from mkldist.solvers import clock as clock_module
 from mkldist.solvers.clock import Clock
 
@@ -39,26 +40,18 @@ def test_a_clock_counts_while_it_runs_and_what_it_is_charged(now):
     assert not clock.past(3.6)
 
 
-def compiled_for(now, seconds, inner=0.0):
-    """Say that this thread compiles a function for some seconds, and another one within."""
-    clock_module._compiler_listener.notify(SimpleNamespace(is_start=True))
-    now[0] += seconds
-    if inner:
-        compiled_for(now, inner)
-    clock_module._compiler_listener.notify(SimpleNamespace(is_start=False))
+@compiled
+def plus_one(x):
+    return x + 1
 
 
-def test_a_clock_stands_still_while_its_thread_compiles(now):
-    clock = Clock()
-    now[0] += 1.0
-    compiled_for(now, 5.0, inner=3.0)
-    now[0] += 1.0
-    assert clock.elapsed == pytest.approx(2.0)
-    clock.pause()
-    compiled_for(now, 5.0)
-    clock.resume()
-    now[0] += 1.0
-    assert clock.elapsed == pytest.approx(3.0)
+def test_a_clock_stands_still_while_its_thread_compiles(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    clock, begun = Clock(), time.perf_counter()
+    assert plus_one(1) == 2
+    took, counted = time.perf_counter() - begun, clock.elapsed
+    assert counted < 0.5 * took
+    assert preparation_seconds() > 0.5 * took
 
 
 def test_a_clock_stands_still_while_python_calls_what_is_not_compiled(now, monkeypatch):
@@ -69,9 +62,9 @@ def test_a_clock_stands_still_while_python_calls_what_is_not_compiled(now, monke
 
     def takes_more(seconds):
         in_python(seconds)
-        compiled_for(now, seconds)
+        now[0] += seconds
 
-    python_first = compiled_module.compiled(python_first=True)
+    python_first = compiled(python_first=True)
     in_python, with_another, clock = python_first(takes), python_first(takes_more), Clock()
     now[0] += 1.0
     in_python(3.0)
@@ -80,23 +73,14 @@ def test_a_clock_stands_still_while_python_calls_what_is_not_compiled(now, monke
     assert clock.elapsed == pytest.approx(2.0)
 
 
-def test_a_clock_goes_on_while_another_thread_compiles(now):
+def test_a_clock_goes_on_while_another_thread_prepares(now, monkeypatch):
+    monkeypatch.setattr(compiled_module, "SECONDS_IN_PYTHON", 60.0)
+
+    def takes(seconds):
+        now[0] += seconds
+
     clock = Clock()
-    other = threading.Thread(target=compiled_for, args=(now, 5.0))
+    other = threading.Thread(target=compiled(python_first=True)(takes), args=(5.0,))
     other.start()
     other.join()
     assert clock.elapsed == pytest.approx(5.0)
-
-
-def test_the_compiler_tells_when_it_compiles(monkeypatch):
-    before = Clock() and preparation.seconds
-    told, notify = [], clock_module._CompilerListener.notify
-    monkeypatch.setattr(
-        clock_module._CompilerListener,
-        "notify",
-        lambda self, e: (told.append(e.is_start), notify(self, e)),
-    )
-    assert numba.njit(lambda x: x + 1)(1) == 2
-    assert told[0] is True
-    assert told[-1] is False
-    assert preparation.seconds > before
