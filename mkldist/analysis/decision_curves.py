@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GRID = np.linspace(0.0, 1.0, 101)
 """Rates at which curves of splits are averaged."""
-BINS = 10
+BINS, ROUNDING = 10, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +115,14 @@ def precision_recall(decisions: list[Decisions]) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``recall``, from 0 to 1, and ``precision``, its mean over the splits, with ``sd``
-        over them.  A curve of one split has the thresholds' own recalls.
+        over them.  The precision at a recall is that of the least recall of any threshold that is
+        no less, as in the average precision.
     """
     from sklearn.metrics import precision_recall_curve
 
     def curve(one: Decisions) -> tuple[Floats, Floats]:
         precision, recall, _ = precision_recall_curve(one.positive, one.values)
-        return recall[::-1], precision[::-1]
+        return GRID, precision[::-1][np.searchsorted(recall[::-1], GRID - ROUNDING)]
 
     return _mean_curve(decisions, curve, "recall", "precision")
 

@@ -70,7 +70,7 @@ def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     for node in method_nodes(tree):
         tables.append(_node_rows(node, names))
         given |= dict.fromkeys(name for name in _GIVEN if name in tables[-1])
-        dims |= dict.fromkeys((*hyperparameters(node), *settings_of(node)))
+        dims |= dict.fromkeys(_settings(node))
     if not tables:
         return pd.DataFrame(columns=[*IDENTITY, STATE.name])
     rows = pd.concat(tables, ignore_index=True)
@@ -91,15 +91,17 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``dataset``, ``bank``, ``method``, ``split``, ``kernel`` (its name, or its position
-        in a bank without names), ``weight`` and ``run_id``, by which rows of runs are found;
+        Columns ``dataset``, ``bank``, ``method``, ``split``, one for each hyperparameter of any
+        method, ``kernel`` (its name, or its position in a bank without names), ``weight`` and
+        ``run_id``, by which rows of runs are found;
         ``class_name`` if more than two classes have their own weights; and ``function``, its
         parameters such as ``width``, ``features``, ``feature_group`` and ``view`` of the kernel.
     """
     import pandas as pd
 
-    columns = [*IDENTITY, KERNEL, "weight", RUN_ID.name]
     nodes = [node for node in method_nodes(tree) if WEIGHTS.name in node.variables]
+    settings = dict.fromkeys(name for node in nodes for name in _settings(node))
+    columns = [*IDENTITY, *settings, KERNEL, "weight", RUN_ID.name]
     tables = [table for node in nodes for table in _node_weights(node)]
     return pd.concat([pd.DataFrame(columns=columns), *tables], ignore_index=True)
 
@@ -112,7 +114,11 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
     dims = (SPLIT, *hyperparameters(node))
     of_classes = CLASS in dataset[WEIGHTS.name].dims
     weights = dataset[WEIGHTS.name].transpose(*dims, *[CLASS] * of_classes, KERNEL)
-    runs = _plain(dataset[RUN_ID.name].transpose(*dims).to_numpy())
+    runs = dataset[RUN_ID.name].transpose(*dims)
+    of_runs = {
+        name: _plain(dataset[name].broadcast_like(runs).transpose(*dims).to_numpy())
+        for name in (*_settings(node), RUN_ID.name)
+    }
     names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
     known = {
         str(name): _plain(values.to_numpy())
@@ -131,11 +137,16 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
                 SPLIT: split,
                 KERNEL: kernels if names is None else names[kernels],
                 "weight": values[found],
-                RUN_ID.name: runs[(number, *places)] if places else runs[number],
+                **{name: own[(number, *places)] for name, own in of_runs.items()},
                 **classes,
                 **{name: values[kernels] for name, values in known.items()},
             }
         )
+
+
+def _settings(node: xr.DataTree) -> list[str]:
+    """Return the names of a node's dims and hyperparameters."""
+    return [*dict.fromkeys((*hyperparameters(node), *settings_of(node)))]
 
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:

@@ -124,7 +124,18 @@ def test_weights_stand_beside_the_runs_a_row_per_kernel(folder, tmp_path, format
     _, target = export(folder, format, tmp_path / f"all.{format}")
     assert target.name == f"all.weights.{format}"
     rows = pd.read_csv(target) if format == "csv" else pd.read_parquet(target)
-    columns = ["dataset", "bank", "method", "split", "kernel", "weight", "run_id", "width"]
+    settings = ["C", "variant"]
+    columns = [
+        "dataset",
+        "bank",
+        "method",
+        "split",
+        *settings,
+        "kernel",
+        "weight",
+        "run_id",
+        "width",
+    ]
     assert list(rows.columns) == columns
     assert rows["kernel"].tolist() == [f"gaussian({width - 1:g})[all]" for width in rows["width"]]
     found = {run_id: own.weight.tolist() for run_id, own in rows.groupby("run_id")}
@@ -132,6 +143,8 @@ def test_weights_stand_beside_the_runs_a_row_per_kernel(folder, tmp_path, format
     assert found.keys() == complete.keys()
     for run_id, record in complete.items():
         assert found[run_id] == pytest.approx(record.weights.tolist())
+        own = rows.loc[rows["run_id"] == run_id, "C"].unique()
+        np.testing.assert_array_equal(own, record.params.get("C", np.nan))
 
 
 def test_a_name_of_another_format_is_refused(folder, tmp_path):
