@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, Strict, Tag, model_validator
+from pydantic import (
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    Strict,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from mkldist.devices import CPU
 from mkldist.spec.kernel_entries import KernelChoice
@@ -129,6 +137,11 @@ class BankSpec(KernelChoice, _Named):
                 f'found {self._backend_words} and normalisation = "centre"; expected "trace", '
                 '"cosine", "variance" or "none"'
             )
+
+    @model_serializer(mode="wrap")
+    def _with_normalisation(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Tell the normalisation also without defaults: results outlive a change of this one."""
+        return {**handler(self), "normalisation": self.normalisation}
 
     @property
     def may_be_factors(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_a_sweep_is_read(tmp_path):
     assert spec.methods[1].settings == {"near": 0.99}
     assert spec.splits.kind == "holdout"
     assert spec.preprocessing.fit == "train"
+
+
+def test_results_keep_the_normalisation_and_not_the_other_defaults(tmp_path):
+    spec = load(tmp_path)
+    words = spec.model_dump_json(exclude_defaults=True)
+    assert json.loads(words)["banks"][0] == {"family": "xu2008", "normalisation": "variance"}
+    again = type(spec).model_validate_json(words)
+    assert again.model_dump() == spec.model_dump()
 
 
 def test_words_for_numbers_and_classes_are_taken_as_meant(tmp_path):
