@@ -126,10 +126,6 @@ class FailedRunsWarning(UserWarning):
     """Runs of a sweep failed; the results of the others hold all the same."""
 
 
-class LaterRunsWarning(UserWarning):
-    """Runs were recorded after the results were last written; the results say that they wait."""
-
-
 class UnknownCategoryWarning(UserWarning):
     """New rows have categories that a model was not fitted on; they count as none of the known."""
 

@@ -23,12 +23,11 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.export import export
+from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import open_results, prepare
-from mkldist.results.writer import TreeWriter
-from mkldist.results.zarr_documents import add_arrays, array_document
+from mkldist.results.tree import open_results
 from mkldist.spec.graph import GraphSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -92,29 +91,22 @@ def write_laplacian(root: Path) -> None:
     np.testing.assert_array_equal(found.toarray(), graph_laplacian(X, graph).toarray())
 
 
-def make_tree(root: Path) -> None:
+def make_layout(root: Path) -> None:
     _prepare(root)
     assert open_results(root)["heart/level"].sizes["split"] == 1
-
-
-def add_to_tree(root: Path) -> None:
-    _prepare(root)
-    dims = {"split": 1}
-    add_arrays(root / "results.zarr", {"heart/new": array_document(dims, "float64", (1,))})
-    TreeWriter(root / "results.zarr")
 
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     one.__name__: one
     for one in (
         write_record, write_document, claim_folder, write_snapshot, write_figure, write_csv,
-        write_netcdf, write_bank, write_cached_bank, write_laplacian, make_tree, add_to_tree,
+        write_netcdf, write_bank, write_cached_bank, write_laplacian, make_layout,
     )
 }  # fmt: skip
 
 
 def _prepare(root: Path) -> None:
-    prepare(root / "results.zarr", PLAN, made_up_facts(PLAN), RecordStore(root / "records"))
+    lay_out(root, PLAN, made_up_facts(PLAN))
 
 
 def _export(root: Path, kind: str) -> None:
@@ -125,7 +117,7 @@ def _export(root: Path, kind: str) -> None:
 def _prepared(name: str, root: Path) -> None:
     """Put there what a writer starts from."""
     root.mkdir()
-    if name in ("write_csv", "write_netcdf", "add_to_tree"):
+    if name in ("write_csv", "write_netcdf"):
         _prepare(root)
     if name == "write_cached_bank":
         write_bank(root)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
@@ -94,36 +93,6 @@ def test_a_plan_imports_nothing_heavy(finished):
 def test_a_finished_sweep_imports_nothing_heavy(finished):
     loaded = modules_of("sweep", "small.toml", cwd=finished)
     assert not loaded & (HEAVY | {"rich", "mkldist.fit.engine", "mkldist.worker.warm_up"})
-
-
-def test_a_finished_sweep_reads_the_states_of_its_runs_and_no_record(finished):
-    """The states of a split are one file.
-
-    It is read to check it, to look for lost chunks, and for the states themselves; the other files
-    of the tree to check them alone, ids also for themselves.
-    """
-    script = """
-import sys
-paths = []
-sys.addaudithook(lambda event, given: paths.append(str(given[0])) if event == "open" else None)
-from mkldist.cli import command
-command.main(["sweep", "small.toml"], prog_name="mkldist", standalone_mode=False)
-print(*(path for path in paths if "results/small/" in path), sep="\\n")
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", script], cwd=finished, capture_output=True, text=True, check=True
-    )
-    opened = run.stdout.split()
-    assert not [path for path in opened if "/records/" in path]
-    times = Counter(path for path in opened if "/c/" in path)
-    assert [n for path, n in times.items() if "/state/" in path] == [3, 3]  # two splits
-    assert [n for path, n in times.items() if "/run_id/" in path] == [2]
-    assert {n for path, n in times.items() if not set(path.split("/")) & {"state", "run_id"}} == {1}
-
-
-def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
-    needed = {"scipy.special"}  # for the quantiles of intervals
-    assert not modules_of("status", "results/small", cwd=finished) & HEAVY - needed
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.arrays import Bools, Floats
 from mkldist.metrics import metric_of_variable
-from mkldist.results.caught_up import caught_up
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
@@ -22,6 +21,7 @@ from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import is_validated, selected
 from mkldist.results.state import RunState
+from mkldist.results.tree import open_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +53,7 @@ class Results:
         mkldist.errors.StoreError
             If there are no results or they are damaged.
         """
-        return cls(Path(path), caught_up(path))
+        return cls(Path(path), open_results(path))
 
     @cached_property
     def validated(self) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mkldist.analysis.paired_losses import Standing, scored_part
 from mkldist.arrays import Array, Bools, Floats, Ints
-from mkldist.metrics import METRICS, PARTS, part_of_variable
-from mkldist.results.node_arrays import NodeArrays, nodes_of
+from mkldist.metrics import METRICS, PARTS, Metric, part_of_variable
+from mkldist.results.node_variables import metric_of, task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.schema import STATE
+from mkldist.results.schema import OF_SPLITS, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import selected, selecting_losses
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
@@ -22,10 +23,71 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from mkldist.spec.kinds import Task
+
 Row = dict[str, Any]
 ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 EARLY = tuple(reason for reason in StopReason if reason is not StopReason.CONVERGED)
 IDENTITY_COLUMNS = 3  # data set, bank and method
+
+
+@dataclass(frozen=True, eq=False)
+class NodeArrays:
+    """Runs of one method on one data set and bank.
+
+    Parameters
+    ----------
+    place : dict of str to str
+        Names of the data set, the bank and the method.
+    task : {"classification", "regression"}
+        Task of the data set.
+    metric : Metric
+        By which the runs are ranked.
+    dims : dict of str to array
+        Values of the hyperparameters.
+    planned : (n_splits, ...) bool
+        Which splits and settings have a run, a dim for each hyperparameter.
+    values : dict of str to (n_splits, ...) array
+        Variables by name; those that the node lacks are left out.
+    splits : dict of str to (n_splits,) array
+        :data:`mkldist.results.schema.OF_SPLITS` by name; those that the tree lacks are left out.
+    """
+
+    place: Mapping[str, str]
+    task: Task
+    metric: Metric
+    dims: Mapping[str, Array]
+    planned: Array
+    values: Mapping[str, Array]
+    splits: Mapping[str, Array] = field(default_factory=dict)
+
+
+def arrays_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
+    """Return the runs of a tree.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+    names : collection of str
+        Variables to read.
+    """
+    found = []
+    for node in method_nodes(tree):
+        data, dims = node.to_dataset(), hyperparameters(node)
+        own = (name for name in names if name in data)
+        found.append(
+            NodeArrays(
+                place_of(node),
+                task_of(node),
+                metric_of(node),
+                {name: data[name].to_numpy() for name in dims},
+                data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy().astype(object) != "",
+                {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
+                {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
+            )
+        )
+    return found
 
 
 def summary(tree: xr.DataTree) -> pd.DataFrame:
@@ -91,7 +153,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = summary_rows(nodes_of(tree, INPUTS))
+    rows = summary_rows(arrays_of(tree, INPUTS))
     return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
 

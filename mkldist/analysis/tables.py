@@ -16,6 +16,7 @@ from mkldist.analysis.summary import (
     INPUTS,
     SCORES,
     Row,
+    arrays_of,
     is_missing,
     loss_of,
     ranked_by,
@@ -26,17 +27,12 @@ from mkldist.analysis.summary import (
 from mkldist.consoles import ENDLESS
 from mkldist.counted import counted
 from mkldist.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
-from mkldist.results import node_arrays
-from mkldist.results.newest import with_newest
-from mkldist.results.newest_tree import newest_tree
-from mkldist.results.node_arrays import nodes_of
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import STATE
 from mkldist.results.selected import is_validated
-from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
-from mkldist.results.tree import current, read_tree
+from mkldist.results.tree import Snapshot
 from mkldist.solvers.outcome import StopReason
 
 if TYPE_CHECKING:
@@ -59,7 +55,7 @@ class RunCounts(NamedTuple):
 
 def run_counts(tree: xr.DataTree) -> RunCounts:
     """Return how many runs of a tree have which state."""
-    nodes = nodes_of(tree, [STATE.name])
+    nodes = arrays_of(tree, [STATE.name])
     states = np.concatenate([node.values[STATE.name][node.planned] for node in nodes])
     complete, failed = ((states == s.value).sum() for s in (RunState.COMPLETE, RunState.FAILED))
     return RunCounts(int(complete), int(failed), int(len(states) - complete - failed))
@@ -314,13 +310,10 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
-    They are read with the records that the tree does not hold yet, and without pandas and xarray
-    unless the sweep selects settings.
-
     Parameters
     ----------
     path : Path
-        The sweep's output folder, or the ``results.zarr`` in it.
+        The sweep's output folder.
     held : Snapshot, optional
         What the folder holds, if that is known.
 
@@ -329,11 +322,12 @@ def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    tree = current(path)
-    held = held or Snapshot.of(tree)
-    if node_arrays.is_validated(held.index):
-        return results_table(newest_tree(read_tree(path), held))
-    return table_of(summary_rows(with_newest(node_arrays.nodes_in(held.index, INPUTS), held)))
+    tree = (held or Snapshot.of(path)).tree(vectors=False)
+    return (
+        results_table(tree)
+        if is_validated(tree)
+        else table_of(summary_rows(arrays_of(tree, INPUTS)))
+    )
 
 
 def recorded_rows(path: Path, held: Snapshot | None = None) -> list[Row]:

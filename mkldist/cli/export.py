@@ -24,14 +24,14 @@ from mkldist.results.formats import ENDINGS, format_of
     "--format",
     "kind",
     type=click.Choice(list(ENDINGS)),
-    help="netcdf: the whole tree; parquet and csv: a row per run, and beside it a file of kernel "
-    "weights.  [default: by the ending of --to, else netcdf]",
+    help="netcdf and zarr: the whole tree; parquet and csv: a row per run, and beside it a file of "
+    "kernel weights.  [default: by the ending of --to, else netcdf]",
 )
 @click.option(
     "--to",
     "destination",
     type=click.Path(path_type=Path),
-    help="File to write.  [default: NAME.nc, .parquet or .csv here]",
+    help="File to write.  [default: NAME.nc, .zarr, .parquet or .csv here]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 def command(

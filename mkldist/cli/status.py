@@ -17,8 +17,8 @@ from mkldist.consoles import standard_output
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import StoreError
-from mkldist.results.newest import others_words
 from mkldist.results.notes import rewritten_files
+from mkldist.results.recorded import others_words
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def _watched(path: Path, every: float) -> SweepStatus:
                 line = now
                 click.echo(f"{time.strftime('%H:%M:%S')} {line}")
             time.sleep(every)
-            with suppress(StoreError):  # of a tree that is replaced just now
-                status = sweep_status(path)
+            status = sweep_status(path)
     return status
 
 
@@ -191,7 +190,7 @@ def _parts(status: SweepStatus) -> Iterator[RenderableType]:
 
 def _activity(status: SweepStatus) -> str:
     """Return a phrase that says if a process is at work on the sweep."""
-    claim, lacking = status.claim, _lacking_tree(status)
+    claim, lacking = status.claim, _lacking_layout(status)
     if claim is None or claim.is_live is False:
         if lacking:
             return f"stopped; {lacking}; the same mkldist sweep command makes it and resumes"
@@ -208,16 +207,16 @@ def _activity(status: SweepStatus) -> str:
     return f"claimed by {claim}; only that machine can tell whether it is still at work"
 
 
-def _lacking_tree(status: SweepStatus) -> str:
-    """Return words on a folder that has no tree of results; nothing of one that has."""
-    if status.without_tree is None:
+def _lacking_layout(status: SweepStatus) -> str:
+    """Return words on a folder that has no layout of results; nothing of one that has."""
+    if status.without_layout is None:
         return ""
-    from mkldist.results.tree import RESULTS
+    from mkldist.results.layout_file import LAYOUT
 
-    if not status.without_tree:
-        return f"there is no {RESULTS} yet"
-    recorded = counted(status.without_tree, "run is", "runs are")
-    return f"there is no {RESULTS}, though {recorded} recorded"
+    if not status.without_layout:
+        return f"there is no {LAYOUT} yet"
+    recorded = counted(status.without_layout, "run is", "runs are")
+    return f"there is no {LAYOUT}, though {recorded} recorded"
 
 
 def _at_work(status: SweepStatus) -> Iterator[str]:

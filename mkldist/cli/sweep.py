@@ -144,7 +144,7 @@ def _document(outcome: SweepOutcome) -> dict[str, Any]:
 
 def _show(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
-    from mkldist.results.newest import others_words
+    from mkldist.results.recorded import others_words
 
     if not outcome.computed:
         for line in outcome.mended:

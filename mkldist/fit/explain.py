@@ -45,12 +45,12 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.metrics import Metric, default_metric
 from mkldist.resolve.code_check import code_of
-from mkldist.results.node_arrays import OF_SPLITS
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import place_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
     CLASS_BIAS,
+    OF_SPLITS,
     STATE,
     WEIGHTS,
 )

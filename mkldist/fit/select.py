@@ -32,6 +32,7 @@ from mkldist.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.search_check import n_asked
+from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.node_variables import metric_of
 from mkldist.results.output import OutputFolder
@@ -47,8 +48,7 @@ from mkldist.results.schema import (
 )
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
-from mkldist.results.tree import current, read_tree
-from mkldist.results.zarr_documents import read_root
+from mkldist.results.tree import open_results
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of
@@ -129,7 +129,7 @@ def choose(
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    tree, wanted = read_tree(results), settings or {}
+    tree, wanted = open_results(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
     metric = metric_of(nodes[0])
     tested = [node.ds[metric.variable()] for node in nodes if metric.variable() in node.ds]
@@ -367,7 +367,7 @@ def source_of(results: Path, run_id: str) -> FittedFrom:
         For a data set of Gram matrices alone, which knows nothing of new rows.
     """
     folder = OutputFolder(results)
-    spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
+    spec = SweepSpec.model_validate_json(read_layout(results).attributes["spec"])
     record = RecordStore(folder.records).read(run_id)
     if record is None:
         raise StoreError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from pathlib import Path
@@ -18,18 +18,14 @@ from mkldist.consoles import command_line
 from mkldist.figures.palette import Look, looks
 from mkldist.metrics import Metric
 from mkldist.report.scaling_times import Growth, growths_of
-from mkldist.results.caught_up import caught_up
 from mkldist.results.manifest import restored_manifest
-from mkldist.results.newest import later_words
-from mkldist.results.newest_tree import newest_tree
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
-from mkldist.results.schema import DATA, LATER_RUNS
+from mkldist.results.schema import DATA
 from mkldist.results.selected import is_validated
-from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
-from mkldist.results.tree import current
+from mkldist.results.tree import Snapshot
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
@@ -64,20 +60,15 @@ class Facts:
 
     @classmethod
     def of(cls, path: Path) -> Facts:
-        """Read them from an output folder, or the ``results.zarr`` in it.
+        """Read them from an output folder.
 
         Raises
         ------
         mkldist.errors.StoreError
             If there are no results or they are damaged.
         """
-        return cls(caught_up(path), sweep_status(path))
-
-    @classmethod
-    def newest(cls, path: Path) -> Facts:
-        """Read them as :meth:`of` does, with the runs that were recorded since; change no file."""
-        facts = cls.of(path)
-        return replace(facts, tree=newest_tree(facts.tree, Snapshot.of(current(path))))
+        status = sweep_status(path)
+        return cls((status.held or Snapshot.of(path)).tree(), status)
 
     @cached_property
     def spec(self) -> dict[str, Any]:
@@ -193,11 +184,6 @@ class Facts:
     def datasets(self) -> list[str]:
         """Names of the data sets, in order."""
         return list(dict.fromkeys(place["dataset"] for place, _ in self.nodes))
-
-    @property
-    def later(self) -> str:
-        """A sentence on runs that were recorded after the results were last written, if any."""
-        return later_words(self.tree.attrs.get(LATER_RUNS, 0))
 
     @property
     def retry_command(self) -> str:

@@ -44,7 +44,7 @@ from mkldist.report.tables import (
 )
 from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
-from mkldist.results.newest import others_words
+from mkldist.results.recorded import others_words
 from mkldist.spec.values import toml_text
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def write_report(
     Parameters
     ----------
     results : Path
-        The sweep's output folder, or the ``results.zarr`` in it; the sweep may be running.
+        The sweep's output folder; the sweep may be running.
     page : Path
         The file.
     figures : Path, optional

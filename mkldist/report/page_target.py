@@ -7,7 +7,6 @@ from pathlib import Path
 
 from mkldist.errors import OutputError, ending_words
 from mkldist.identity import content_id
-from mkldist.results.tree import RESULTS
 
 ENDINGS = (".html", ".htm")
 GENERATOR = '<meta name="generator" content="mkldist">'
@@ -20,8 +19,7 @@ HEAD = 2000  # bytes of a file in which these lines stand
 
 def origin_of(results: Path) -> str:
     """Return what tells the results in one folder from others, without the folder's name."""
-    folder = results.resolve()
-    return content_id(folder=str(folder.parent if folder.name == RESULTS else folder))
+    return content_id(folder=str(results.resolve()))
 
 
 def check_name(page: Path) -> None:

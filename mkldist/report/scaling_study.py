@@ -233,7 +233,7 @@ def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
     Parameters
     ----------
     results : Path
-        The sweep's output folder, or the ``results.zarr`` in it.
+        The sweep's output folder.
     over : sequence of str
         Sizes to look at: ``"n_kernels"``, ``"n_train"`` or both, the default.
 
@@ -244,7 +244,7 @@ def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
     mkldist.errors.InputError
         If no method has complete runs at two sizes.
     """
-    facts = Facts.newest(results)
+    facts = Facts.of(results)
     names = [name for name in SIZES if name in over or not over]
     found = [growth for growth in facts.growths if growth.over in names]
     fitted = [growth for growth in found if not growth.fits.empty]

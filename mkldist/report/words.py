@@ -129,7 +129,6 @@ def cautions(facts: Facts) -> list[Caution]:
     """Return what a reader has to beware of."""
     return [
         *_unfinished(facts),
-        *later_runs(facts),
         *_lacking(facts),
         *_on_test_parts(facts),
         *_edges(facts),
@@ -159,12 +158,6 @@ def _lacking(facts: Facts) -> Iterator[Caution]:
     }
     cases = [f"{_list(names)} on {dataset}" for dataset, names in lacking.items() if names]
     yield from alike("Splits missing", cases, "Means of fewer splits are not compared with others.")
-
-
-def later_runs(facts: Facts) -> Iterator[Caution]:
-    """Yield a warning of runs that were recorded after the results were last written."""
-    if facts.later:
-        yield Caution("Later runs", facts.later)
 
 
 def _on_test_parts(facts: Facts) -> Iterator[Caution]:

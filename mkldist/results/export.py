@@ -1,8 +1,9 @@
-"""Export of results: the tree as netCDF, or one row per run as CSV or Parquet."""
+"""Export of results: the tree as netCDF or zarr, or one row per run as CSV or Parquet."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import check_free, remove_temporaries, replacing, temporary_path, writing
 from mkldist.errors import InputError, nearest
-from mkldist.results.caught_up import caught_up
 from mkldist.results.formats import ENDINGS, format_of
-from mkldist.results.joined import joined
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
-from mkldist.results.tree import current
+from mkldist.results.tree import open_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +37,15 @@ def export(
     Parameters
     ----------
     path : str or Path, or a sequence of them
-        The sweep's output folder, or the ``results.zarr`` in it; of several sweeps those of all,
-        as :func:`mkldist.open_results` joins them.
+        The sweep's output folder; of several sweeps those of all, as :func:`mkldist.open_results`
+        joins them.
     format : str
-        ``"netcdf"`` writes the whole tree, each node as a group.  ``"parquet"`` and ``"csv"``
-        write one row per run with its hyperparameters and every number that it reported, and
-        beside it a file ``NAME.weights`` with one row per kernel of non-zero weight.
+        ``"netcdf"`` and ``"zarr"`` write the whole tree, each node as a group.  ``"parquet"`` and
+        ``"csv"`` write one row per run with its hyperparameters and every number that it reported,
+        and beside it a file ``NAME.weights`` with one row per kernel of non-zero weight.
     destination : str or Path
-        The file, which appears when it is whole.  It must not have the ending of another format.
+        The file, or the folder of zarr, which appears when it is whole.  It must not have the
+        ending of another format.
     overwrite : bool, optional
         Replace an existing file.
 
@@ -78,17 +78,19 @@ def export(
     target = Path(destination)
     _check_ending(target, format)
     paths = [Path(path)] if isinstance(path, str | Path) else [*path]
-    trees = [caught_up(one) for one in paths]
-    tree = trees[0] if len(trees) == 1 else joined([current(p).parent for p in paths], trees)
+    tree = open_results(*paths)
     files: dict[Path, Callable[[xr.DataTree, Path], None]] = {target: FORMATS[format]}
     if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
-    for file in files:
+    replaced = overwrite and format == "zarr" and (target / ".zgroup").is_file()
+    for file in files if not replaced else ():
         check_free(file, overwrite=overwrite)
     remove_temporaries(target.parent)
     for file, write in files.items():
         with writing(file), replacing(file) as temporary:
             write(tree, temporary)
+            if replaced:
+                shutil.rmtree(file)
     return tuple(files)
 
 
@@ -116,6 +118,14 @@ def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
     except (OSError, RuntimeError) as error:
         # The library calls a full disk a lack of permission, or an error of HDF.
         _check_room(target.parent, SPARE_BYTES + tree.nbytes, error)
+        raise
+
+
+def _to_zarr(tree: xr.DataTree, target: Path) -> None:
+    try:
+        tree.to_zarr(target, mode="w-", zarr_format=2, consolidated=True)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
         raise
 
 
@@ -158,6 +168,7 @@ def _weights_to(format: str) -> Callable[[xr.DataTree, Path], None]:
 
 FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "netcdf": _to_netcdf,
+    "zarr": _to_zarr,
     "parquet": _runs_to("parquet"),
     "csv": _runs_to("csv"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ENDINGS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
+ENDINGS = {"netcdf": ".nc", "zarr": ".zarr", "parquet": ".parquet", "csv": ".csv"}
 """Ending of the file of each format."""
 
 

@@ -14,7 +14,7 @@ from mkldist.errors import InputError
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes, place_of
-from mkldist.results.schema import LATER_RUNS, OTHER_RUNS, RUN_ID, SPLIT, STATE
+from mkldist.results.schema import OTHER_RUNS, RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def joined(paths: Sequence[Path], trees: Sequence[xr.DataTree]) -> xr.DataTree:
     tree.attrs = {
         "title": f"Results of the sweeps {', '.join(names)}",
         "sweep": ", ".join(names),
-        **{name: sum(one.attrs[name] for one in trees) for name in (LATER_RUNS, OTHER_RUNS)},
+        OTHER_RUNS: sum(one.attrs[OTHER_RUNS] for one in trees),
     }
     return tree
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from mkldist.results.schema import (
     RUNGS,
     SAMPLE,
     SPLIT,
+    VECTORS,
     WEIGHTS,
     Variable,
 )
@@ -153,6 +154,13 @@ class MethodNode:
     variables: tuple[Variable, ...]
     traces: tuple[Variable, ...]
 
+    def places(self) -> Iterator[tuple[tuple[int, ...], str]]:
+        """Yield the place and the id of every run."""
+        ids = self.run_ids
+        for place, run_id in zip(np.ndindex(ids.shape), ids.ravel().tolist(), strict=True):
+            if run_id:
+                yield place, run_id
+
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
@@ -164,10 +172,13 @@ class TreeLayout:
         The nodes that hold runs.
     shared : dict of str to dict of str to Coordinate
         Coordinates that the nodes below a group share, by the group's path.
+    attributes : dict of str to str or int
+        Attributes of the root.
     """
 
     nodes: tuple[MethodNode, ...]
     shared: dict[str, dict[str, Coordinate]]
+    attributes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -280,12 +291,12 @@ def _along_kernels(
 
 def _vectors(facts: TreeFacts, outputs: OutputsSpec) -> list[Variable]:
     """Return the vectors per run that a sweep keeps."""
-    asked = (
-        (WEIGHTS, outputs.weights),
-        (DECISION_VALUES, facts.predictions),
-        (COEFFICIENTS, outputs.coefficients),
-    )
-    return [variable for variable, wanted in asked if wanted]
+    asked = {
+        WEIGHTS: outputs.weights,
+        DECISION_VALUES: facts.predictions,
+        COEFFICIENTS: outputs.coefficients,
+    }
+    return [variable for variable in VECTORS if asked.get(variable, True)]
 
 
 def _node(

@@ -10,13 +10,11 @@ from typing import Any
 
 from mkldist.checked_json import parsed, write_checked
 from mkldist.consoles import command_line
-from mkldist.errors import OutputError
-from mkldist.results.zarr_documents import read_root
+from mkldist.errors import OutputError, StoreError
 
 MANIFEST = "sweep.json"
 FORMAT = 2
-RESULTS = "results.zarr"
-_DAMAGE = (OSError, ValueError, KeyError, TypeError)
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, StoreError)
 _NAME = re.compile(rb'"sweep": "([^"\\]+)"')
 _FILE = re.compile(rb'"file": "([^"\\]+)"')
 
@@ -70,7 +68,7 @@ def read_manifest(path: Path) -> Manifest:
 def restored_manifest(path: Path) -> Manifest:
     """Return the manifest of an output folder, or what is left of a damaged one.
 
-    The tree of results names its sweep too.  Where that is damaged as well, the name is read from
+    The layout names its sweep too.  Where that is damaged as well, the name is read from
     the damaged text, and where it has none, it is that of the folder.
     """
     with suppress(*_DAMAGE):
@@ -82,7 +80,7 @@ def restored_manifest(path: Path) -> Manifest:
     if found := _text(_NAME, text):
         name = found
     with suppress(*_DAMAGE):
-        attributes = read_root(path / RESULTS)["attributes"]
+        attributes = _layout_attributes(path)
         name, spec = str(attributes["sweep"]), str(attributes["spec"])
     file = Path(_text(_FILE, text) or path / "sweep.toml")
     with suppress(OSError, ValueError):
@@ -95,7 +93,7 @@ def owner(path: Path) -> str | None:
     with suppress(*_DAMAGE):
         return _read(path).sweep
     with suppress(*_DAMAGE):
-        return str(read_root(path / RESULTS)["attributes"]["sweep"])
+        return str(_layout_attributes(path)["sweep"])
     return None
 
 
@@ -138,6 +136,13 @@ def _read(path: Path) -> Manifest:
     return Manifest(
         str(document["sweep"]), None if file is None else Path(file), document.get("spec", "")
     )
+
+
+def _layout_attributes(path: Path) -> dict[str, Any]:
+    """Return the attributes of the results in a folder, which name their sweep."""
+    from mkldist.results.layout_file import read_layout  # seldom
+
+    return read_layout(path).attributes
 
 
 def _text(pattern: re.Pattern[bytes], text: bytes) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mkldist.errors import StoreError
 from mkldist.metrics import METRICS, Metric, default_metric
 from mkldist.results.schema import (
-    CLASS,
     CLASS_BIAS,
     CLASS_SCORES,
     CLASS_VALUES,
-    CONVERGENCE,
     METRIC,
     RUN_ID,
     SCALARS,
@@ -28,7 +25,6 @@ from mkldist.results.schema import (
     UNLABELLED_TWO_CLASS_SCORES,
     VALIDATION_SCORES,
     VALIDATION_SECONDS,
-    VECTORS,
     WEIGHTS,
     Variable,
 )
@@ -102,27 +98,6 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
     return (STATE, *scores, *SCALARS, *seconds, *TEXTS, RUN_ID, *classes, *own)
 
 
-def check(node: xr.DataTree, where: str) -> None:
-    """Check a method's node and its traces against the schema.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If a variable is missing or has other dims or another dtype.
-    """
-    dims = node.variables[RUN_ID.name].dims
-    task = task_of(node)
-    shared = node.attrs.get("kernel_weights") == "shared"
-    variables = node.variables
-    kind = NodeKind(task, n_classes=node.sizes.get(CLASS, 0), shared=shared)
-    vectors = map(kind.of, VECTORS)
-    scores = (*UNLABELLED_SCORES[task], *UNLABELLED_CLASS_SCORES, *VALIDATION_SCORES[task])
-    given = (variable for variable in (*scores, *vectors) if variable.name in variables)
-    _check_variables(variables, (*node_variables(kind), *given), dims, where)
-    if CONVERGENCE in node.children:
-        _check_variables(node[CONVERGENCE].variables, kind.traces, dims, f"{where}/{CONVERGENCE}")
-
-
 def task_of(node: xr.DataTree) -> Task:
     """Return the task of the data set of a method's node."""
     return "regression" if node.attrs.get("task") == "regression" else "classification"
@@ -130,34 +105,5 @@ def task_of(node: xr.DataTree) -> Task:
 
 def metric_of(node: xr.DataTree) -> Metric:
     """Return the metric by which the runs of a method's node are ranked."""
-    return metric_in(node.attrs)
-
-
-def metric_in(attributes: Mapping[Any, Any]) -> Metric:
-    """Return the metric by which runs are ranked, from the attributes of their node."""
-    name = attributes.get(METRIC)
-    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))
-
-
-def _check_variables(
-    dataset: Mapping[Any, xr.Variable],
-    wanted: Iterable[Variable],
-    dims: tuple[Any, ...],
-    where: str,
-) -> None:
-    """Raise StoreError unless all variables exist, with the dims of the runs and their own."""
-    for variable in wanted:
-        place = f"{where}/{variable.name}"
-        if variable.name not in dataset:
-            raise StoreError(place, "nothing", "a variable")
-        array, expected = dataset[variable.name], dims + variable.dims
-        if array.dims != expected:
-            raise StoreError(place, f"dims {array.dims}", f"dims {expected}")
-        if not _is_of(array.dtype, variable.dtype):
-            raise StoreError(place, f"dtype {array.dtype}", variable.dtype)
-
-
-def _is_of(dtype: Any, expected: str) -> bool:
-    if expected == "string":
-        return dtype.kind in "TOU"
-    return bool(dtype == expected)
+    name = node.attrs.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(node.attrs.get("task", ""))

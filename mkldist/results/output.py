@@ -69,11 +69,6 @@ class OutputFolder:
         """Folder of pictures."""
         return self.path / "figures"
 
-    @property
-    def results(self) -> Path:
-        """The tree of all results."""
-        return self.path / "results.zarr"
-
 
 @dataclass(frozen=True)
 class Claim:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mkldist.counted import counted
+from mkldist.errors import StoreError
 from mkldist.planning.model import Plan
+from mkldist.results.layout_file import read_layout
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import COEFFICIENTS, DECISION_VALUES
 from mkldist.results.state import RunState
-from mkldist.results.zarr_documents import read_root
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,16 @@ def recorded_runs(plan: Plan, path: Path) -> Recorded:
     return Recorded(path, len(own), own.count(RunState.FAILED), len(states) - len(own))
 
 
-def lacking_runs(plan: Plan, store: RecordStore, tree: Path) -> list[str]:
+def lacking_runs(plan: Plan, store: RecordStore, folder: Path) -> list[str]:
     """Return the complete runs whose predictions or coefficients are asked for and were not kept.
 
-    A tree, if there is one, that has a place for them was made when they were asked for: only then
-    are records not read.
+    A layout, if there is one, that has a place for them was made when they were asked for: only
+    then are records not read.
     """
     outputs = plan.spec.outputs
     if not (outputs.predictions or outputs.coefficients):
         return []
-    places = _variables(tree)
+    places = _variables(folder)
     lacks: list[Callable[[RunRecord], bool]] = []
     if outputs.predictions and DECISION_VALUES.name not in places:
         lacks.append(lambda record: not record.test_rows.size)
@@ -73,10 +75,39 @@ def lacking_runs(plan: Plan, store: RecordStore, tree: Path) -> list[str]:
     ]
 
 
-def _variables(tree: Path) -> set[str]:
-    """Return the names of the arrays of a tree; none if it is missing or damaged."""
+def _variables(folder: Path) -> set[str]:
+    """Return the names of the variables of runs; none if the layout is missing or damaged."""
     try:
-        documents = read_root(tree)["consolidated_metadata"]["metadata"]
-    except (ValueError, OSError, KeyError):
+        return {variable.name for node in read_layout(folder).nodes for variable in node.variables}
+    except StoreError:
         return set()
-    return {path.rpartition("/")[2] for path in documents}
+
+
+def other_runs(folder: Path) -> int:
+    """Return how many recorded runs have no place in the results.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    nodes = read_layout(folder).nodes
+    placed = {run_id for node in nodes for run_id in node.run_ids.ravel().tolist()}
+    return len(RecordStore(OutputFolder(folder).records).ids().keys() - placed)
+
+
+def others_words(count: int) -> str:
+    """Return a sentence on recorded runs that have no place in the results; nothing without any.
+
+    Examples
+    --------
+    >>> others_words(0)
+    ''
+    """
+    if not count:
+        return ""
+    runs = counted(count, "more run is", "more runs are")
+    return (
+        f"{runs} recorded, and left out here: the last call of the sweep did not ask for them. "
+        "A call that does shows them again, and repeats none."
+    )

@@ -67,6 +67,11 @@ class RecordStore:
                 return record
         return None
 
+    def heads(self) -> dict[str, RunRecord]:
+        """Return all records that can be read."""
+        found = {run_id: self.read(run_id) for run_id in self.ids()}
+        return {run_id: record for run_id, record in found.items() if record is not None}
+
     def ids(self, *, verify: bool = False) -> dict[str, RunState]:
         """Return the recorded runs and their states.
 

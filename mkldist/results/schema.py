@@ -45,8 +45,6 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
-LATER_RUNS = "later_runs"
-"""Attribute of the root of an open tree: runs that were recorded after it was last written."""
 OTHER_RUNS = "other_runs"
 """Attribute of the root of an open tree: recorded runs without a place in it."""
 DATA = "data"
@@ -83,6 +81,9 @@ class Variable:
         ``iteration`` and ``rank``.  All dims of a coordinate.
     fill : str or int
         Text or integer for a run without an outcome.
+    fields : tuple of str
+        Of a vector of runs: the field of :class:`mkldist.results.run_record.RunRecord` that holds
+        it, and that of the positions of its entries along the last dim.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Variable:
     dtype: str = "float64"
     dims: tuple[str, ...] = ()
     fill: str | int = ""
+    fields: tuple[str, ...] = ()
 
     @property
     def of_each_class(self) -> Variable:
@@ -130,13 +132,18 @@ STATE = Variable(
 )
 RUN_ID = Variable("run_id", "", "content hash that names the run and its record", "string")
 WEIGHTS = Variable(
-    "kernel_weights", "1", "weight of each kernel of the bank, normalised as asked", dims=(KERNEL,)
+    "kernel_weights",
+    "1",
+    "weight of each kernel of the bank, normalised as asked",
+    dims=(KERNEL,),
+    fields=("weights", "kernels"),
 )
 DECISION_VALUES = Variable(
     "decision_values",
     "1",
     "decision function at the test and unlabelled rows; NaN at training rows",
     dims=(SAMPLE,),
+    fields=("decision_values", "test_rows"),
 )
 COEFFICIENTS = Variable(
     "coefficients",
@@ -146,6 +153,7 @@ COEFFICIENTS = Variable(
     "at other rows, and everywhere where kernels have coefficients of their own, which are in the "
     "record",
     dims=(SAMPLE,),
+    fields=("coefficients", "train_rows"),
 )
 VECTORS = (WEIGHTS, DECISION_VALUES, COEFFICIENTS)
 TEXTS = (
@@ -393,6 +401,8 @@ SEARCH_DIMS = (
              dims=("training_fraction",)),
 )  # fmt: skip
 """Dims of searched methods, beside ``tol``."""
+OF_SPLITS = ("n_train", "n_test", "n_unlabelled", "n_new", "n_rarest", "constant_score")
+"""Coordinates along the splits, on which inference from few splits depends."""
 _OF_CLASSES = (*CLASS_SCORES, *UNLABELLED_CLASS_SCORES, CLASS_BIAS, *CLASS_VALUES)
 NOT_SCALARS = frozenset(
     v.name for v in (STATE, RUN_ID, *TEXTS, *VECTORS, *_OF_CLASSES, *COORDINATES)

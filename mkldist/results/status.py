@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mkldist.errors import StoreError
+from mkldist.results.layout_file import LAYOUT
 from mkldist.results.manifest import MANIFEST, manifest_name
 from mkldist.results.notes import AtWork, read_work_note
 from mkldist.results.output import Claim, OutputFolder, claim_on, no_folder
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.records import RecordStore
 from mkldist.results.schema import MOST_RUNS
-from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
-from mkldist.results.tree import RESULTS, locate
-from mkldist.results.tree_index import TreeIndex
-from mkldist.results.zarr_documents import read_root
+from mkldist.results.tree import Snapshot
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,10 @@ class SweepStatus:
     most_runs : int
         As many runs as a search may have, of which it has planned some; 0 without a search.
     held : Snapshot or None
-        What the folder holds, from which this is told; None without a tree.
-    without_tree : int or None
-        Recorded runs of a folder without a tree, which no other number counts; None with a tree.
-        A sweep makes its tree before its first run.
+        What the folder holds, from which this is told; None without a layout.
+    without_layout : int or None
+        Recorded runs of a folder without a layout, which no other number counts; None with one.
+        A sweep writes its layout before its first run.
     """
 
     name: str
@@ -88,7 +86,7 @@ class SweepStatus:
     others: int = 0
     most_runs: int = 0
     held: Snapshot | None = field(default=None, repr=False, compare=False)
-    without_tree: int | None = None
+    without_layout: int | None = None
 
     @property
     def n_runs(self) -> int:
@@ -99,34 +97,31 @@ class SweepStatus:
 def sweep_status(path: str | Path) -> SweepStatus:
     """Return the progress of the sweep in an output folder, running or not.
 
-    Outcomes are taken from the records, which are ahead of the tree of results.
-
     Raises
     ------
     mkldist.errors.StoreError
         If no sweep wrote there, or its files are damaged.
     """
-    given = Path(path)
-    folder = OutputFolder(given.parent if given.name == RESULTS else given)
+    folder = OutputFolder(Path(path))
     if not os.path.lexists(folder.manifest):
         raise StoreError(
-            str(given),
-            f"no {MANIFEST} here" if given.is_dir() else no_folder(given),
+            str(path),
+            f"no {MANIFEST} here" if folder.path.is_dir() else no_folder(folder.path),
             "the output folder of a sweep",
         )
-    # The tree is made after the manifest: a sweep that is still planning has no runs.
-    held = Snapshot.of(locate(folder.path)) if folder.results.is_dir() else None
-    index, recorded = (held.index, held.recorded) if held else (None, {})
-    places = index.places if index else {}
+    # The layout is written after the manifest: a sweep that is still planning has no runs.
+    held = Snapshot.of(folder.path) if (folder.path / LAYOUT).exists() else None
     by_node: dict[str, Counter[RunState]] = {}
     failed = []
-    records = RecordStore(folder.records)
-    for run_id, (node, place) in places.items():
-        state = recorded.get(run_id, RunState.WAITING)
-        by_node.setdefault(node, Counter())[state] += 1
-        if state is RunState.FAILED:
-            error, params = _failure(records.read(run_id), _varied(index, node))
-            failed.append(FailedRun(run_id, node, place[0], params, error))
+    for node in held.layout.nodes if held else ():
+        counts = by_node.setdefault(node.path, Counter())
+        varied = [*node.dims, *node.coordinates]
+        for place, run_id in node.places():
+            record = held.records.get(run_id) if held else None
+            counts[RunState.WAITING if record is None else record.state] += 1
+            if record is not None and record.state is RunState.FAILED:
+                params = {name: record.params[name] for name in varied if name in record.params}
+                failed.append(FailedRun(run_id, node.path, place[0], params, record.error))
     total: Counter[RunState] = sum(by_node.values(), Counter())
     claim = claim_on(folder.path)
     ended = claim is None or claim.is_live is False
@@ -139,24 +134,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         claim=claim,
         at_work=() if ended else tuple(read_work_note(folder.path)),
         others=held.n_others if held else 0,
-        most_runs=_most_runs(index),
+        most_runs=int(held.layout.attributes.get(MOST_RUNS, 0)) if held else 0,
         held=held,
-        without_tree=None if held else len(records.ids()),
+        without_layout=None if held else len(RecordStore(folder.records).ids()),
     )
-
-
-def _most_runs(index: TreeIndex | None) -> int:
-    """Return how many runs a search may have; 0 without a search."""
-    return 0 if index is None else int(read_root(index.path)["attributes"].get(MOST_RUNS, 0))
-
-
-def _varied(index: TreeIndex | None, node: str) -> list[str]:
-    """Return the dims of a node, and its coordinates, which for trials are hyperparameters."""
-    return [] if index is None else [*index.nodes[node], *index.coordinates(node)]
-
-
-def _failure(record: RunRecord | None, names: Collection[str]) -> tuple[str, dict[str, object]]:
-    """Return the error of a failed run, and those of its parameters that vary."""
-    if record is None:
-        return "its record is damaged: it will be run again", {}
-    return record.error, {name: record.params[name] for name in names if name in record.params}

@@ -1,141 +1,66 @@
-"""The tree of results: making it for a plan, filling it from records, opening it with xarray."""
+"""The tree of results: made in memory from the layout of a sweep and the records of its runs."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import warnings
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from importlib import metadata
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.durable import flush_folder, remove_temporaries, temporary_path
-from mkldist.errors import LaterRunsWarning, OutputError, StoreError
-from mkldist.results.array_chunks import write_rows
-from mkldist.results.convergence import convergence_documents
+from mkldist.errors import StoreError
+from mkldist.natural_order import natural_path_key
 from mkldist.results.coordinates import Coordinate
-from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
-from mkldist.results.newest import later_words
-from mkldist.results.node_variables import check
-from mkldist.results.output import no_folder
+from mkldist.results.layout import MethodNode, TreeLayout
+from mkldist.results.layout_file import LAYOUT, read_layout
+from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
-from mkldist.results.rows import method_nodes
+from mkldist.results.reported import (
+    OF_CLASS,
+    chosen_kernel,
+    names_at,
+    reported,
+    reported_of_classes,
+    scalars,
+)
+from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    BUILD_TIMES,
+    CHOSEN_KERNEL,
     CLASS,
-    DATA,
-    GAP_DEFINITION,
-    LATER_RUNS,
-    LAYOUT_VERSION,
-    MOST_RUNS,
+    COEFFICIENTS,
+    CONVERGENCE,
+    COUNTED,
+    ITERATION,
+    KERNEL,
+    N_RANKS,
+    ORDER,
     OTHER_RUNS,
+    RANK,
     RUN_ID,
+    STATE,
+    TEXTS,
+    TRACES,
+    VECTORS,
+    Variable,
 )
-from mkldist.results.snapshot import Snapshot
 from mkldist.results.state import RunState
-from mkldist.results.tree_check import is_sound
-from mkldist.results.tree_index import damaged, linked
-from mkldist.results.writer import TreeWriter, variable_document
-from mkldist.results.zarr_documents import (
-    CHARACTERS,
-    COORDINATE_NAMES,
-    DOCUMENT,
-    NAMES_PER_CHUNK,
-    Document,
-    array_document,
-    group_document,
-    read_root,
-    write_documents,
-)
 from mkldist.spec.arguments import given_path
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from mkldist.planning.model import Plan
-
-RESULTS = "results.zarr"
-
-
-class CaughtUp(NamedTuple):
-    """What a tree holds after it was brought up to date with the records.
-
-    Parameters
-    ----------
-    written : int
-        Number of records that were written to it.
-    recorded : dict of str to RunState
-        All records and their states, also those of runs without a place, but no unread ones.
-    unread : tuple of str
-        Runs whose records could not be read: they are damaged.
-    was_damaged : bool
-        True if the tree itself was damaged, and was made anew from the records.
-    """
-
-    written: int
-    recorded: dict[str, RunState]
-    unread: tuple[str, ...]
-    was_damaged: bool = False
-
-
-def prepare(
-    path: Path,
-    plan: Plan,
-    facts: TreeFacts,
-    records: RecordStore,
-    provenance: Callable[[], Mapping[str, Any]] | None = None,
-) -> CaughtUp:
-    """Make the tree of a plan, or bring an existing one up to date with the records.
-
-    If the existing tree was made for other runs or is damaged, a new one is made from the records
-    beside it and then replaces it.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the tree, or of a link to it, which stays; usually ``<output folder>/results.zarr``.
-    plan : Plan
-        The plan.
-    facts : TreeFacts
-        Facts that the layout needs beside the plan.
-    records : RecordStore
-        Records of the sweep.
-    provenance : callable, optional
-        Function that returns versions and machine, as JSON-serialisable facts; called only if a new
-        tree is made.
-
-    Returns
-    -------
-    CaughtUp
-        What it then holds.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If `path` is a link into a folder that is not there.
-    """
-    path = _place(Path(path))
-    remove_temporaries(path.parent)
-    layout = tree_layout(plan, facts)
-    there = _layout(path)
-    is_same = there == (layout.id, facts.most_runs)
-    was_damaged = is_same or (there is None and path.exists())
-    if is_same and is_sound(path):
-        try:
-            return catch_up(TreeWriter(path), records)
-        except StoreError:
-            pass  # a chunk was damaged since, but the records hold all of its values
-    making = temporary_path(path.parent)
-    try:
-        made_by = {} if provenance is None else provenance()
-        _make(making, layout, _attributes(plan, layout.id, made_by, facts))
-        found = catch_up(TreeWriter(making), records)
-        _swap(making, path)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-    return found._replace(was_damaged=was_damaged)
+FEW_RUNS, FEW_BYTES = 1000, 2**24
+"""Vectors of so many runs, and of so many bytes, are read when a tree is opened."""
+BLOCK_BYTES = 2**25  # of vectors that are read together, when they are used
+_VECTORS = {vector.name: vector for vector in VECTORS}
+_ALONG_ITERATIONS = tuple(variable for variable in TRACES if ITERATION in variable.dims)
+Values = tuple[Variable, Any]
+"""A variable and its values along the dims of runs and its own."""
 
 
 def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
@@ -144,7 +69,7 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     Parameters
     ----------
     path : str or Path
-        The sweep's output folder, or the ``results.zarr`` in it.
+        The sweep's output folder.
     *others : str or Path
         Those of other sweeps, on the same data and splits.
 
@@ -152,15 +77,14 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     -------
     xarray.DataTree
         ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
-        banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
-        Values that a run has not reported are NaN, and its ``state`` tells why.  The attribute
-        ``later_runs`` is the number of runs that were recorded after the tree was last written,
-        which is every few seconds of a sweep, and at its end unless it is killed; ``other_runs`` is
-        the number of those that the last call of the sweep did not ask for.
-        ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
-        ``trace = true``, along dim ``iteration``, counted from 1.  In a tree of several sweeps, a
-        method or bank that differs under one name has the name of its sweep, too:
-        ``"wdbc/level (old)"``.
+        banks) has dims ``split`` and the method's hyperparameters.  It holds the runs that are
+        recorded now; large vectors, such as the weights of many kernels, are dask arrays, which
+        are read when they are used.  Values that a run has not reported are NaN, and its ``state``
+        tells why.  The attribute ``other_runs`` is the number of recorded runs that the last call
+        of the sweep did not ask for.  ``tree["<dataset>/<method>/convergence"]`` holds the traces
+        of methods with the setting ``trace = true``, along dim ``iteration``, counted from 1.  In a
+        tree of several sweeps, a method or bank that differs under one name has the name of its
+        sweep, too: ``"wdbc/level (old)"``.
 
     Raises
     ------
@@ -171,11 +95,6 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     mkldist.errors.InputError
         If several sweeps have other data or splits under one name, by fingerprints of their rows.
 
-    Warns
-    -----
-    mkldist.errors.LaterRunsWarning
-        If runs were recorded later.
-
     Examples
     --------
     >>> import mkldist
@@ -185,183 +104,368 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     """
     from mkldist.results.joined import joined
 
-    paths = [path, *others]
-    trees = [read_tree(one) for one in paths]
-    for one, tree in zip(paths, trees, strict=True):
-        later = later_words(tree.attrs[LATER_RUNS])
-        if later:
-            said = f"{current(one)}: {later} The sweep's command, or 'mkldist export', writes them"
-            warnings.warn(said, LaterRunsWarning, stacklevel=2)
-    return joined([current(one).parent for one in paths], trees) if others else trees[0]
+    paths = [given_path("path", one) for one in (path, *others)]
+    trees = [Snapshot.of(one).tree() for one in paths]
+    return joined(paths, trees) if others else trees[0]
 
 
-def read_tree(path: str | Path) -> xr.DataTree:
-    """Return what :func:`open_results` does, without a warning."""
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The layout of a sweep and its records, as they were read.
+
+    All that one command tells of a sweep at work is of the same runs.  Vectors are read later.
+
+    Parameters
+    ----------
+    folder : Path
+        The output folder.
+    layout : TreeLayout
+        The layout.
+    records : mapping of str to RunRecord
+        The records by the ids of their runs; their arrays may be left out.
+    store : RecordStore
+        Where the records with their arrays are.
+    """
+
+    folder: Path
+    layout: TreeLayout
+    records: Mapping[str, RunRecord]
+    store: RecordStore
+
+    @classmethod
+    def of(cls, folder: Path) -> Snapshot:
+        """Read what an output folder holds.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            If there are no results or they are damaged.
+        """
+        if not (folder / LAYOUT).exists():
+            found = "no results here" if folder.is_dir() else no_folder(folder)
+            raise StoreError(str(folder), found, "a sweep's output folder")
+        store = RecordStore(OutputFolder(folder).records)
+        records = store.heads()
+        return cls(folder, read_layout(folder), records, store)
+
+    @property
+    def n_others(self) -> int:
+        """Number of recorded runs without a place in the tree, which earlier calls asked for."""
+        placed = {i for node in self.layout.nodes for i in node.run_ids.ravel().tolist()}
+        return len(self.records.keys() - placed)
+
+    def tree(self, *, vectors: bool = True) -> xr.DataTree:
+        """Return the tree; without vectors per run and traces, no arrays of records are read."""
+        import xarray as xr
+
+        shared = {
+            path: {name: _coordinate(one) for name, one in found.items()}
+            for path, found in self.layout.shared.items()
+        }
+        groups = {path: xr.Dataset(coords=found) for path, found in shared.items()}
+        for node in self.layout.nodes:
+            above = {
+                name: variable
+                for path in _above(node.path)
+                for name, variable in shared.get(path, {}).items()
+            }
+            names = above[KERNEL].to_numpy().tolist() if KERNEL in above else []
+            runs = _Runs(node, self.records, self.store.read, names)
+            values = runs.values()
+            if vectors:
+                values |= runs.of_vectors()
+            groups[node.path] = _dataset(node, values, runs.coordinates(), above)
+            if node.traces and vectors:
+                groups[f"{node.path}/{CONVERGENCE}"] = _traces(node, runs.of_traces())
+        ordered = sorted(groups, key=natural_path_key)
+        tree = xr.DataTree.from_dict({f"/{path}": groups[path] for path in ordered})
+        tree.attrs = {**self.layout.attributes, OTHER_RUNS: self.n_others}
+        return tree
+
+
+class RunArrays:
+    """An array per run as one array, of which an index reads the runs that it touches.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the record of a run, or None.
+    run_ids : array of str
+        The runs; an empty text where there is none.
+    of_run : callable
+        Returns the array of a record.
+    shape : tuple of int
+        Shape of this array.
+    dtype : str
+        ``"float64"`` or ``"string"``.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], RunRecord | None],
+        run_ids: Array,
+        of_run: Callable[[RunRecord], Array],
+        shape: tuple[int, ...],
+        dtype: str,
+    ) -> None:
+        self._read, self._run_ids, self.of_run = read, run_ids, of_run
+        self.shape = *run_ids.shape, *shape
+        self.dtype = np.dtype(object if dtype == "string" else dtype)
+        self.ndim = len(self.shape)
+
+    def filled(self, shape: tuple[int, ...]) -> Array:
+        """Return an array as it is without runs."""
+        return np.full(shape, "" if self.dtype == object else np.nan, self.dtype)
+
+    def __getitem__(self, key: Any) -> Array:
+        """Return the entries at integers and slices."""
+        key = key if isinstance(key, tuple) else (key,)
+        n_dims = self._run_ids.ndim
+        within = (..., *key[n_dims:]) if Ellipsis not in key else (...,)
+        runs: Array = np.asarray(self._run_ids[key[:n_dims]], dtype=object)
+        nothing = self.filled(self.shape[n_dims:])[within]
+        values = self.filled((*runs.shape, *nothing.shape))
+        for place, run_id in np.ndenumerate(runs):
+            record = self._read(run_id) if run_id else None
+            if record is not None:
+                values[place] = self.of_run(record)[within]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Values of the runs of a node.
+
+    Parameters
+    ----------
+    node : MethodNode
+        The node.
+    records : mapping of str to RunRecord
+        Records, whose arrays may be left out.
+    read : callable
+        Returns a whole record, or None.
+    names : sequence of str
+        Names of the kernels; none where the tree does not have them.
+    """
+
+    node: MethodNode
+    records: Mapping[str, RunRecord]
+    read: Callable[[str], RunRecord | None]
+    names: Sequence[str]
+
+    def _recorded(self) -> Iterator[tuple[tuple[int, ...], RunRecord]]:
+        """Yield place and record of every recorded run."""
+        for place, run_id in self.node.places():
+            if run_id in self.records:
+                yield place, self.records[run_id]
+
+    def values(self) -> dict[str, Values]:
+        """Return what each run has one of: numbers, texts, and values of each class."""
+        node, shape = self.node, self.node.run_ids.shape
+        taken = {*node.dims, *node.coordinates}
+        found: dict[str, Values] = {}
+
+        def column(variable: Variable, sizes: Mapping[str, int], fill: Any = None) -> Array:
+            if variable.name not in found:
+                text = variable.dtype == "string"
+                nothing = fill if fill is not None else "" if text else np.nan
+                full = (*shape, *(sizes[dim] for dim in variable.dims))
+                array = np.full(full, nothing, object if text else np.float64)
+                found[variable.name] = variable, array
+            values: Array = found[variable.name][1]
+            return values
+
+        for variable in node.variables:
+            if variable.name not in _VECTORS:
+                column(variable, node.vectors, variable.fill or None)
+        found[RUN_ID.name] = found[RUN_ID.name][0], node.run_ids
+        for place, record in self._recorded():
+            for name, number in scalars(record, taken).items():
+                (found[name][1] if name in found else column(reported(name), {}))[place] = number
+            for text in (STATE, *TEXTS):
+                found[text.name][1][place] = str(getattr(record, text.name))
+            if CHOSEN_KERNEL.name in record.extra:
+                column(CHOSEN_KERNEL, {})[place] = chosen_kernel(record, self.names)
+            for name, given in record.of_classes.items():
+                known = names_at(given, self.names) if name == OF_CLASS else given
+                column(reported_of_classes(name), {CLASS: len(given)})[place] = known
+        return found
+
+    def coordinates(self) -> dict[str, Coordinate]:
+        """Return the node's own coordinates, with the build times of banks, which runs tell.
+
+        All runs of a split tell the same.  A run on a share of the training rows of its split has a
+        bank of its own, which they leave out.
+        """
+        found = {**self.node.coordinates, **self.node.sizes}
+        for time in BUILD_TIMES:
+            if time.name in found:
+                seconds = found[time.name].values.copy()
+                for (split, *_), record in self._recorded():
+                    if time.name in record.times and record.split == split:
+                        seconds[split] = record.times[time.name]
+                found[time.name] = Coordinate(found[time.name].variable, seconds)
+        return found
+
+    def of_vectors(self) -> dict[str, Values]:
+        """Return the vectors of runs."""
+        wanted = {}
+        for variable in self.node.variables:
+            if variable.name in _VECTORS:
+                shape = tuple(self.node.vectors[dim] for dim in variable.dims)
+                of_run = partial(vector_of, variable=_VECTORS[variable.name], shape=shape)
+                wanted[variable] = of_run, shape
+        return self._arrays(wanted)
+
+    def of_traces(self) -> dict[str, Values]:
+        """Return the traces of runs, as long as the longest."""
+        longest = max((_length(record) for record in self._whole()), default=0)
+        sizes = {CLASS: self.node.vectors.get(CLASS, 0), ITERATION: longest, RANK: N_RANKS}
+        wanted = {}
+        for variable in self.node.traces:
+            shape = tuple(sizes[dim] for dim in variable.dims)
+            of_run = partial(trace_of, variable=variable, shape=shape, names=self.names)
+            wanted[variable] = of_run, shape
+        return self._arrays(wanted)
+
+    def _whole(self) -> Iterator[RunRecord]:
+        """Yield the records with their arrays."""
+        for _, record in self._recorded():
+            whole = self.read(record.id)
+            if whole is not None:
+                yield whole
+
+    def _arrays(
+        self, wanted: Mapping[Variable, tuple[Callable[[RunRecord], Array], tuple[int, ...]]]
+    ) -> dict[str, Values]:
+        """Return arrays per run: of few runs and bytes as numpy has them, else as dask has them."""
+        recorded = np.full(self.node.run_ids.shape, "", dtype=object)
+        for place, record in self._recorded():
+            recorded[place] = record.id
+        arrays = {
+            variable: RunArrays(self.read, recorded, of_run, shape, variable.dtype)
+            for variable, (of_run, shape) in wanted.items()
+        }
+        are_few = len(self.records) <= FEW_RUNS
+        found: dict[str, Values] = {}
+        small: dict[Variable, Array] = {}
+        for variable, array in arrays.items():
+            if are_few and 8 * math.prod(array.shape) <= FEW_BYTES:
+                small[variable] = array.filled(array.shape)
+                found[variable.name] = variable, small[variable]
+            else:
+                found[variable.name] = variable, _lazy(array, recorded.ndim)
+        for place, run_id in np.ndenumerate(recorded) if small else ():
+            whole = self.read(run_id) if run_id else None
+            for variable, values in small.items():
+                if whole is not None:
+                    values[place] = arrays[variable].of_run(whole)
+        return found
+
+
+def _lazy(array: RunArrays, n_dims: int) -> Any:
+    """Return a dask array, of blocks of whole runs."""
+    import dask
+    import dask.array as da
+
+    chunks: Any = ("auto",) * n_dims + (-1,) * (array.ndim - n_dims)
+    if 0 in array.shape or array.dtype == object:
+        chunks = (1,) * n_dims + array.shape[n_dims:]
+    meta = np.empty((0,) * array.ndim, array.dtype)
+    from_array: Any = da.from_array
+    with dask.config.set({"array.chunk-size": BLOCK_BYTES}):
+        return from_array(array, chunks, name=False, fancy=False, meta=meta)
+
+
+def vector_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
+    """Return a vector of a run in its place among those of all kernels or rows.
+
+    Parameters
+    ----------
+    record : RunRecord
+        The run.
+    variable : Variable
+        One of :data:`mkldist.results.schema.VECTORS`, which names the fields of the record.
+    shape : tuple of int
+        Shape of the vector, or of those of several classes.
+    """
+    field, positions = variable.fields
+    values, at = getattr(record, field), getattr(record, positions)
+    is_dense = variable.dims == (KERNEL,)
+    if is_dense and (record.n_kernels != shape[-1] or record.state is not RunState.COMPLETE):
+        return np.full(shape, np.nan)
+    whole = np.full(shape, 0.0 if is_dense else np.nan)
+    of_each_kernel = variable is COEFFICIENTS and len(record.kernel_coefficients)
+    if len(at) and not of_each_kernel:
+        whole[..., at] = values
+    return whole
+
+
+def trace_of(
+    record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Sequence[str]
+) -> Array:
+    """Return one variable of a run's trace, filled up to a shape with NaN, or empty text."""
+    values = np.full(shape, np.nan)
+    given = record.trace.get(variable.name)
+    if given is not None:
+        rows = np.asarray(given, dtype=np.float64)
+        values[tuple(slice(size) for size in rows.shape)] = rows
+    return names_at(values, names) if variable.dtype == "string" else values
+
+
+def _length(record: RunRecord) -> int:
+    """Return the number of iterations of a record's longest trace."""
+    known = [(record.trace[v.name], v) for v in _ALONG_ITERATIONS if v.name in record.trace]
+    return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in known), default=0)
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def _coordinate(coordinate: Coordinate) -> xr.Variable:
     import xarray as xr
 
-    from mkldist.results.xarray_backend import ResultsBackend
-
-    store = current(path)
-    try:
-        tree = xr.open_datatree(store, engine=ResultsBackend)
-        for node in method_nodes(tree):
-            check(node, f"{store}{node.path}")
-    except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise damaged(store, error) from error
-    held = Snapshot.of(store)
-    tree.attrs |= {LATER_RUNS: held.n_behind, OTHER_RUNS: held.n_others}
-    return tree
+    return xr.Variable(coordinate.variable.dims, coordinate.values, coordinate.variable.attributes)
 
 
-def locate(path: str | Path) -> Path:
-    """Return the tree in a sweep's output folder, or `path` itself if it is one.
+def _dataset(
+    node: MethodNode,
+    values: Mapping[str, Values],
+    coordinates: Mapping[str, Coordinate],
+    above: Mapping[str, xr.Variable],
+) -> xr.Dataset:
+    """Return a node with the coordinates that it shares with others."""
+    import xarray as xr
 
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there is none.
-    mkldist.errors.SpecError
-        For what is no path.
-    """
-    given = given_path("path", path)
-    for candidate in (given / RESULTS, given):
-        if (candidate / DOCUMENT).is_file():
-            return candidate
-    raise StoreError(
-        str(given),
-        "no results here" if given.is_dir() else no_folder(given),
-        f"a sweep's output folder, or the {RESULTS} in it",
-    )
+    own = {name: _coordinate(one) for name, one in coordinates.items()}
+    data = _ordered(node.dims, dict(sorted(values.items())))
+    dims = {dim for variable in (*data.values(), *own.values()) for dim in variable.dims}
+    shared = {name: one for name, one in above.items() if dims.issuperset(one.dims)}
+    return xr.Dataset(data, {**own, **shared}, node.attributes)
 
 
-def current(path: str | Path) -> Path:
-    """Return the tree that :func:`locate` finds, if it has the present layout.
+def _traces(node: MethodNode, values: Mapping[str, Values]) -> xr.Dataset:
+    """Return the traces of a node, with iterations and ranks counted from 1."""
+    import xarray as xr
 
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there is none, or it is damaged or has another layout.
-    """
-    store = locate(path)
-    try:
-        version = read_root(store)["attributes"].get("layout_version")
-    except (ValueError, OSError, KeyError, TypeError, AttributeError) as error:
-        raise damaged(store, error) from error
-    if version != LAYOUT_VERSION:
-        raise StoreError(
-            str(store),
-            f"layout version {version}",
-            f"layout version {LAYOUT_VERSION}",
-            "Repeat the sweep's command: it lays the results out anew, and repeats no run",
-        )
-    return store
-
-
-def _layout(path: Path) -> tuple[object, object] | None:
-    """Return the id of a tree's layout and its most runs; None if they cannot be read."""
-    try:
-        attributes = read_root(path)["attributes"]
-        return attributes["layout_id"], attributes.get(MOST_RUNS, 0)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def catch_up(writer: TreeWriter, records: RecordStore) -> CaughtUp:
-    """Write the records whose state differs from that in the tree."""
-    known, recorded = writer.states(), records.ids()
-    behind = [i for i, state in recorded.items() if known.get(i, state) is not state]
-    written = writer.write_all(behind, records.read)
-    unread = {*behind} - {*written}
-    sound = {i: state for i, state in recorded.items() if i not in unread}
-    return CaughtUp(len(written), sound, tuple(sorted(unread)))
-
-
-def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:
-    """Make a tree with its metadata, coordinates and ids, without any run."""
-    documents, arrays = _documents(layout)
-    for where, values in arrays.items():
-        write_rows(path / where, documents[where], (), values, path.parent)
-    write_documents(path, {"": group_document(attributes), **documents})
-
-
-def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array]]:
-    """Return the metadata of all nodes, and the arrays of coordinates and ids, by path."""
-    documents: dict[str, Document] = {}
-    arrays: dict[str, Array] = {}
-
-    def add(path: str, coordinates: Mapping[str, Coordinate], **attributes: str) -> None:
-        names = [n for n, c in coordinates.items() if c.variable.dims != (n,)]
-        documents[path] = group_document(
-            {**attributes, **({COORDINATE_NAMES: " ".join(names)} if names else {})}
-        )
-        for name, coordinate in coordinates.items():
-            documents[f"{path}/{name}"] = _coordinate_document(coordinate)
-            arrays[f"{path}/{name}"] = coordinate.values
-
-    for path, coordinates in layout.shared.items():
-        add(path, coordinates)
-    for node in layout.nodes:
-        documents.setdefault(node.path.rpartition("/")[0], group_document())
-        add(node.path, {**node.coordinates, **node.sizes}, **node.attributes)
-        for variable in node.variables:
-            document = variable_document(variable, node.dims, node.vectors)
-            documents[f"{node.path}/{variable.name}"] = document
-        if node.traces:
-            n_classes = node.vectors.get(CLASS, 0)
-            documents |= convergence_documents(node.path, node.dims, node.traces, n_classes)
-        arrays[f"{node.path}/{RUN_ID.name}"] = node.run_ids
-    return documents, arrays
-
-
-def _coordinate_document(coordinate: Coordinate) -> Document:
-    variable, values = coordinate.variable, coordinate.values
-    attributes: dict[str, Any] = {**variable.attributes}
-    if variable.dtype == "string":
-        attributes[CHARACTERS] = max([1, *map(len, values.tolist())])
-    sizes = dict(zip(variable.dims, values.shape, strict=True))
-    chunks = [max(1, min(size, NAMES_PER_CHUNK)) for size in values.shape]
-    return array_document(sizes, variable.dtype, chunks, attributes=attributes)
-
-
-def _attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any], facts: TreeFacts
-) -> dict[str, str | int]:
-    """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
-    return {
-        "title": f"Results of the sweep {plan.spec.name}",
-        "sweep": plan.spec.name,
-        "description": plan.spec.description,
-        "gap_definition": GAP_DEFINITION,
-        "layout_version": LAYOUT_VERSION,
-        "layout_id": layout_id,
-        "plan_id": plan.id,
-        "mkldist_version": metadata.version("mkldist"),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spec": plan.spec.model_dump_json(exclude_defaults=True),
-        "provenance": json.dumps(dict(provenance), sort_keys=True),
-        DATA: json.dumps({name: dict(of) for name, of in facts.data.items()}),
-        **({MOST_RUNS: facts.most_runs} if facts.most_runs else {}),
+    data = _ordered(node.dims, values)
+    sizes = {dim: size for variable in data.values() for dim, size in variable.sizes.items()}
+    counted = {
+        v.name: xr.Variable(v.dims, np.arange(1, sizes[v.name] + 1), v.attributes)
+        for v in COUNTED
+        if v.name in sizes
     }
+    return xr.Dataset(data, counted)
 
 
-def _place(path: Path) -> Path:
-    """Return where a tree lies, or is to lie; refuse a link into a folder that is not there."""
-    place = linked(path)
-    if path.is_symlink() and not place.parent.is_dir():
-        raise OutputError(
-            str(path),
-            f"a link to {place}, whose folder is not there",
-            "a link into a folder that is there, such as one of a disk that is mounted",
-            "Mount the disk, make the folder, or remove the link",
-        )
-    return place
+def _ordered(dims: Iterable[str], values: Mapping[str, Values]) -> dict[str, xr.Variable]:
+    """Return variables of runs in the order of the schema."""
+    import xarray as xr
 
-
-def _swap(new: Path, path: Path) -> None:
-    """Replace a tree by another."""
-    old = temporary_path(path.parent)
-    if path.exists():
-        path.rename(old)
-    new.rename(path)
-    flush_folder(path.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    names = sorted(values, key=lambda name: ORDER.get(name, ORDER[CHOSEN_KERNEL.name]))
+    return {
+        name: xr.Variable((*dims, *variable.dims), array, variable.attributes)
+        for name, (variable, array) in ((name, values[name]) for name in names)
+    }

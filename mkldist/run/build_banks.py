@@ -16,7 +16,6 @@ from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.consolidate import Consolidator
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, make_progress
 from mkldist.run.sweep_setup import batch_settings, planned
@@ -113,7 +112,6 @@ def _build(
     from mkldist.run.task_errors import error_line
 
     store = RecordStore(folder.records)
-    consolidator = Consolidator(folder.results, store)
     with ExitStack() as stack:
         progress = stack.enter_context(make_progress(console))
         client, others = stack.enter_context(options.connect()), None
@@ -129,7 +127,7 @@ def _build(
                     "banks for itself",
                 )
             work = replace(work, banks=others.reached(work.banks))
-        loop = SweepLoop(client, work, store, consolidator, progress, others=others)
+        loop = SweepLoop(client, work, store, progress, others=others)
         loop.work()
     for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):

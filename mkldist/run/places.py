@@ -44,7 +44,7 @@ def results_of(given: Path, *, several: bool = False) -> Path:
     Parameters
     ----------
     given : Path
-        The folder, the ``results.zarr`` in it, the sweep's file, or its name.
+        The folder, the sweep's file, or its name.
     several : bool
         Take a folder that holds those of several sweeps too.
 
@@ -55,8 +55,6 @@ def results_of(given: Path, *, several: bool = False) -> Path:
     mkldist.errors.SpecError
         If it is a sweep file that cannot be read.
     """
-    if given.suffix == ".zarr":
-        return given.parent
     for folder in (given, RESULTS / given):
         if os.path.lexists(OutputFolder(folder).manifest):
             return folder

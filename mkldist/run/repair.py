@@ -12,13 +12,12 @@ from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
+from mkldist.results.layout_file import lay_out, read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.notes import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import prepare
-from mkldist.results.zarr_documents import DOCUMENT, read_root
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.places import banks_root
@@ -32,7 +31,7 @@ from mkldist.worker.bank_refs import BankRef
 from mkldist.worker.laplacian_cache import remove_damaged_laplacians
 
 _RENEWED = {
-    "results": "results: made anew from the records",
+    "layout": "layout: made anew from the sweep",
     "snapshots": "snapshots: made anew from the data",
 }
 
@@ -77,7 +76,7 @@ def repair(
         if "laplacians" in damaged:
             n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))
             said.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")
-    if no_note or {"results", "snapshots"} & {*damaged}:
+    if no_note or {"layout", "snapshots"} & {*damaged}:
         said += _renew(folder, damaged, data_dirs, allow_code=allow_code)
     said += [words for kind, words in _RENEWED.items() if kind in damaged]
     said += ["banks: their note made anew"] * no_note
@@ -166,7 +165,7 @@ def _renew(
     *,
     allow_code: bool,
 ) -> list[str]:
-    """Make the tree, the snapshots and the note of banks anew from the sweep's data and records.
+    """Make the layout, the snapshots and the note of banks anew from the sweep's data and records.
 
     Returns a line if only the sweep file tells the specification.
     """
@@ -176,10 +175,8 @@ def _renew(
     with claimed(folder.path, rounds.spec.name), writing(folder.path):
         rounds.replay(store)
         plan = rounds.plan
-        if "results" in damaged:
-            # What fails no checksum, but differs from the records, is not seen by `prepare`.
-            discard(folder.results / DOCUMENT)
-            prepare(folder.results, plan, tree_facts(rounds), store, environment)
+        if "layout" in damaged:
+            lay_out(folder.path, plan, tree_facts(rounds), environment)
         if "snapshots" in damaged:
             ids = {bank.id for bank in plan.banks}
             bank_refs(plan, rounds.resolved, ids, root, folder.snapshots)
@@ -211,8 +208,8 @@ def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
             "Repeat the sweep's command with its file: it makes the results anew",
         )
     spec = manifest.spec
-    with suppress(OSError, ValueError, KeyError):  # neither may have one
-        spec = spec or read_root(folder.results)["attributes"]["spec"]
+    with suppress(StoreError):  # neither may have one
+        spec = spec or read_layout(folder.path).attributes["spec"]
     if spec:
         return SweepSpec.model_validate_json(spec), manifest.file, True
     return load_sweep(manifest.file), manifest.file, False

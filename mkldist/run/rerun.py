@@ -14,6 +14,7 @@ from mkldist.analysis.repeated_runs import Agreement, agreement
 from mkldist.data.listing import first_of
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
+from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
 from mkldist.results.provenance import environment
@@ -21,7 +22,7 @@ from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
-from mkldist.results.tree import read_tree
+from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.kept_sweep import KeptSweep, data_files
 from mkldist.run.outcome import SweepOutcome
@@ -74,7 +75,7 @@ class Rerun:
     @cached_property
     def attributes(self) -> dict[str, Any]:
         """What the results tell of their sweep."""
-        return {str(name): value for name, value in read_tree(self.results).attrs.items()}
+        return read_layout(self.results).attributes
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class Rerun:
 
     def agreement(self) -> Agreement:
         """Return how far the new results agree with the former."""
-        return agreement(read_tree(self.results), read_tree(self.output))
+        return agreement(open_results(self.results), open_results(self.output))
 
 
 def rerun_folder(results: Path) -> Path:
@@ -206,7 +207,7 @@ def _base(results: Path) -> Path:
 
 def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     """Yield data set, split and provenance of a complete run of each split of each data set."""
-    rows = to_frame(read_tree(results), (STATE.name, RUN_ID.name))
+    rows = to_frame(open_results(results), (STATE.name, RUN_ID.name))
     done = rows[rows[STATE.name] == RunState.COMPLETE.value]
     store = RecordStore(OutputFolder(results).records)
     for row in done.drop_duplicates(["dataset", SPLIT]).to_dict("records"):

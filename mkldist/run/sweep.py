@@ -1,7 +1,7 @@
 """A sweep from its specification to its results: :func:`run_sweep`.
 
 The coordinator plans the sweep, leaves out the runs whose records are in the output folder, does
-the others on a cluster, writes the tree of results, and draws the figures.  A recorded run is never
+the others on a cluster, and draws the figures.  A recorded run is never
 done again.
 """
 
@@ -26,6 +26,7 @@ from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.store import list_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
+from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import (
     drop_damaged_note,
     is_note_damaged,
@@ -38,10 +39,8 @@ from mkldist.results.provenance import environment
 from mkldist.results.recorded import lacking_runs
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.results.tree import prepare
 from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.consolidate import Consolidator
 from mkldist.run.data_read import FilesBefore, noted_changes
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.outcome import SweepOutcome
@@ -292,8 +291,6 @@ class _Sweep:
         self.mended: list[str] = []
         self._built: set[str] = set()
         self.bank_use = BankUse()
-        self._consolidator: Consolidator | None = None
-        self._in_tree: frozenset[str] = frozenset()
 
     @property
     def plan(self) -> Plan:
@@ -332,7 +329,7 @@ class _Sweep:
         return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
-        """Make the tree of results or bring it up to date; return the recorded runs.
+        """Write the layout of the results; return the recorded runs.
 
         Records are removed, so that their runs are done again, if they are damaged, if they lack
         predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
@@ -347,7 +344,7 @@ class _Sweep:
                         self.store.remove(run_id)
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
-            lacking = lacking_runs(self.plan, self.store, self.folder.results)
+            lacking = lacking_runs(self.plan, self.store, self.folder.path)
             for run_id in lacking:
                 self.store.remove(run_id)
             self.n_lacking = len(lacking)
@@ -359,19 +356,21 @@ class _Sweep:
         return self._planned(recorded)
 
     def _prepare(self) -> dict[str, RunState]:
-        """Make the tree hold the plan and its records; return all records but damaged ones."""
+        """Write the layout of the plan; return all records but damaged ones."""
         with writing(self.folder.path):
             facts = tree_facts(self.rounds)
-            found = prepare(self.folder.results, self.plan, facts, self.store, environment)
-            for run_id in found.unread:
+            was_damaged = lay_out(self.folder.path, self.plan, facts, environment)
+            recorded = self.store.ids()
+            unread = recorded.keys() - self.store.heads().keys()
+            for run_id in unread:
                 self.store.remove(run_id)
-        if found.was_damaged:
-            self.mended.append("the results were damaged, and are made anew from the records")
+        if was_damaged:
+            self.mended.append("the layout of the results was damaged, and is made anew")
         self._mend_note()
-        if found.unread:
-            runs = counted(len(found.unread), "run is", "runs are")
+        if unread:
+            runs = counted(len(unread), "run is", "runs are")
             self.mended.append(f"{runs} done again: their records were damaged")
-        return found.recorded
+        return {i: state for i, state in recorded.items() if i not in unread}
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if nothing is.
@@ -401,10 +400,7 @@ class _Sweep:
         progress: Progress,
         resume_command: str,
     ) -> None:
-        """Do the runs that had no record on a cluster.
-
-        However this ends, the tree then holds all records.
-        """
+        """Do the runs that had no record on a cluster."""
         n_runs = len(self.rounds.most.runs) - len(before)
         left = without(self.rounds.most.batches, before)
         alone = options.are_default and is_small(self.rounds.most, left)
@@ -422,10 +418,7 @@ class _Sweep:
                     progress.note(dashboard_line(client.dashboard_link, own=own))
                 with self._others(client, options, progress) as others:
                     self._do_rounds(client, before, options, progress, others)
-            self._catch_up()
         except BaseException as error:
-            with suppress(Exception):  # the user is told of the error that ended the sweep
-                self._catch_up()
             if isinstance(error, KeyboardInterrupt | OutOfTimeError):
                 how = resume_note(self.rounds, len(self.recorded()), resume_command)
                 if isinstance(error, OutOfTimeError):
@@ -459,12 +452,9 @@ class _Sweep:
 
         at_first, counts = before, self._counts(before)
         while True:
-            self._consolidator = Consolidator(self.folder.results, self.store)
-            self._in_tree = frozenset(before)
             work = self._work(without(self.plan.batches, before), options, others)
-            loop = SweepLoop(client, work, self.store, self._consolidator, progress, counts, others)
+            loop = SweepLoop(client, work, self.store, progress, counts, others)
             loop.work()
-            self._consolidator.begin()  # writes the last runs while the workers stop
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
                 progress.note(round_note(self.rounds))
@@ -472,7 +462,6 @@ class _Sweep:
                 if self.rounds.without_C:
                     progress.note(left_out_note(self.rounds))
                 return
-            self._catch_up()
             before = self._planned(self._prepare())
             counts = replace(loop.counts, runs=self._counts(at_first).runs)
             progress.show(counts)
@@ -511,12 +500,6 @@ class _Sweep:
             expected_threads=options.expected_threads(),
             wall_time=self._wall_time,
         )
-
-    def _catch_up(self) -> None:
-        """Carry all new records into the tree, of the rounds before too."""
-        if self._consolidator is not None:
-            self._consolidator.add(self.recorded().keys() - self._in_tree)
-            self._consolidator.flush()
 
     def remove_banks(self, recorded: Collection[str]) -> None:
         """Remove what is left of banks, unless they are kept, in use, or needed by some run.

@@ -1,7 +1,7 @@
 """Loop that does the work of a sweep on a cluster, between work queue, workers and storage.
 
 It submits what the queue has ready, waits for tasks to end, records the runs whose records have
-come, tells the queue the outcomes, and carries new records into the tree of results.
+come, and tells the queue the outcomes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.clean import remove_bank
-from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_receiver import RecordReceiver
@@ -154,8 +153,6 @@ class SweepLoop:
         The work.
     store : RecordStore
         The records of runs.
-    consolidator : Consolidator
-        Carries records into the tree of results.
     progress : Progress
         Shows how far the work is.
     earlier : Counts, optional
@@ -174,7 +171,6 @@ class SweepLoop:
         client: Client | ThreadWorker,
         work: Work,
         store: RecordStore,
-        consolidator: Consolidator,
         progress: Progress,
         earlier: Counts | None = None,
         others: OtherMachines | None = None,
@@ -184,7 +180,7 @@ class SweepLoop:
         self._work, self._store = work, store
         self._planned = {run.id for batch in work.batches for run in batch.runs}
         self._banks = work.banks_by_id
-        self._consolidator, self._progress = consolidator, progress
+        self._progress = progress
         isolated = work.settings.execution == "isolated"
         self._tasks = TasksInFlight(client, self._roster, one_a_machine=isolated)
         self._receiver = RecordReceiver(client, store.directory.parent)
@@ -418,13 +414,11 @@ class SweepLoop:
         """Count a run as recorded."""
         self._states[run_id] = sys.intern(state)
         (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
-        self._consolidator.add([run_id])
 
     def _housekeep(self) -> None:
-        """Carry records into the results, show progress."""
+        """Tell the user how far the work is."""
         for line in self._roster.lines() if self._roster is not None else ():
             self._progress.note(line)
-        self._consolidator.flush_if_due()
         self._count_runs()
         self.counts.doing = self._doing()
         self._progress.show(self.counts)

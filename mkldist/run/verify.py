@@ -16,11 +16,11 @@ from mkldist.fit.model_file import read_model
 from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
+from mkldist.results.layout_file import LAYOUT, is_sound
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.notes import BANK_NOTE, is_note_damaged, noted_banks
 from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
-from mkldist.results.tree_check import differing_runs, tree_files, unrecorded_runs
 from mkldist.run.sealed_words import is_sealed
 from mkldist.worker.laplacian_cache import checked_laplacians
 
@@ -35,7 +35,7 @@ class Checked:
     Parameters
     ----------
     kind : str
-        ``"manifest"``, ``"records"``, ``"results"``, ``"snapshots"``, ``"data"``, ``"words"``,
+        ``"manifest"``, ``"records"``, ``"layout"``, ``"snapshots"``, ``"data"``, ``"words"``,
         ``"banks"``, ``"laplacians"`` or ``"models"``.
     files : int
         Number of files that were checked; blocks and descriptions for banks.
@@ -74,7 +74,7 @@ def verify(path: Path) -> tuple[Checked, ...]:
     checked = (
         _manifest(folder),
         _records(folder),
-        _results(folder),
+        _layout(folder),
         _snapshots(folder),
         _data(folder),
         _words(folder),
@@ -108,43 +108,16 @@ def _manifest(folder: OutputFolder) -> Checked:
 def _records(folder: OutputFolder) -> Checked:
     store = RecordStore(folder.records)
     n_files = sum(1 for _ in folder.records.glob("*/*.npz")) + len(store.blocked())
-    return Checked("records", n_files, tuple(map(str, store.damaged())), _gone(folder, store))
+    return Checked("records", n_files, tuple(map(str, store.damaged())))
 
 
-def _gone(folder: OutputFolder, store: RecordStore) -> str:
-    """Return words about runs that the tree holds and that have no record."""
-    gone = []
-    if folder.results.is_dir():
-        with suppress(StoreError, ValueError):  # a damaged tree, which its own line names
-            gone = unrecorded_runs(folder.results, store)
-    if not gone:
-        return ""
-    runs = counted(len(gone), "run")
-    return f"{runs} of the results without a record; the sweep's command computes them again"
-
-
-def _results(folder: OutputFolder) -> Checked:
-    if not folder.results.is_dir():
-        return Checked("results", 0, _lost_tree(folder))
-    n_files, damaged = tree_files(folder.results)
-    found = [*map(str, damaged)]
-    if not damaged:
-        runs = differing_runs(folder.results, RecordStore(folder.records))
-        found += [f"{folder.results}: run {run} differs from its record" for run in runs]
-    return Checked("results", n_files, tuple(found))
-
-
-def _lost_tree(folder: OutputFolder) -> tuple[str, ...]:
-    """Return what is wrong with a folder without a tree: nothing before its first record.
-
-    A sweep makes its tree before it does a run.
-    """
-    n_runs = len(RecordStore(folder.records).ids())
-    if not n_runs:
-        return ()
+def _layout(folder: OutputFolder) -> Checked:
+    path = folder.path / LAYOUT
+    if path.exists():
+        return Checked("layout", 1, () if is_sound(folder.path) else (str(path),))
+    n_runs = len(RecordStore(folder.records).ids())  # a sweep writes its layout before it does any
     runs = counted(n_runs, "run is", "runs are")
-    made = "the sweep's command makes it anew from the records"
-    return (f"{folder.results}: not there, though {runs} recorded; {made}",)
+    return Checked("layout", 0, (f"{path}: not there, though {runs} recorded",) if n_runs else ())
 
 
 def _snapshots(folder: OutputFolder) -> Checked:
@@ -157,10 +130,10 @@ def _snapshots(folder: OutputFolder) -> Checked:
 
 
 def _data(folder: OutputFolder) -> Checked:
-    from mkldist.data.given import SUFFIX, is_sound
+    from mkldist.data import given
 
-    files = sorted(folder.data.glob(f"*{SUFFIX}"))
-    damaged = tuple(str(file) for file in files if not is_sound(file))
+    files = sorted(folder.data.glob(f"*{given.SUFFIX}"))
+    damaged = tuple(str(file) for file in files if not given.is_sound(file))
     note = "the call in Python that gave them writes them anew" if damaged else ""
     return Checked("data", len(files), damaged, note)
 

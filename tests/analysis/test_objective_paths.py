@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mkldist.analysis import objective_path
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.run_record import RunRecord
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 
@@ -20,7 +21,7 @@ def tree(tmp_path_factory):
     for number, run in enumerate(plan.runs):
         record = made_up_record(run)
         store.write(RunRecord.failed(run, "broken") if number == 0 else record)
-    prepare(folder / "results.zarr", plan, made_up_facts(plan, GRIDS), store)
+    lay_out(folder, plan, made_up_facts(plan, GRIDS))
     return open_results(folder)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.pairing import Pair, Results, matching, paired
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import prepare
 from mkldist.spec.selection import SelectionSpec
 from tests.analysis.two_sweeps import by_name, level_and_uniform, made
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -83,7 +83,7 @@ def test_validation_chooses_the_setting_of_each_split(tmp_path):
         scores = {"test_error": error, "validation_error": 0.5 - error}
         store.write(replace(made_up_record(run), scores=scores))
     facts = made_up_facts(plan, {"level": {"C": [1.0, 10.0]}})
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     results = Results.of(str(tmp_path))
     assert results.validated
     chosen = results.chosen(results.nodes()[0], "test_error")

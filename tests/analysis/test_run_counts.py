@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mkldist.analysis.tables import results_table, run_counts
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -19,7 +20,7 @@ def test_all_runs_are_counted_by_state_also_where_a_table_shows_the_selected(tmp
         record = made_up_record(run)
         store.write(replace(record, scores=record.scores | {"validation_error": 0.1}))
     store.write(RunRecord.failed(plan.runs[4], "no memory"))
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    lay_out(tmp_path, plan, made_up_facts(plan))
     tree = open_results(tmp_path)
     assert run_counts(tree) == (4, 1, len(plan.runs) - 5)
     table = results_table(tree)

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from mkldist.analysis.summary import selected_summary
 from mkldist.analysis.tables import recorded_table, results_table
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -39,7 +40,7 @@ def folder(plan, records, tmp_path_factory):
     store = RecordStore(folder / "records")
     for record in records:
         store.write(record)
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), store)
+    lay_out(folder, plan, made_up_facts(plan))
     return folder
 
 
@@ -89,7 +90,7 @@ def test_a_split_whose_losses_are_equal_selects_no_end_of_the_grid(plan, records
         flat = {"validation_error": 0.25 + 0.25 * (record.params.get("C") != 0.1)}
         flat = flat if record.split == 0 else {"validation_error": 0.25}
         store.write(replace(record, scores=record.scores | flat))
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    lay_out(tmp_path, plan, made_up_facts(plan))
     table = selected_summary(open_results(tmp_path)).set_index("method")
     assert table.loc["level", "C"] == "0.1"
     assert table.loc["level", "edge"] == ""
@@ -100,7 +101,7 @@ def test_splits_without_a_complete_run_select_nothing(plan, records, tmp_path):
     done = [record for record in records if record.key == "level" and record.split == 1]
     for record in done:
         store.write(record)
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    lay_out(tmp_path, plan, made_up_facts(plan))
     table = selected_summary(open_results(tmp_path)).set_index("method")
     best = min(done, key=lambda record: record.scores["validation_error"])
     assert table.loc["level", "C"] == f"{best.params['C']:g}"
@@ -127,7 +128,7 @@ def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
 
 def test_runs_that_the_tree_does_not_hold_yet_count_once(plan, records, tmp_path):
     store = RecordStore(tmp_path / "records")
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    lay_out(tmp_path, plan, made_up_facts(plan))
     for record in records[:5]:
         store.write(record)
     assert recorded_table(tmp_path).counts == (5, 0, len(plan.runs) - 5)

@@ -13,12 +13,10 @@ from scipy import stats
 
 from mkldist.analysis.summary import summary
 from mkldist.analysis.tables import recorded_rows, recorded_table, results_table
-from mkldist.errors import StoreError
 from mkldist.metrics import METRICS
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.snapshot import Snapshot
-from mkldist.results.tree import open_results, prepare
-from mkldist.results.zarr_documents import read_root, write_documents
+from mkldist.results.tree import open_results
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
@@ -29,7 +27,7 @@ def tree_of(folder, records, plan=PLAN, grids=GRIDS):
     store = RecordStore(folder / "records")
     for record in records:
         store.write(record)
-    prepare(folder / "results.zarr", plan, made_up_facts(plan, grids), store)
+    lay_out(folder, plan, made_up_facts(plan, grids))
     return open_results(folder)
 
 
@@ -56,16 +54,6 @@ def test_the_table_read_from_disk_is_that_of_the_tree(records, tmp_path):
     assert shown[0] == shown[1]
     rows = [line for line in shown[0].splitlines() if line.startswith(" level ")]
     assert len(rows) == 2 * len(GRIDS["level"]["C"])
-
-
-def test_a_tree_of_another_layout_is_refused_also_where_it_was_listed_before(records, tmp_path):
-    tree_of(tmp_path, records)
-    held = Snapshot.of(tmp_path / "results.zarr")
-    root = read_root(tmp_path / "results.zarr")
-    root["attributes"]["layout_version"] = 0
-    write_documents(tmp_path / "results.zarr", {"": root})
-    with pytest.raises(StoreError, match="layout version 0"):
-        recorded_table(tmp_path, held)
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):
@@ -179,7 +167,7 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
     for record in records:
         store.write(record)
     facts = dataclasses.replace(made_up_facts(plan, grids), tasks={"values": "regression"})
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
     assert "rmse" not in tree["classes/uniform"].ds
     assert "test_error" not in tree["values/uniform"].ds
@@ -270,7 +258,7 @@ def of_splits(
     store = RecordStore(tmp_path / "records")
     for record in records:
         store.write(record)
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     rows = recorded_rows(tmp_path)
     table = summary(open_results(tmp_path))
     pd.testing.assert_frame_equal(table, pd.DataFrame(rows))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.analysis.pairing import Results
+from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import write_manifest
 from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.results.tree import prepare
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 METHODS = ("level", "uniform", "skm", "simplemkl", "rmkl")
@@ -89,7 +89,10 @@ def made(
         )
         n_active = (active or {}).get((run.dataset, run.key), 3)
         record = replace(
-            record, kernels=np.arange(n_active), weights=np.full(n_active, 1.0 / n_active)
+            record,
+            n_active=n_active,
+            kernels=np.arange(n_active),
+            weights=np.full(n_active, 1.0 / n_active),
         )
         if math.isnan(error):
             record = replace(record, state=RunState.FAILED, error="It was made to fail.")
@@ -104,7 +107,7 @@ def made(
         },
     )
     write_manifest(folder, "made-up", None)
-    prepare(folder / "results.zarr", plan, facts, store)
+    lay_out(folder, plan, facts)
     return Results.of(folder)
 
 

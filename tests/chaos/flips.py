@@ -112,7 +112,7 @@ def kinds(folder: Path) -> dict[str, list[Path]]:
         "words": _each("sweep.toml", folder),
         "model": [_output(folder) / MODEL],
         "records": _each("records", folder),
-        "results": _each("results.zarr", folder),
+        "layout": _each("tree.layout", folder),
         "snapshots": _each("snapshots", folder),
         "data": _each("data", folder),
         "banks": [file for file in stored if thin.isdisjoint(file.parents)],

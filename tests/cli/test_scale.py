@@ -54,7 +54,7 @@ def call(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
 
     def called(tree, *words: str) -> Result:
-        monkeypatch.setattr(scaling_study.Facts, "newest", lambda path: facts_of(tree))
+        monkeypatch.setattr(scaling_study.Facts, "of", lambda path: facts_of(tree))
         monkeypatch.setattr("mkldist.cli.scale.tell_left_out", lambda path: None)
         return CliRunner().invoke(command, [".", *words], catch_exceptions=False)
 

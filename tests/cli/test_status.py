@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from mkldist.cli.status import command
 from mkldist.errors import InputError
+from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import prepare
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -23,15 +23,15 @@ def said_of(folder: Path) -> str:
     return CliRunner().invoke(command, [str(folder)], catch_exceptions=False).output
 
 
-def test_a_folder_without_a_tree_is_told(tmp_path):
+def test_a_folder_without_a_layout_is_told(tmp_path):
     store = RecordStore(tmp_path / "records")
     with claimed(tmp_path, "made-up"):
-        assert "; there is no results.zarr yet\n" in said_of(tmp_path)
-    assert "stopped; there is no results.zarr yet; the same mkldist sweep" in said_of(tmp_path)
+        assert "; there is no tree.layout yet\n" in said_of(tmp_path)
+    assert "stopped; there is no tree.layout yet; the same mkldist sweep" in said_of(tmp_path)
     for run in made_up_plan().runs[:3]:
         store.write(made_up_record(run))
     said = said_of(tmp_path)
-    assert "there is no results.zarr, though 3 runs are recorded; the same mkldist sweep" in said
+    assert "there is no tree.layout, though 3 runs are recorded; the same mkldist sweep" in said
     assert "every run has an outcome" not in said
 
 
@@ -39,9 +39,7 @@ def test_the_first_of_many_values_are_named(tmp_path):
     plan = made_up_plan()
     grid = {"C": [float(c) for c in range(100)]}
     with claimed(tmp_path, "made-up"):
-        prepare(
-            tmp_path / "results.zarr", plan, made_up_facts(plan), RecordStore(tmp_path / "records")
-        )
+        lay_out(tmp_path, plan, made_up_facts(plan))
         write_work_note(
             tmp_path, [AtWork("heart/level", "solving", 1.0, 1200, tuple(range(12)), grid)]
         )
@@ -57,7 +55,7 @@ def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monke
     runs, looks = iter(plan.runs), []
     with ExitStack() as claims:
         claims.enter_context(claimed(tmp_path, "made-up"))
-        prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+        lay_out(tmp_path, plan, made_up_facts(plan))
 
         def sleep(seconds):
             looks.append(seconds)
@@ -84,8 +82,7 @@ def test_a_look_may_begin_before_the_sweep(tmp_path, monkeypatch):
             folder.mkdir(parents=True)
         else:
             with claimed(folder, "made-up"):
-                store = RecordStore(folder / "records")
-                prepare(folder / "results.zarr", plan, made_up_facts(plan), store)
+                lay_out(folder, plan, made_up_facts(plan))
 
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.chdir(tmp_path)

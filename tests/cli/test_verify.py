@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -31,13 +30,13 @@ def test_lines_json_and_exit_codes(output):
     sound = verify("small")
     assert sound.exit_code == 0
     kinds = [line.split()[0] for line in sound.output.splitlines()]
-    assert kinds == ["manifest", "records", "results", "snapshots", "banks"]
+    assert kinds == ["manifest", "records", "layout", "snapshots", "banks"]
     assert "records    6 files, sound" in sound.output
-    chunk = output / "results.zarr/two_moons/uniform/test_error/c/0/0"
-    damage.flip(chunk, np.random.default_rng(0))
+    layout = output / "tree.layout"
+    damage.flip(layout, np.random.default_rng(0))
     found = verify(str(output))
     assert found.exit_code == 2
-    assert f"  {chunk}" in found.output.splitlines()
+    assert f"  {layout}" in found.output.splitlines()
     assert f"mkldist verify {output} --repair" in found.output
     asked = verify("small", "--json")
     assert asked.exit_code == 2
@@ -51,12 +50,12 @@ def test_lines_json_and_exit_codes(output):
     assert json.loads(verify("small", "--json", "--repair").output)["sound"]
 
 
-def test_a_tree_that_is_gone_is_made_anew(output):
+def test_a_layout_that_is_gone_is_made_anew(output):
     expected = damage.values_of(output)
-    shutil.rmtree(output / "results.zarr")
+    (output / "tree.layout").unlink()
     found = verify("small")
     assert found.exit_code == 2
-    assert "results.zarr: not there, though 6 runs are recorded" in found.output
+    assert "tree.layout: not there, though 6 runs are recorded" in found.output
     assert "mkldist verify results/small --repair" in found.output
     repaired = verify("small", "--repair")
     assert (repaired.exit_code, verify("small").exit_code) == (0, 0)

@@ -14,7 +14,7 @@ def test_a_rerun_agrees_to_the_bit_and_lies_beside(tmp_path):
     found = mkldist.rerun(tmp_path / "r", workers=0, progress=False)
     assert found.holds
     assert found.n_runs == found.n_equal == 4
-    assert (tmp_path / "r-rerun" / "results.zarr").is_dir()
+    assert (tmp_path / "r-rerun" / "tree.layout").is_file()
 
 
 def test_a_rerun_into_the_same_folder_and_wrong_workers_are_refused(tmp_path):

@@ -136,7 +136,7 @@ def kinds() -> list[Kind]:
         Kind("table for init", partial(_wrong_bytes, "d.csv"), _first_look),
         Kind("cluster file", _wrong_cluster, _cluster),
         Kind("record", partial(_wrong_of, "small/records/*/*"), _record),
-        Kind("results", partial(_wrong_of, "small/results.zarr/**/*"), _results),
+        Kind("layout", partial(_wrong_bytes, "small/tree.layout"), _results),
         Kind("notes", partial(_wrong_of, "small/*"), _notes),
         Kind("snapshot", partial(_wrong_of, "small/snapshots/*/*"), _snapshot),
         Kind("bank", partial(_wrong_of, "banks/*/**/*"), _bank),

@@ -12,8 +12,8 @@ import pytest
 from mkldist.errors import InputError, StoreError
 from mkldist.fit.select import choose
 from mkldist.planning.model import Plan
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.tree import prepare
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def results_of(
         record = change(made_up_record(run))
         if record is not None:
             store.write(record)
-    prepare(folder / "results.zarr", plan, made_up_facts(plan, grids), store)
+    lay_out(folder, plan, made_up_facts(plan, grids))
     return folder
 
 
@@ -66,7 +66,7 @@ def test_a_setting_that_beats_no_constant_is_chosen_only_where_none_does(tmp_pat
     for run in plan.runs:
         store.write(with_errors(errors)(made_up_record(run)))
     facts = replace(made_up_facts(plan), splits={"heart": splits})
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     found = choose(tmp_path)
     assert found.settings == {"C": 100.0}
     assert not found.standing.no_better
@@ -101,7 +101,7 @@ def test_without_test_parts_the_unlabelled_parts_choose(tmp_path):
     for run in plan.runs:
         store.write(change(made_up_record(run)))
     unlabelled = type(facts)(**{**vars(facts), "unlabelled": {"heart"}})
-    prepare(tmp_path / "results.zarr", plan, unlabelled, store)
+    lay_out(tmp_path, plan, unlabelled)
     found = choose(tmp_path)
     assert found.settings == {"C": 100.0}
     assert "on the unlabelled parts (error 10.00 %" in found.said

@@ -11,8 +11,8 @@ import pytest
 from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError, SpecError
 from mkldist.fit.explain import explain
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.tree import prepare
 from tests.refit.sweeps import entry, swept
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -100,7 +100,7 @@ def test_results_without_a_complete_run_say_so(tmp_path):
     store = RecordStore(tmp_path / "records")
     for run in plan.runs:
         store.write(RunRecord.failed(run, "no memory"))
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan, {"level": {}}), store)
+    lay_out(tmp_path, plan, made_up_facts(plan, {"level": {}}))
     with pytest.raises(InputError, match="no complete run of level"):
         explain(tmp_path)
 
@@ -117,7 +117,7 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
             record = replace(made_up_record(run), scores={"test_error": error})
         store.write(record)
     facts = replace(made_up_facts(plan, grids), splits={"heart": SIZES})
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     (found,) = explain(tmp_path)
     assert (found.method, found.n_candidates) == ("level", 1)
 
@@ -131,7 +131,7 @@ def test_a_method_is_held_to_the_best_constant_prediction(constant, better, tmp_
     splits = SIZES | {"n_new": np.full(3, 20), "n_rarest": np.full(3, 5)}
     facts = made_up_facts(plan, {"level": {}})
     facts = replace(facts, splits={"heart": splits | {"constant_score": np.full(3, constant)}})
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     (found,) = explain(tmp_path)
     assert (found.no_better == "") == better
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.report.facts import Facts
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import FailedRun, SweepStatus
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 DATASETS = ("heart", "wdbc")
@@ -37,7 +38,7 @@ def made_up(folder: Path, *, damaged: bool = True, datasets: tuple[str, ...] = D
     for record in made:
         store.write(record)
     facts = replace(made_up_facts(plan, GRIDS), splits={name: parts() for name in datasets})
-    prepare(folder / "results.zarr", plan, facts, store)
+    lay_out(folder, plan, facts)
     counts = Counter(record.state for record in made)
     waiting = len(plan.runs) - len(made)
     status = SweepStatus(

@@ -21,8 +21,9 @@ from mkldist.report.curves import convergence_charts, learning_charts, scaling_c
 from mkldist.report.loss_figures import loss_units, objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.weight_figures import weight_charts
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.analysis.studies import study
 from tests.report.made_up import N_SPLITS, parts
 from tests.report.studies import facts_of
@@ -266,7 +267,7 @@ def test_objectives_along_C_are_of_one_bank_and_of_methods_of_one_problem(tmp_pa
     for run in plan.runs:
         store.write(made_up_record(run))
     made = replace(made_up_facts(plan, grids), splits={"heart": parts()})
-    prepare(tmp_path / "results.zarr", plan, made, store)
+    lay_out(tmp_path, plan, made)
     facts = facts_of(open_results(tmp_path))
     (chart,) = objective_charts(facts)
     assert set(chart.data["method"]) == {"level", "simplemkl"}

@@ -211,7 +211,7 @@ def test_without_matplotlib_there_are_tables_and_a_note(monkeypatch, tmp_path):
     ],
 )
 def test_results_in_which_nothing_grows_are_refused(monkeypatch, sizes, over, said):
-    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(study(*sizes)))
+    monkeypatch.setattr(module.Facts, "of", lambda path: facts_of(study(*sizes)))
     with pytest.raises(InputError, match=said):
         scaling_study(Path("results/ring"), over)
 
@@ -220,13 +220,13 @@ def test_a_study_without_a_second_size_yet_is_refused(monkeypatch):
     tree = study((100, 300))
     for method in LAWS:
         tree[f"ring/gaussians-300/{method}"]["state"][:] = "waiting"
-    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(tree))
+    monkeypatch.setattr(module.Facts, "of", lambda path: facts_of(tree))
     with pytest.raises(InputError, match="Repeat the command when further runs are complete"):
         scaling_study(Path("results/ring"))
 
 
 def test_one_size_of_two_can_be_asked_for(monkeypatch):
     tree = study((100, 300, 1000), (100, 200, 400))
-    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(tree))
+    monkeypatch.setattr(module.Facts, "of", lambda path: facts_of(tree))
     found = scaling_study(Path("results/ring"), ("n_train",))
     assert set(found.fits["over"]) == {"n_train"}

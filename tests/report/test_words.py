@@ -9,9 +9,10 @@ import pytest
 from mkldist.report.answer import answer_sentences, answers_of
 from mkldist.report.facts import Facts
 from mkldist.report.words import Caution, cautions, headline
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.report.made_up import N_SPLITS, parts
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -131,7 +132,7 @@ def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts(tmp_path, finish
     for run in plan.runs:
         store.write(made_up_record(run))
     facts = made_up_facts(plan, {"level": {"C": [1.0]}})
-    prepare(tmp_path / "results.zarr", plan, replace(facts, splits={"heart": parts()}), store)
+    lay_out(tmp_path, plan, replace(facts, splits={"heart": parts()}))
     one = Facts(open_results(tmp_path), finished.status)
     (came_out,) = answer_sentences(one, answers_of(one))
     assert "test parts" not in came_out

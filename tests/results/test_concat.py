@@ -10,8 +10,9 @@ import pytest
 import mkldist
 from mkldist.errors import InputError
 from mkldist.results.layout import TreeFacts
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_plan, made_up_record
 
 GRIDS = {"level": {"C": [0.1, 1.0]}, "uniform": {"C": [1.0, 9.0]}, "majority": {}}
@@ -45,7 +46,7 @@ def tree(tmp_path_factory):
         splits={"heart": {"n_train": np.array([70, 71])}, "wdbc": {"n_train": np.array([9, 9])}},
         n_features={"heart": 13, "wdbc": 30},
     )
-    prepare(folder / "results.zarr", plan, facts, store)
+    lay_out(folder, plan, facts)
     return open_results(folder)
 
 
@@ -134,7 +135,7 @@ def test_a_searched_parameter_is_not_joined_with_a_grid_of_it(tmp_path):
     store = RecordStore(tmp_path / "records")
     for run in plan.runs:
         store.write(made_up_record(run))
-    prepare(tmp_path / "results.zarr", plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
     np.testing.assert_array_equal(tree["heart/level"].C, [[1.0, 2.0]] * 3)
     with pytest.raises(InputError, match=r"a search of C in level.*mkldist\.selected"):

@@ -13,8 +13,9 @@ import xarray as xr
 from mkldist.errors import InputError, OutputError
 from mkldist.results import export as module
 from mkldist.results.export import export
+from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 PLAN = made_up_plan(predictions=True, banks=("one", "two"), n_splits=2)
@@ -28,7 +29,7 @@ def folder(tmp_path_factory):
     store = RecordStore(folder / "records")
     for record in RECORDS.values():
         store.write(record)
-    prepare(folder / "results.zarr", PLAN, made_up_facts(PLAN), store)
+    lay_out(folder, PLAN, made_up_facts(PLAN))
     return folder
 
 
@@ -36,6 +37,22 @@ def test_netcdf_holds_the_tree(folder, tmp_path):
     target, *_ = export(folder, "netcdf", tmp_path / "new" / "results.nc")
     with xr.open_datatree(target, engine="netcdf4") as back:
         xr.testing.assert_identical(back.load(), open_results(folder).load())
+
+
+def test_zarr_holds_the_tree_for_any_reader(tmp_path, folder):
+    plan = made_up_plan({"uniform": {}}, n_splits=2)
+    RecordStore(tmp_path / "records").write(made_up_record(plan.runs[0]))
+    lay_out(tmp_path, plan, made_up_facts(plan, {"uniform": {}}))
+    target, *_ = export(tmp_path, "zarr", tmp_path / "to" / "results.zarr")
+    with xr.open_datatree(target, engine="zarr") as back:
+        xr.testing.assert_equal(back.load(), open_results(tmp_path).load())
+        assert back.attrs == open_results(tmp_path).attrs
+    with pytest.raises(OutputError):
+        export(tmp_path, "zarr", target)
+    export(tmp_path, "zarr", target, overwrite=True)
+    assert [path.name for path in target.parent.iterdir()] == ["results.zarr"]
+    with pytest.raises(OutputError):  # a folder of another kind stays
+        export(folder, "zarr", tmp_path / "records", overwrite=True)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

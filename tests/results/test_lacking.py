@@ -29,8 +29,8 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
     output, asked = tmp_path / "r", asking(words)
     run_here(PLAIN, output, None)
     before = records(output)
-    tree, store = output / "results.zarr", RecordStore(output / "records")
-    assert set(lacking_runs(plan_of(asked), store, tree)) == before.keys()
+    store = RecordStore(output / "records")
+    assert set(lacking_runs(plan_of(asked), store, output)) == before.keys()
     assert run_here(asked, output, None).computed == len(before)
     node = open_results(output)["two_moons/uniform"]
     assert variable in node
@@ -40,7 +40,7 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
         i: one.objective for i, one in before.items()
     }
     times = record_times(output)
-    assert lacking_runs(plan_of(asked), store, tree) == []
+    assert lacking_runs(plan_of(asked), store, output) == []
     run_here(asked, output, None)
     assert record_times(output) == times
 

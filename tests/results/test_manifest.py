@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import OutputError
+from mkldist.results.layout import TreeLayout
+from mkldist.results.layout_file import write_layout
 from mkldist.results.manifest import (
     Manifest,
     manifest_name,
@@ -16,14 +18,12 @@ from mkldist.results.manifest import (
     restored_manifest,
     write_manifest,
 )
-from mkldist.results.zarr_documents import group_document, write_documents
 
 SPEC = json.dumps({"name": "one", "description": "größe"})
 
 
-def with_tree(path, name="one"):
-    root = group_document({"sweep": name, "spec": SPEC})
-    write_documents(path / "results.zarr", {"": root, name: group_document()})
+def with_layout(path, name="one"):
+    write_layout(path, TreeLayout((), {}, {"sweep": name, "spec": SPEC}))
 
 
 def test_what_is_written_comes_back_and_is_kept(tmp_path):
@@ -41,7 +41,7 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path):
     file = tmp_path / "one.toml"
     file.touch()
     write_manifest(tmp_path, "one", file, SPEC)
-    with_tree(tmp_path)
+    with_layout(tmp_path)
     path = tmp_path / "sweep.json"
     whole = path.read_bytes()
     for place in np.random.default_rng(2).choice(8 * len(whole), size=100, replace=False):
@@ -58,7 +58,7 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path):
         assert path.read_bytes() == whole
 
 
-def test_without_a_tree_the_name_is_that_of_the_text_or_the_folder(tmp_path):
+def test_without_a_layout_the_name_is_that_of_the_text_or_the_folder(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "sweep.toml").touch()

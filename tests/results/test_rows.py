@@ -6,16 +6,16 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.results.records import RecordStore
+from mkldist.results.layout_file import lay_out
 from mkldist.results.rows import to_frame
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan
 
 
 def test_only_the_asked_columns_are_read(tmp_path):
     plan = made_up_plan()
-    prepare(tmp_path / "r.zarr", plan, made_up_facts(plan), RecordStore(tmp_path / "records"))
-    rows = to_frame(open_results(tmp_path / "r.zarr"), ("state", "gap"))
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    rows = to_frame(open_results(tmp_path), ("state", "gap"))
     assert list(rows.columns) == [
         "dataset", "bank", "method", "split", "n_kernels", "C", "variant", "state", "gap",
     ]  # fmt: skip
@@ -25,10 +25,8 @@ def test_only_the_asked_columns_are_read(tmp_path):
 def test_places_without_a_run_have_no_row(tmp_path):
     grids = {"level": {"C": [0.1, 1.0, 100.0]}}
     plan = made_up_plan({"level": {"C": [0.1, 1.0]}}, n_splits=2)
-    prepare(
-        tmp_path / "r.zarr", plan, made_up_facts(plan, grids), RecordStore(tmp_path / "records")
-    )
-    rows = to_frame(open_results(tmp_path / "r.zarr"))
+    lay_out(tmp_path, plan, made_up_facts(plan, grids))
+    rows = to_frame(open_results(tmp_path))
     assert set(rows.run_id) == {run.id for run in plan.runs}
     assert set(rows.C) == {0.1, 1.0}
 

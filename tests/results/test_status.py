@@ -12,13 +12,14 @@ import pytest
 
 from mkldist.durable import machine_id
 from mkldist.errors import StoreError
+from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import write_manifest
 from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import Claim, claimed
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
-from mkldist.results.tree import open_results, prepare
+from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -31,7 +32,7 @@ def folder(tmp_path):
 def test_runs_are_counted_by_state_and_node(folder):
     plan = made_up_plan(datasets=["heart", "wdbc"], n_splits=2)
     records = RecordStore(folder / "records")
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    lay_out(folder, plan, made_up_facts(plan))
     for run in plan.runs[:5]:
         records.write(made_up_record(run))
     records.write(RunRecord.failed(plan.runs[5], "worker lost"))
@@ -45,21 +46,20 @@ def test_runs_are_counted_by_state_and_node(folder):
     assert (failed.node, failed.split) == ("heart/simplemkl", 0)
     params = plan.runs[5].params
     assert failed.params == {name: params[name] for name in ("C", "variant")}
-    assert sweep_status(folder / "results.zarr").counts == status.counts
 
 
 def test_a_sweep_that_has_not_planned_yet_has_no_runs(folder):
     status = sweep_status(folder)
-    assert (status.n_runs, dict(status.counts), status.without_tree) == (0, {}, 0)
+    assert (status.n_runs, dict(status.counts), status.without_layout) == (0, {}, 0)
 
 
-def test_recorded_runs_are_counted_where_the_tree_is_gone(folder):
+def test_recorded_runs_are_counted_where_the_layout_is_gone(folder):
     plan, records = made_up_plan(n_splits=1), RecordStore(folder / "records")
     for run in plan.runs[:2]:
         records.write(made_up_record(run))
-    assert sweep_status(folder).without_tree == 2
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
-    assert sweep_status(folder).without_tree is None
+    assert sweep_status(folder).without_layout == 2
+    lay_out(folder, plan, made_up_facts(plan))
+    assert sweep_status(folder).without_layout is None
 
 
 def test_a_claim_says_which_process_is_at_work(folder):
@@ -102,23 +102,13 @@ def test_a_sweep_file_in_place_of_its_output_is_said_to_be_a_file(tmp_path):
             look(tmp_path / "s.toml")
 
 
-def test_a_tree_cut_short_is_an_error(folder):
+def test_a_layout_cut_short_is_an_error(folder):
     plan = made_up_plan(n_splits=2)
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), RecordStore(folder / "records"))
-    root = folder / "results.zarr" / "zarr.json"
-    root.write_bytes(root.read_bytes()[:200])
+    lay_out(folder, plan, made_up_facts(plan))
+    layout = folder / "tree.layout"
+    layout.write_bytes(layout.read_bytes()[:200])
     with pytest.raises(StoreError, match="cannot be read"):
         sweep_status(folder)
-
-
-def test_a_damaged_record_of_a_failed_run_is_said_to_be(folder):
-    plan = made_up_plan(n_splits=1)
-    records = RecordStore(folder / "records")
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
-    records.write(RunRecord.failed(plan.runs[0], "worker lost"))
-    [path] = records.directory.glob("*/*")
-    path.write_bytes(b"")
-    assert "damaged" in sweep_status(folder).failed[0].error
 
 
 def test_runs_at_work_are_those_that_a_living_process_noted(folder):
@@ -133,7 +123,7 @@ def test_runs_at_work_are_those_that_a_living_process_noted(folder):
 def test_recorded_runs_outside_the_plan_are_counted(folder):
     plan = made_up_plan()
     records = RecordStore(folder / "records")
-    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    lay_out(folder, plan, made_up_facts(plan))
     records.write(made_up_record(plan.runs[0]))
     assert sweep_status(folder).others == 0
     for run in made_up_plan(datasets=["wdbc"]).runs[:3]:

@@ -1,23 +1,30 @@
-"""The tree of results, by `schema` and `node_variables`: every value, also while others read."""
+"""The tree of results, made from a layout and records: every value, also of a sweep at work."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import threading
+import pickle
 import time
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 import mkldist
-from mkldist.results.layout import TreeFacts
+from mkldist.errors import StoreError
+from mkldist.frames import frame, unframed
+from mkldist.results import tree as module
+from mkldist.results.layout import TreeFacts, tree_layout
+from mkldist.results.layout_file import LAYOUT, lay_out, read_layout, write_layout
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import SCALARS, TEXTS
-from mkldist.results.tree import open_results, prepare
-from mkldist.results.writer import TreeWriter
+from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds, path_of, where
 from tests.variants import quick
@@ -29,19 +36,18 @@ def store(tmp_path: Path) -> RecordStore:
 
 
 @pytest.mark.parametrize("banks", quick([["xu2008"], ["one", "two"]]))
-def test_values_stand_at_their_places(tmp_path, store, banks):
+def test_values_stand_at_their_places_as_runs_are_recorded(tmp_path, store, banks):
     plan = made_up_plan(datasets=["heart", "wdbc"], banks=banks, predictions=True, n_splits=2)
     records = [made_up_record(run) for run in plan.runs]
     records[3] = RunRecord.failed(plan.runs[3], "no memory", n_kernels=7)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    assert_holds(mkldist.open_results(tmp_path), plan, [])
     for record in records[:30]:
         store.write(record)
-    assert prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store).written == 30
     assert_holds(mkldist.open_results(tmp_path), plan, records[:30])
-    writer = TreeWriter(tmp_path / "results.zarr")
-    for record in records[30:35]:
-        assert writer.write([record]) == 1
-    writer.write(records[35:])
-    tree = mkldist.open_results(tmp_path / "results.zarr")
+    for record in records[30:]:
+        store.write(record)
+    tree = mkldist.open_results(tmp_path)
     assert_holds(tree, plan, records)
     record = records[-1]
     cell = tree[path_of(plan.runs[-1], plan)].to_dataset().sel(where(plan.runs[-1]))
@@ -55,9 +61,9 @@ def test_values_stand_at_their_places(tmp_path, store, banks):
     assert tree["heart"].label.values.tolist()[:3] == [-1.0, 1.0, 1.0]
 
 
-def test_the_tree_explains_itself(tmp_path, store):
+def test_the_tree_explains_itself(tmp_path):
     plan = made_up_plan()
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store, lambda: {"numpy": "2"})
+    lay_out(tmp_path, plan, made_up_facts(plan), lambda: {"numpy": "2"})
     tree = open_results(tmp_path)
     assert tree.attrs["sweep"] == "made-up"
     assert "dual_objective" in tree.attrs["gap_definition"]
@@ -72,136 +78,69 @@ def test_the_tree_explains_itself(tmp_path, store):
     assert node.sizes == {"split": 3, "C": 2, "variant": 2, "kernel": 7}
 
 
-@pytest.mark.slow
-def test_plain_xarray_reads_while_a_writer_is_at_work(tmp_path, store):
-    plan = made_up_plan(n_splits=3)
-    path = tmp_path / "results.zarr"
-    prepare(path, plan, made_up_facts(plan), store)
-    records = {run.id: made_up_record(run) for run in plan.runs}
-    writer = TreeWriter(path)
-    seen: list[int] = []
-
-    def write() -> None:
-        for record in records.values():
-            writer.write([record])
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    while thread.is_alive() or not seen:
-        done = 0
-        for node in xr.open_datatree(path, engine="zarr").leaves:
-            read = node.to_dataset()[["state", "run_id", "gap", "test_error"]].load()
-            for place in np.argwhere(read.state.values == "complete"):
-                record = records[str(read.run_id.values[tuple(place)])]
-                assert read.run_id.values[tuple(place)] == record.id
-                done += 1
-        seen.append(done)
-    thread.join()
-    assert seen == sorted(seen)
-    assert len(seen) > 1
-    assert_holds(xr.open_datatree(path, engine="zarr"), plan, list(records.values()))
-
-
-def test_complete_is_said_after_the_values_are_there(tmp_path, store):
-    plan = made_up_plan({"level": {"C": [1.0]}}, datasets=["d"], n_splits=1)
-    path = tmp_path / "results.zarr"
-    prepare(path, plan, made_up_facts(plan, {"level": {"C": [1.0]}}), store)
-    TreeWriter(path).write([made_up_record(plan.runs[0])])
-    node = path / "d" / "level"
-    written = {
-        chunk: chunk.stat().st_mtime_ns for chunk in node.glob("*/c/**/*") if chunk.is_file()
-    }
-    state = written.pop(node / "state" / "c" / "0" / "0")
-    del written[node / "run_id" / "c" / "0" / "0"]
-    del written[node / "C" / "c" / "0"]
-    assert len(written) > 10
-    assert all(time_ <= state for time_ in written.values())
-
-
-def chunks(path: Path) -> dict[Path, int]:
-    found = (file for file in path.glob("*/*/*/c/**/*") if file.is_file())
-    return {file.relative_to(path): file.stat().st_mtime_ns for file in found}
-
-
-def test_a_write_touches_the_chunks_of_its_split_only(tmp_path, store):
-    plan = made_up_plan()
-    path = tmp_path / "results.zarr"
+def test_a_changed_plan_shows_the_runs_that_it_shares(tmp_path, store):
+    plan = made_up_plan(n_splits=2)
     for run in plan.runs:
         store.write(made_up_record(run))
-    prepare(path, plan, made_up_facts(plan), store)
-    before = chunks(path)
-    run = next(r for r in plan.runs if (r.dataset, r.key, r.split) == ("heart", "simplemkl", 2))
-    TreeWriter(path).write([dataclasses.replace(made_up_record(run), gap=0.5)])
-    after = chunks(path)
-    assert after.keys() == before.keys()
-    touched = {file for file in after if after[file] != before[file]}
-    assert {file.parts[:2] for file in touched} == {("heart", "simplemkl")}
-    assert {file.parts[4] for file in touched} == {"2"}
-    assert Path("heart/simplemkl/gap/c/2/0/0") in touched
-    assert Path("heart/simplemkl/kernel_weights/c/2/0/0/0") in touched
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    grids = {"level": {"C": [0.1, 0.5, 1.0]}, "uniform": {}}
+    changed = made_up_plan(grids, n_splits=3)
+    kept = {run.id for run in plan.runs} & {run.id for run in changed.runs}
+    assert not lay_out(tmp_path, changed, made_up_facts(changed, grids))
+    tree = open_results(tmp_path)
+    records = [made_up_record(run) for run in changed.runs if run.id in kept]
+    assert [node.path for node in tree["heart"].leaves] == ["/heart/level", "/heart/uniform"]
+    assert_holds(tree, changed, records)
+    assert tree.attrs["other_runs"] == len(plan.runs) - len(kept)
 
 
 @pytest.mark.slow
-def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
+def test_a_million_kernels_are_opened_without_being_there(tmp_path, store):
     grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
-    names = np.char.mod("gaussian(%d)[all]", np.arange(1_000_000)).tolist()
-    facts = TreeFacts({"big": grids}, {("big", "xu2008"): {"kernel": np.array(names, object)}})
-    path = tmp_path / "results.zarr"
+    names = np.array([f"gaussian({m})[all]" for m in range(1_000_000)], dtype=object)
+    facts = TreeFacts({"big": grids}, {("big", "xu2008"): {"kernel": names}})
     start = time.process_time()
-    prepare(path, plan, facts, store)
+    lay_out(tmp_path, plan, facts)
     assert time.process_time() - start < 10
-    assert sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) < 10e6
+    assert (tmp_path / LAYOUT).stat().st_size < 10e6
     record = made_up_record(plan.runs[7], n_kernels=1_000_000)
-    TreeWriter(path).write([record])
-    node = open_results(path)["big/level"].to_dataset()
+    store.write(record)
+    node = open_results(tmp_path)["big/level"].to_dataset()
     assert node.kernel_weights.nbytes == 8 * 20 * 13 * 1_000_000
     weights = node.kernel_weights[0, 7].load()
     np.testing.assert_array_equal(np.flatnonzero(weights), record.kernels)
     assert weights.kernel[record.kernels[0]].item() == f"gaussian({record.kernels[0]})[all]"
-    folder = path / "big" / "level" / "kernel_weights" / "c"
-    assert sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()) == [
-        "0/7/0", "0/7/1",
-    ]  # fmt: skip
 
 
-def test_weights_of_many_kernels_take_space_for_those_that_are_not_zero(tmp_path, store):
-    grids = {"level": {"C": [1.0, 2.0, 3.0]}}
-    plan = made_up_plan(grids, n_splits=4, n_kernels=100_000)
-    path = tmp_path / "results.zarr"
-    prepare(path, plan, TreeFacts({"heart": grids}), store)
-    draw = np.random.default_rng(0)
-    records = []
-    for run in plan.runs:
-        kernels = np.sort(draw.choice(100_000, 50, replace=False))
-        record = made_up_record(run, n_kernels=100_000)
-        weights = draw.dirichlet(np.ones(50))
-        records.append(dataclasses.replace(record, kernels=kernels, weights=weights))
-        store.write(records[-1])
-    TreeWriter(path).write(records)
-    folders = (path / "heart" / "level" / "kernel_weights", store.directory)
-    for folder in folders:
-        taken = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        assert taken < len(records) * 5000  # of 800,000 bytes each
-    node = open_results(path)["heart/level"].to_dataset()
-    for record in records:
-        weights = node.kernel_weights.sel(where(record, grids)).values
-        np.testing.assert_array_equal(np.flatnonzero(weights), record.kernels)
-        np.testing.assert_array_equal(weights[record.kernels], record.weights)
+def test_vectors_that_are_read_when_used_are_those_that_are_read_at_once(
+    tmp_path, store, monkeypatch
+):
+    plan = made_up_plan(n_splits=2, predictions=True, coefficients=True)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    rows = np.arange(5)
+    for run in plan.runs[:-1]:
+        store.write(replace(made_up_record(run), train_rows=rows))
+    now = open_results(tmp_path)
+    monkeypatch.setattr(module, "FEW_RUNS", 0)
+    later = open_results(tmp_path)
+    for name in ("kernel_weights", "decision_values", "coefficients"):
+        values, lazy = (one["heart/simplemkl"][name] for one in (now, later))
+        assert (values.chunks, lazy.chunks is None) == (None, False)
+        np.testing.assert_array_equal(lazy, values)
+        for key in ((0,), (slice(None), 1), (1, slice(None, None, -1), 0, slice(2, 5)), ([1, 0],)):
+            np.testing.assert_array_equal(lazy[key], values[key])
+    xr.testing.assert_identical(pickle.loads(pickle.dumps(later)).load(), now)
 
 
 def test_the_chosen_kernel_is_named_once_a_run_has_chosen(tmp_path, store):
-    plan, path = made_up_plan(), tmp_path / "results.zarr"
-    prepare(path, plan, made_up_facts(plan), store)
+    plan = made_up_plan()
+    lay_out(tmp_path, plan, made_up_facts(plan))
     own = [run for run in plan.runs if run.key == "level" and run.split == 1]
-    records = [
-        dataclasses.replace(made_up_record(run), extra={"chosen_kernel": float(n)})
-        for n, run in enumerate(own[:2])
-    ]
-    writer = TreeWriter(path)
-    writer.write(records[:1])
-    writer.write([records[1], RunRecord.failed(own[2], "no memory")])
-    node = open_results(path)["heart/level"].to_dataset()
+    for n, run in enumerate(own[:2]):
+        store.write(replace(made_up_record(run), extra={"chosen_kernel": float(n)}))
+    store.write(RunRecord.failed(own[2], "no memory"))
+    node = open_results(tmp_path)["heart/level"].to_dataset()
     assert node.chosen_kernel.sel(split=1).values.tolist() == [
         "gaussian(0)[all]", "gaussian(1)[all]", "",
     ]  # fmt: skip
@@ -209,19 +148,191 @@ def test_the_chosen_kernel_is_named_once_a_run_has_chosen(tmp_path, store):
 
 
 def test_reported_scalars_keep_clear_of_the_names_that_are_taken(tmp_path, store):
-    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    plan = made_up_plan()
     run = next(run for run in plan.runs if run.key == "level")
     extra = {"C": 5.0, "kernel": 6.0, "a/b": 7.0, "state": 8.0}
     store.write(dataclasses.replace(made_up_record(run), extra=extra))
-    prepare(path, plan, made_up_facts(plan), store)
-    cell = open_results(path)[path_of(run, plan)].to_dataset().sel(where(run))
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    cell = open_results(tmp_path)[path_of(run, plan)].to_dataset().sel(where(run))
     names = ("reported_C", "reported_kernel", "a_b", "reported_state")
     assert [cell[name].item() for name in names] == [5.0, 6.0, 7.0, 8.0]
     assert cell.state.item() == "complete"
 
 
 def test_weights_are_left_out_when_the_sweep_says_so(tmp_path, store):
-    plan, path = made_up_plan(weights=False), tmp_path / "results.zarr"
+    plan = made_up_plan(weights=False)
     store.write(made_up_record(plan.runs[0]))
-    prepare(path, plan, made_up_facts(plan), store)
-    assert "kernel" not in open_results(path)["heart/level"].to_dataset().dims
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    assert "kernel" not in open_results(tmp_path)["heart/level"].to_dataset().dims
+
+
+def test_coefficients_stand_at_the_training_rows(tmp_path, store):
+    plan = made_up_plan(coefficients=True, n_splits=2)
+    rows = np.array([7, 0, 3, 9, 4])
+    records = [replace(made_up_record(run), train_rows=rows) for run in plan.runs]
+    records[0] = RunRecord.failed(plan.runs[0], "no memory", n_kernels=7)
+    for record in records:
+        store.write(record)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    tree = open_results(tmp_path)
+    node = tree["heart/uniform"].to_dataset()
+    assert "decision_values" not in node
+    assert tree["heart"].label.sizes == {"sample": 10}
+    for record in records:
+        if record.key == "uniform":
+            found = node.coefficients.sel(split=record.split)
+            np.testing.assert_array_equal(found.sel(sample=record.train_rows), record.coefficients)
+            assert int(found.notnull().sum()) == len(record.train_rows)
+    assert tree["heart/level"].coefficients.isel(split=0, C=0).isnull().all()
+
+
+def test_coefficients_of_each_kernel_are_left_in_the_record(tmp_path, store):
+    plan = made_up_plan(coefficients=True, n_splits=1)
+    run, own = plan.runs[0], np.arange(15.0).reshape(3, 5)
+    record = replace(made_up_record(run), train_rows=np.arange(5), kernel_coefficients=own)
+    store.write(record)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    assert open_results(tmp_path)["heart/level"].coefficients.isnull().all()
+    np.testing.assert_array_equal(store.read(run.id).kernel_coefficients, own)
+
+
+N_SPLITS = 4
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Return a tree of two data sets, with coordinates of splits, classes and kernels."""
+    folder = tmp_path_factory.mktemp("sweep")
+    plan = made_up_plan(datasets=["heart", "wdbc"], n_splits=N_SPLITS, predictions=True)
+    store = RecordStore(folder / "records")
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    facts = made_up_facts(plan)
+    of_kernels = {
+        "function": np.array(["gaussian", "linear", "gaussian"] * 2 + ["linear"], dtype=object),
+        "family": np.full(7, "xu2008", dtype=object),
+        "width": np.array([1.0, np.nan, 2.0, 1.0, np.nan, 2.0, np.nan]),
+        "nu": np.arange(7.0),
+    }
+    splits = {"repeat": [0, 0, 1, 1], "fold": [0, 1, 0, 1], "n_train": [5] * 4, "n_test": [5] * 4}
+    facts = replace(
+        facts,
+        kernels={key: {**own, **of_kernels} for key, own in facts.kernels.items()},
+        splits={"heart": {name: np.array(values) for name, values in splits.items()}},
+        n_features={"heart": 13},
+        classes={"heart": ("healthy", "ill")},
+    )
+    lay_out(folder, plan, facts)
+    return open_results(folder)
+
+
+def test_a_node_has_the_coordinates_of_its_bank_and_data_set(tree):
+    node = tree["heart/level"].to_dataset()
+    for name in ("function", "family", "width", "nu", "kernel"):
+        assert node[name].dims == ("kernel",)
+    for name in ("repeat", "fold", "n_train", "n_test", "split"):
+        assert node[name].dims == ("split",)
+    assert node.repeat.values.tolist() == [0, 0, 1, 1]
+    assert node.family.values.tolist() == ["xu2008"] * 7
+    assert (node.n_kernels, node.n_features) == (7, 13)
+    assert node.label.dims == ("sample",)
+    assert node.class_name.values.tolist() == ["healthy", "ill"]
+    assert node.attrs["positive_class"] == "ill"
+    assert "width" not in tree["heart/level"].to_dataset(inherit=False).data_vars
+    assert "n_features" not in tree["wdbc/level"].coords
+
+
+def test_variables_and_coordinates_explain_themselves(tree):
+    for node in tree.subtree:
+        for name, variable in node.variables.items():
+            assert variable.attrs["long_name"], name
+            assert ("units" in variable.attrs) == (variable.dtype.kind in "fib"), name
+    assert tree["heart/level"].C.attrs["long_name"].startswith("C: ")
+
+
+def test_weights_are_summed_by_function_and_width(tree):
+    weights = tree["heart/level"].kernel_weights
+    by_width = weights.groupby("width").sum()
+    assert by_width.width.values.tolist() == [1.0, 2.0]
+    at = [np.flatnonzero(weights.width.values == width) for width in (1.0, 2.0)]
+    expected = np.stack([weights.values[..., where].sum(axis=-1) for where in at], axis=-1)
+    np.testing.assert_allclose(by_width.transpose("split", "C", "width"), expected)
+    assert set(weights.groupby("function").sum().function.values) == {"gaussian", "linear"}
+    linear = weights.sel(kernel=weights.function == "linear")
+    assert linear.sizes["kernel"] == 3
+
+
+def test_text_plots_selects_and_converts(tree):
+    weights = tree["heart/level"].kernel_weights.isel(split=0)
+    with mpl.rc_context({"backend": "agg"}):
+        axes = Figure().subplots()
+        weights.isel(C=0).plot(ax=axes)
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("kernel of the bank", (
+            "weight of each kernel of the\nbank, normalised as asked [1]"))  # fmt: skip
+    largest = weights.idxmax("kernel")
+    np.testing.assert_array_equal(largest, weights.kernel[weights.argmax("kernel")])
+    assert weights.kernel.astype(str).dtype.kind == "U"
+    assert tree["heart/level"].stop_reason.astype(str).dtype.kind == "U"
+    assert (tree["heart/level"].state == "complete").all()
+    assert xr.align(weights, weights[:, :3], join="outer")[0].sizes["kernel"] == 7
+
+
+def test_a_layout_comes_back_as_it_was_written(tmp_path):
+    plan = made_up_plan(datasets=["heart", "wdbc"], banks=["one", "two"], predictions=True)
+    layout = tree_layout(plan, made_up_facts(plan))
+    write_layout(tmp_path, layout)
+    found = read_layout(tmp_path)
+    assert found.id == layout.id
+    for one, other in zip(found.nodes, layout.nodes, strict=True):
+        assert (one.dims, one.vectors, one.attributes) == (
+            other.dims, other.vectors, other.attributes,
+        )  # fmt: skip
+        assert [(v.name, v.attributes, v.dims) for v in one.variables] == [
+            (v.name, v.attributes, v.dims) for v in other.variables
+        ]
+        for name, coordinate in {**other.coordinates, **other.sizes}.items():
+            same = {**one.coordinates, **one.sizes}[name]
+            np.testing.assert_array_equal(same.values, coordinate.values)
+
+
+def test_an_equal_layout_stays_as_it_is_and_keeps_its_provenance(tmp_path):
+    plan = made_up_plan()
+    lay_out(tmp_path, plan, made_up_facts(plan), lambda: {"numpy": "2"})
+    before = (tmp_path / LAYOUT).stat().st_ino
+    assert not lay_out(tmp_path, plan, made_up_facts(plan), lambda: {"numpy": "3"})
+    assert (tmp_path / LAYOUT).stat().st_ino == before
+
+
+def test_a_flipped_bit_anywhere_is_refused_and_mended(tmp_path):
+    plan = made_up_plan(n_splits=1)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    path = tmp_path / LAYOUT
+    whole, draw = path.read_bytes(), np.random.default_rng(0)
+    for place in draw.choice(8 * len(whole), size=100, replace=False):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(StoreError, match=r"tree\.layout.*--repair"):
+            open_results(tmp_path)
+    assert lay_out(tmp_path, plan, made_up_facts(plan))
+    assert_holds(open_results(tmp_path), plan, [])
+
+
+def test_another_layout_version_is_refused_and_replaced(tmp_path):
+    plan = made_up_plan()
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    path = tmp_path / LAYOUT
+    head, arrays = unframed(zlib.decompress(path.read_bytes()))
+    path.write_bytes(zlib.compress(frame({**head, "version": 99}, arrays)))
+    with pytest.raises(StoreError, match="another version"):
+        open_results(tmp_path)
+    assert not lay_out(tmp_path, plan, made_up_facts(plan))
+    assert_holds(open_results(tmp_path), plan, [])
+
+
+@pytest.mark.parametrize("name", ["nothing", "empty"])
+def test_no_results_is_an_error_that_says_so(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match="a sweep's output folder") as caught:
+        open_results(tmp_path / name)
+    assert caught.value.exit_code == 2

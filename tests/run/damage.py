@@ -39,7 +39,7 @@ def kinds(output: Path) -> dict[str, list[Path]]:
     return {
         "manifest": [output / "sweep.json"],
         "records": files_below(output / "records"),
-        "results": files_below(output / "results.zarr"),
+        "layout": [output / "tree.layout"],
         "snapshots": files_below(output / "snapshots"),
         "banks": [output / "banks.json"] + [file for file in banks if file.name[0] != "."],
     }

@@ -33,10 +33,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "given", ["results/mine", "results/mine/", "results/mine/results.zarr", "mine", "mine.toml"]
-)
-def test_results_are_found_by_folder_tree_name_and_file(folder, given):
+@pytest.mark.parametrize("given", ["results/mine", "results/mine/", "mine", "mine.toml"])
+def test_results_are_found_by_folder_name_and_file(folder, given):
     assert results_of(Path(given)) == Path("results/mine")
 
 

@@ -63,15 +63,15 @@ def test_a_flipped_bit_is_found_and_repaired(made, kind):
         said = repair(made, {kind})
         assert [line.partition(":")[0] for line in said] == [kind]
         assert damaged_kinds(made) == set(), path
-        assert_equal(damage.values_of(made), expected)
         if kind in ("records", "banks"):  # what is removed, the sweep makes again
             for file, whole in before.items():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(whole)
+        assert_equal(damage.values_of(made), expected)
 
 
 @pytest.mark.parametrize("kind", ["gone", "loop"])
-def test_a_manifest_that_is_gone_is_made_anew_with_what_the_tree_says(made, kind):
+def test_a_manifest_that_is_gone_is_made_anew_with_what_the_layout_says(made, kind):
     manifest = made / "sweep.json"
     whole = manifest.read_bytes()
     spec = read_manifest(made).spec
@@ -86,13 +86,13 @@ def test_a_manifest_that_is_gone_is_made_anew_with_what_the_tree_says(made, kind
     assert manifest.read_bytes() == whole
 
 
-def test_a_folder_in_the_place_of_the_document_of_the_tree_is_repaired(made):
+def test_a_folder_in_the_place_of_the_layout_is_repaired(made):
     expected = damage.values_of(made)
-    document = made / "results.zarr" / "zarr.json"
-    document.unlink()
-    document.mkdir()
-    assert damaged_kinds(made) == {"results"}
-    assert repair(made, {"results"}) == ["results: made anew from the records"]
+    layout = made / "tree.layout"
+    layout.unlink()
+    layout.mkdir()
+    assert damaged_kinds(made) == {"layout"}
+    assert repair(made, {"layout"}) == ["layout: made anew from the sweep"]
     assert damaged_kinds(made) == set()
     assert_equal(damage.values_of(made), expected)
 
@@ -230,20 +230,17 @@ def test_a_damaged_build_time_is_found_and_unknown_after_a_repair(made):
     times[0].write_bytes(whole)
 
 
-@pytest.mark.parametrize("kind", quick(["banks", "manifest", "results", "snapshots"]))
+@pytest.mark.parametrize("kind", quick(["banks", "manifest", "layout", "snapshots"]))
 def test_the_sweep_mends_what_it_uses(made, kind):
     rng = np.random.default_rng(7)
     expected = damage.values_of(made)
     files = damage.kinds(made)[kind]
-    if kind == "results":  # what the documents of nodes say is read from the root
-        files = [file for file in files if file.name != "zarr.json"]
-        files.append(made / "results.zarr" / "zarr.json")
     for path in rng.choice(np.array(files, object), size=min(2, len(files)), replace=False):
         whole = damage.flip(path, rng)
         outcome = damage.sweep(made)
         assert (outcome.computed, outcome.failed) == (0, 0)
         assert_equal(damage.values_of(made), expected)
-        if kind in ("manifest", "results"):
+        if kind in ("manifest", "layout"):
             assert damaged_kinds(made) == set()
         else:
             path.write_bytes(whole)
@@ -311,16 +308,13 @@ def test_options_of_the_call_are_kept_or_said_to_be_lost(tmp_path, monkeypatch):
     expected = damage.values_of(output)
     file = tmp_path / "small.toml"
     file.write_text(damage.text(more=True))  # as if the call had had fewer values by --set
-    manifest, root = output / "sweep.json", output / "results.zarr" / "zarr.json"
-    damage.flip(root, rng)
-    assert len(repair(output, {"results"})) == 1
+    manifest, layout = output / "sweep.json", output / "tree.layout"
+    damage.flip(layout, rng)
+    assert len(repair(output, {"layout"})) == 1
     assert_equal(damage.values_of(output), expected)
     manifest.write_bytes(checked_json({"format": 2, "sweep": "small", "file": str(file)}))
-    damage.flip(output / "results.zarr/two_moons/uniform/gap/c/0/0", rng)
-    assert len(repair(output, {"results"})) == 1
-    assert_equal(damage.values_of(output), expected)
-    damage.flip(root, rng)
-    said = repair(output, {"results"})
+    damage.flip(layout, rng)
+    said = repair(output, {"layout"})
     assert said[0].startswith(f"sweep: as {file} is now")
     assert damage.values_of(output)["/two_moons/uniform"].sizes["C"] == 3
 
@@ -329,14 +323,14 @@ def test_a_repair_without_the_sweep_file_or_beside_a_sweep_is_refused(tmp_path, 
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"
     damage.sweep(output)
-    root = output / "results.zarr" / "zarr.json"
-    whole = damage.flip(root, np.random.default_rng(0))
+    layout = output / "tree.layout"
+    whole = damage.flip(layout, np.random.default_rng(0))
     with claimed(output, "small"), pytest.raises(InputError, match="another mkldist process"):
-        repair(output, {"results"})
+        repair(output, {"layout"})
     manifest = output / "sweep.json"
     manifest.write_bytes(b"")  # no file, no specification, and no tree that has it
     with pytest.raises(StoreError, match="no sweep file"):
-        repair(output, {"manifest", "results"})
+        repair(output, {"manifest", "layout"})
     assert read_manifest(output).sweep == "small"
-    root.write_bytes(whole)
+    layout.write_bytes(whole)
     assert damaged_kinds(output) == set()

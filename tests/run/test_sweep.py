@@ -291,8 +291,8 @@ def test_parameters_on_one_data_set_are_those_of_its_own_sweep(tmp_path):
 def test_a_sweep_says_what_was_damaged_and_is_made_anew(tmp_path):
     output = tmp_path / "small"
     assert damage.sweep(output).mended == ()
-    damage.flip(damage.kinds(output)["results"][-1], np.random.default_rng(0))
+    damage.flip(damage.kinds(output)["layout"][-1], np.random.default_rng(0))
     again = damage.sweep(output)
     assert again.computed == 0
-    assert again.mended == ("the results were damaged, and are made anew from the records",)
+    assert again.mended == ("the layout of the results was damaged, and is made anew",)
     assert damage.sweep(output).mended == ()

@@ -20,7 +20,6 @@ from mkldist.results.state import RunState
 from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import _InFlight
 from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep_loop import SweepLoop
@@ -282,10 +281,9 @@ def test_records_that_cannot_be_written_end_the_sweep(tmp_path, client, monkeypa
 def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items, stages, doing):
     folder = OutputFolder(tmp_path)
     store = RecordStore(folder.records)
-    consolidator = Consolidator(folder.results, store)
     work = Work({}, (), batch_settings(spec_of(TEXT)))
     client.n_threads = threads
-    loop = SweepLoop(client, work, store, consolidator, SilentProgress())
+    loop = SweepLoop(client, work, store, SilentProgress())
     for i, item in enumerate(items):
         loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
     for task, stage in stages.items():

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
-from mkldist.counted import counted
 from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
 from mkldist.kernels.graph import GraphSpec
+from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
-from mkldist.results.tree import prepare
 from mkldist.run.verify import verify
 from mkldist.worker.laplacian_cache import cached_laplacian
 from tests.models.made_up import made_up_model
@@ -31,7 +28,7 @@ def output(tmp_path):
     with claimed(tmp_path, "made-up"):
         for run in PLAN.runs:
             store.write(made_up_record(run))
-        prepare(tmp_path / "results.zarr", PLAN, made_up_facts(PLAN), store)
+        lay_out(tmp_path, PLAN, made_up_facts(PLAN))
     return tmp_path
 
 
@@ -44,7 +41,7 @@ def test_files_are_counted_by_kind(output):
     assert found == {
         "manifest": 1,
         "records": len(PLAN.runs),
-        "results": len(damage.files_below(output / "results.zarr")),
+        "layout": 1,
     }
 
 
@@ -54,40 +51,14 @@ def test_runs_that_wait_are_no_damage(output):
     assert damaged(output) == {}
 
 
-def test_a_tree_that_is_gone_is_damage_once_a_run_is_recorded(output, tmp_path_factory):
-    tree = output / "results.zarr"
-    shutil.rmtree(tree)
-    (said,) = damaged(output)["results"]
-    n_runs = len(PLAN.runs)
-    assert said.startswith(f"{tree}: not there, though {n_runs} runs are recorded; the sweep's")
+def test_a_layout_that_is_gone_is_damage_once_a_run_is_recorded(output, tmp_path_factory):
+    layout = output / "tree.layout"
+    layout.unlink()
+    (said,) = damaged(output)["layout"]
+    assert said.startswith(f"{layout}: not there, though {len(PLAN.runs)} runs are recorded")
     begun = tmp_path_factory.mktemp("begun")
     with claimed(begun, "made-up"):
         assert damaged(begun) == {}
-
-
-def test_runs_of_the_tree_without_a_record_are_counted(output):
-    notes = {one.kind: one.note for one in verify(output)}
-    assert notes["records"] == ""
-    store = RecordStore(output / "records")
-    for gone in (PLAN.runs[:1], PLAN.runs):
-        for run in gone:
-            store.remove(run.id)
-        [(files, note)] = [(one.files, one.note) for one in verify(output) if one.kind == "records"]
-        assert files == len(PLAN.runs) - len(gone)
-        assert note.startswith(f"{counted(len(gone), 'run')} of the results without a record")
-
-
-def test_a_number_that_is_not_that_of_the_record_is_found(output):
-    """A chunk of another array fails no checksum, and neither does a record of another call."""
-    chunk = output / "results.zarr/heart/level/objective/c/0/0"
-    whole = chunk.read_bytes()
-    chunk.unlink()
-    assert damaged(output) == {"results": (str(chunk),)}
-    chunk.write_bytes((output / "results.zarr/heart/level/dual_objective/c/0/0").read_bytes())
-    runs = {run.id for run in PLAN.runs if run.method == "level"}
-    assert {line.split()[2] for line in damaged(output)["results"]} == runs
-    chunk.write_bytes(whole)
-    assert damaged(output) == {}
 
 
 def test_data_given_in_python_are_held_to_their_names(output):
