@@ -16,6 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from mkldist.durable import flush_folder, make_folder, replacing
@@ -43,8 +44,8 @@ _ARRAYS = (
     "train_rows",
     "kernel_coefficients",
 )
-_GROUPS = {"trace": "trace.", "of_classes": "class."}
-_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*_ARRAYS, *_GROUPS)]
+_TRACE = "trace."
+_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*_ARRAYS, "trace")]
 _RUN, _REMOVED, _LAYOUT = "run", "removed", "layout"
 _BUFFER = 2**20
 
@@ -134,7 +135,7 @@ class Journal:
             return {i: place.state for i, place in self._runs.items() if place.state is not None}
 
     def heads(self) -> dict[str, RunRecord]:
-        """Return all records without their arrays, which are empty in them."""
+        """Return all records without arrays but those of classes; others are empty in them."""
         with self._opened() as file:
             places = sorted(self._runs.items(), key=lambda item: item[1].at)
             read = ((i, _record(_head(file, place), {})) for i, place in places if file)
@@ -259,24 +260,25 @@ def _record_frame(record: RunRecord) -> bytes:
     if not record.state.is_recorded:
         raise ValueError(f"a run that is {record.state} has no outcome to record")
     arrays: dict[str, Any] = {name: getattr(record, name) for name in _ARRAYS}
-    for group, prefix in _GROUPS.items():
-        arrays |= {prefix + name: values for name, values in getattr(record, group).items()}
-    return frame({"kind": _RUN, **{name: getattr(record, name) for name in _IN_HEAD}}, arrays)
+    arrays |= {_TRACE + name: values for name, values in record.trace.items()}
+    head = {name: getattr(record, name) for name in _IN_HEAD}
+    head["of_classes"] = {name: np.asarray(a).tolist() for name, a in record.of_classes.items()}
+    return frame({"kind": _RUN, **head}, arrays)
 
 
 def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
     """Return the record of a head and arrays; None if they are damaged, or of another version."""
     if head is None or head.get("kind") != _RUN:
         return None
-    groups: dict[str, Any] = {
-        group: {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        for group, prefix in _GROUPS.items()
-    }
+    trace = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
     given: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
     own = {name: value for name, value in head.items() if name != "kind"}
     try:
         own["state"] = RunState(own["state"])
-        return RunRecord(**own, **given, **groups)
+        own["of_classes"] = {
+            name: np.asarray(values, dtype=np.float64) for name, values in own["of_classes"].items()
+        }
+        return RunRecord(**own, **given, trace=trace)
     except (LookupError, TypeError, ValueError):
         return None
 

@@ -72,7 +72,7 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
             "dual_objective": record.dual_objective,
             "gap": record.gap,
             "active_kernels": float(record.n_active),
-            "nonzero_kernels": float(len(record.kernels)),
+            "nonzero_kernels": float(record.n_nonzero),
         }
     return values
 

@@ -52,6 +52,8 @@ class RunRecord:
         Number M of kernels in the bank.
     n_active : int
         Number of kernels that are active for some class; counted in `weights` by default.
+    n_nonzero : int
+        Number of kernels with a non-zero weight; counted in `kernels` by default.
     kernels : (s,) intp
         Indices of the kernels with a non-zero weight, of any class, ascending.
     weights : (s,) or (k, s) float64
@@ -105,6 +107,7 @@ class RunRecord:
     error: str = ""
     n_kernels: int = 0
     n_active: int = -1
+    n_nonzero: int = -1
     kernels: Ints = field(default_factory=_no_ints)
     weights: Floats = field(default_factory=_no_floats)
     coefficients: Floats = field(default_factory=_no_floats)
@@ -209,6 +212,8 @@ class RunRecord:
         if self.n_active < 0:
             active = is_active(np.atleast_2d(self.weights)).any(axis=0)
             object.__setattr__(self, "n_active", int(np.count_nonzero(active)))
+        if self.n_nonzero < 0:
+            object.__setattr__(self, "n_nonzero", len(self.kernels))
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

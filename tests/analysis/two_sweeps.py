@@ -91,6 +91,7 @@ def made(
         record = replace(
             record,
             n_active=n_active,
+            n_nonzero=n_active,
             kernels=np.arange(n_active),
             weights=np.full(n_active, 1.0 / n_active),
         )
