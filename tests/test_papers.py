@@ -12,18 +12,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mkldist.analysis.conclusion import read_conclusions
-from mkldist.analysis.explanations import read_explanations
-from mkldist.analysis.published import read_published
-from mkldist.analysis.published_number import Published
-from mkldist.analysis.split_values import CHANGE, EVERY, LEAST, PROCESSOR, TIMES
-from mkldist.analysis.verdicts import POINTS
-from mkldist.cli.reproduced import EXPLANATIONS, OTHER_DATA, WORDS
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import method_nodes
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import shipped_sweeps
+from sweeps.papers.judge import (
+    CHANGE,
+    EVERY,
+    EXPLANATIONS,
+    LEAST,
+    OTHER_DATA,
+    POINTS,
+    PROCESSOR,
+    TEXTS,
+    TIMES,
+    Published,
+    read_conclusions,
+    read_explanations,
+    read_published,
+)
 from tests.methods.references.primalmkl import PRINTED as PRIMAL_PRINTED
 from tests.methods.references.simplex_svm import PRINTED
 from tests.snippets import code_blocks, run_blocks
@@ -32,7 +40,7 @@ from tests.test_sweep_files import run_small
 FOLDER = Path(__file__).parents[1] / "sweeps" / "papers"
 SWEEPS = sorted(file.stem for file in FOLDER.glob("*.toml"))
 OTHERS = ["comparison_all_methods", "nested_cv", "star", "two_circles"]
-PUBLISHED = sorted(file for file in (FOLDER / "published").glob("*.csv") if file.name not in WORDS)
+PUBLISHED = sorted(file for file in (FOLDER / "published").glob("*.csv") if file.name not in TEXTS)
 SCORES = {"unlabelled_error", "test_error"}
 RADII = {"radius_error", "random_radius_error"}
 COUNTS = {"active_kernels", "nonzero_kernels", "outer_iterations", "svm_solves"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 LEAST_P = 0.001  # p-values below it are not told apart
 NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
@@ -19,10 +17,3 @@ def p_value_text(value: float) -> str:
     if value < LEAST_P:
         return f"< {LEAST_P}"
     return f"{value:.3f}" if value >= LEAST_P else NOTHING
-
-
-def mean_sd(mean: float, sd: float) -> str:
-    """Return a mean and its standard deviation in few digits; the latter only where it is known."""
-    if math.isnan(mean):
-        return NOTHING
-    return f"{mean:.4g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")

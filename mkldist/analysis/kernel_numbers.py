@@ -76,13 +76,13 @@ def compare_active_kernels(counts: pd.DataFrame) -> pd.DataFrame:
         both = counts[[first, second]].dropna().to_numpy(float)
         if len(both) > 1:
             difference = float((both[:, 0] - both[:, 1]).mean())
-            rows.append((first, second, len(both), difference, paired_p_value(both)))
+            rows.append((first, second, len(both), difference, _paired_p_value(both)))
     columns = ["first", "second", "n_datasets", "mean_difference", "p_value"]
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(p_holm=holm(table["p_value"].to_numpy(float)))
 
 
-def paired_p_value(both: Floats) -> float:
+def _paired_p_value(both: Floats) -> float:
     """Return the p-value of the paired t-test of two columns."""
     differences = both[:, 0] - both[:, 1]
     if not differences.any():

@@ -45,28 +45,12 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
     help="Differences up to this count as none, in units of the loss.  "
     "[default: 0.01 of an error, 1 % of other losses]",
 )
-@click.option(
-    "--published",
-    type=click.Path(path_type=Path),
-    help="Hold RESULTS to the published numbers of this CSV file (columns experiment, data set, "
-    "method, setting, metric, mean, sd, source), or of the sweep of a paper by its name; with -o, "
-    "hold several RESULTS to all files of this folder and its conclusions.toml.",
-)
-@click.option(
-    "-o", "--output", "page", type=click.Path(path_type=Path),
-    help="With --published FOLDER: write what RESULTS reproduce to this file, in Markdown.  "
-    "FOLDER/outcomes keeps it of each sweep, for pages without its RESULTS.",
-)  # fmt: skip
-@json_option(
-    "first", "second", "pairs", "over_data_sets", "unpaired", "words", "published",
-)  # fmt: skip
+@json_option("first", "second", "pairs", "over_data_sets", "unpaired", "words")
 def command(
     words: tuple[str, ...],
     datasets: tuple[str, ...],
     methods: tuple[str, ...],
     rope: float | None,
-    published: Path | None,
-    page: Path | None,
     as_json: bool,
 ) -> None:
     """Compare every two methods of a sweep, or two of them, or the methods that two sweeps share.
@@ -76,17 +60,6 @@ def command(
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
     rows of the same data.  A minus B is printed, in the metric of the sweep.
     """
-    if page is not None:
-        _write_reproduced(words, published, page, (*datasets, *methods, rope, as_json))
-        return
-    if published is not None:
-        from mkldist.cli.published import compare_published
-        from mkldist.errors import InputError
-
-        if rope is not None:
-            raise InputError("--rope", "--published, which makes no test", "one of the two")
-        compare_published(words, published, datasets, methods, as_json=as_json)
-        return
     from mkldist.analysis.compare_results import compare_results
     from mkldist.cli.compare_tables import print_comparison
     from mkldist.report.comparison_words import sentences
@@ -106,24 +79,10 @@ def command(
                 "over_data_sets": comparison.over,
                 "unpaired": comparison.unpaired,
                 "words": said,
-                "published": [],
             }
         )
         return
     print_comparison(comparison, first, second, said)
-
-
-def _write_reproduced(
-    words: Sequence[str], published: Path | None, page: Path, others: Sequence[object]
-) -> None:
-    """Write the page of published numbers and conclusions; refuse options that it does not take."""
-    from mkldist.cli.reproduced import write_reproduced
-    from mkldist.errors import InputError
-
-    if published is None or any(others):
-        found = "other options beside it" if any(others) else "no --published"
-        raise InputError(f"-o {page}", found, "RESULTS... --published FOLDER -o FILE alone")
-    write_reproduced(words, published, page)
 
 
 def _asked(

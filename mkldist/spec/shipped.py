@@ -1,4 +1,4 @@
-"""Sweep files that come with mkldist, and numbers of papers to hold them to, by name."""
+"""Sweep files that come with mkldist, by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ _PACKAGE = Path(__file__).parents[1]
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
 """Folders of these files: in an installation, and in a clone of the repository."""
 PAPERS = "papers"
-PUBLISHED = Path(PAPERS, "published")
 
 
 def shipped_sweeps() -> dict[str, Path]:
@@ -18,28 +17,6 @@ def shipped_sweeps() -> dict[str, Path]:
         return {}
     files = [*folder.glob("*.toml"), *(folder / PAPERS).glob("*.toml")]
     return {file.stem: file for file in sorted(files, key=lambda file: file.stem)}
-
-
-def published_numbers(given: Path) -> Path:
-    """Return the file of published numbers that a path or the name of a paper's sweep means.
-
-    Parameters
-    ----------
-    given : Path
-        A file, which is returned unchanged, or the name of a sweep whose paper has numbers.
-
-    Examples
-    --------
-    >>> published_numbers(Path("level_table1")).name
-    'level_table1.csv'
-    >>> published_numbers(Path("of-my-own.csv")).name
-    'of-my-own.csv'
-    """
-    folder = _folder()
-    if folder is None or given.is_file() or len(given.parts) != 1:
-        return given
-    file = folder / PUBLISHED / f"{given.name.removesuffix('.csv')}.csv"
-    return file if file.is_file() else given
 
 
 def sweep_file(given: Path) -> Path:

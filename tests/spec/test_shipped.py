@@ -1,4 +1,4 @@
-"""Sweep files and published numbers by name: files of the user come first."""
+"""Sweep files by name: files of the user come first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.spec import shipped
-from mkldist.spec.shipped import published_numbers, shipped_sweeps, sweep_file
+from mkldist.spec.shipped import shipped_sweeps, sweep_file
 
 
 @pytest.fixture
@@ -35,17 +35,6 @@ def test_sweeps_of_papers_have_names_like_the_others(folders):
     assert sweep_file(Path("table")) == clone / "papers" / "table.toml"
 
 
-@pytest.mark.parametrize("given", ["table", "table.csv"])
-def test_published_numbers_are_found_by_the_name_of_their_sweep(folders, given):
-    numbers = folders[1] / "papers" / "published" / "table.csv"
-    assert published_numbers(Path(given)) == Path(given)
-    numbers.parent.mkdir(parents=True)
-    numbers.write_text("")
-    assert published_numbers(Path(given)) == numbers
-    Path(given).write_text("")
-    assert published_numbers(Path(given)) == Path(given)
-
-
 def test_an_installation_has_its_own(folders):
     installed, _ = folders
     installed.mkdir()
@@ -57,7 +46,6 @@ def test_without_a_folder_there_are_none(monkeypatch, tmp_path):
     monkeypatch.setattr(shipped, "FOLDERS", (tmp_path / "nowhere",))
     assert shipped_sweeps() == {}
     assert sweep_file(Path("one")) == Path("one")
-    assert published_numbers(Path("one")) == Path("one")
 
 
 @pytest.mark.parametrize("given", ["one", "one.toml"])
