@@ -17,7 +17,8 @@ from mkldist.spec.values import spelled
 
 SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key
-FEW_ROWS, FEW_GROUPS = 4, 20  # of a class, and of rows, that inner folds may not divide
+FOLDS = 3
+FEW_ROWS, FEW_GROUPS = 5, 20  # of a class, and of rows, that inner folds may not divide
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
@@ -246,8 +247,7 @@ def _splits(facts: Facts) -> Iterator[str]:
     if facts.rare is not None:
         yield _said('metric = "balanced_error"', "mean of the error of each class")
     if facts.is_divisible:
-        yield "# Up to 5 inner folds choose C on each training part alone; folds = 0 takes a sixth"
-        yield "# of the work, and chooses by the test parts."
+        yield _said(f"folds = {FOLDS}", "choose C on each training part alone; 0 folds, on test parts")
     else:
         yield _said("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 

@@ -35,7 +35,7 @@ def test_it_writes_a_sweep_and_prints_its_plan(here):
     done = run_init("../data/my heart.csv", "--label", "state")
     assert done.exit_code == 0
     assert done.output.startswith("wrote my_heart.toml; its plan:\n")
-    assert "my_heart: 80 runs in 5 batches" in done.output
+    assert "my_heart: 50 runs in 5 batches" in done.output
     assert "left out:  'no' (names the rows)" in done.output
     assert done.output.endswith("mkldist sweep my_heart.toml runs it\n")
     (dataset,) = load_sweep(Path("my_heart.toml")).datasets
@@ -54,11 +54,11 @@ def test_any_name_of_a_file_and_any_value_of_a_label_give_a_sweep_that_parses(na
 
 def test_the_file_may_lie_elsewhere_and_is_not_replaced_unasked(here):
     words = ("../data/my heart.csv", "--label", "state", "--to", "../data/first.toml")
-    assert "80 runs" in run_init(*words).output
+    assert "50 runs" in run_init(*words).output
     assert load_sweep(Path("../data/first.toml")).datasets[0].file == "my heart.csv"
     with pytest.raises(MkldistError, match="by --overwrite"):
         run_init(*words)
-    assert "80 runs" in run_init(*words, "--overwrite").output
+    assert "50 runs" in run_init(*words, "--overwrite").output
 
 
 def test_without_anybody_to_ask_the_label_is_demanded(here):
@@ -93,7 +93,7 @@ def test_the_label_is_asked_for(monkeypatch):
     done = run_init("../data/my heart.csv", typed="stat\nstate\n")
     assert "  state: 2 values (well, ill)\n" in done.output
     assert "'stat' is not one of 'state', 'pulse'" in done.output
-    assert "80 runs" in done.output
+    assert "50 runs" in done.output
 
 
 def test_arrays_need_no_columns(here):
@@ -101,7 +101,7 @@ def test_arrays_need_no_columns(here):
     np.savez("points.npz", x=x, y=np.arange(30) % 2)
     done = run_init("points.npz")
     assert "points: 30 rows, 2 features" in done.output
-    assert "80 runs" in done.output
+    assert "50 runs" in done.output
 
 
 def test_a_missing_file_is_named():

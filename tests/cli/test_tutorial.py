@@ -69,8 +69,8 @@ def test_a_table_with_mistakes_becomes_a_report_and_a_model(tmp_path):
     assert (
         "left out:  'number' (names the rows), 'admitted' (ignored)" in run(tmp_path, plan).stdout
     )
-    assert "80 of 80 runs" in run(tmp_path, sweep).stderr
-    assert "all 80 runs are complete" in run(tmp_path, report).stdout
+    assert "50 of 50 runs" in run(tmp_path, sweep).stderr
+    assert "all 50 runs are complete" in run(tmp_path, report).stdout
     assert "classes:  no is -1, yes is +1" in run(tmp_path, fit).stdout
     new = [line.rsplit(",", 1)[0] for line in (mended[0], *mended[-5:])]
     (tmp_path / "new.csv").write_text("\n".join(new) + "\n")
