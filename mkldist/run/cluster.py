@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import ClusterError, InputError, SpecError, UnfitClusterError, nearest
+from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
 from mkldist.processors import n_processors
-from mkldist.run import fork_server
 from mkldist.run.encryption import (
     ADVICE,
     ADVICE_FILE,
@@ -24,8 +23,8 @@ from mkldist.run.encryption import (
     with_home,
 )
 from mkldist.run.interrupts import delayed_interrupts, own_handlers
+from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
-from mkldist.run.scratch import scratch_of_workers
 from mkldist.run.thread_worker import thread_worker
 from mkldist.run.worker_versions import check_scheduler
 
@@ -261,7 +260,6 @@ def _line(error: BaseException) -> str:
     return said if len(said) <= SAID_LENGTH else f"{said[:SAID_LENGTH]} …"
 
 
-LOCAL_HOST = "127.0.0.1"
 NO_DASK = "a program that does not speak as schedulers do"
 
 # By default Dask makes malloc return freed memory to the system at every chance.  Each temporary
@@ -278,9 +276,9 @@ DASK_CONFIG: dict[str, Any] = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    # A solver may hold the interpreter for minutes, in which its worker sends no sign of life.
-    # The scheduler still notices a closed connection at once.
-    "distributed.scheduler.worker-ttl": "1 hour",
+    # A worker that sends no sign of life for so long is started anew.  A solver may hold the
+    # interpreter for minutes, and closed connections are noticed at once.
+    "distributed.scheduler.worker-ttl": "15 minutes",
     "distributed.scheduler.unknown-task-duration": "30s",
     # A task whose workers died twice goes back to the coordinator, which tries its runs alone.
     "distributed.scheduler.allowed-failures": 1,
@@ -296,7 +294,6 @@ DASK_CONFIG: dict[str, Any] = {
 # A worker that its nanny restarts a second time at that moment would be given up too, and a cluster
 # that does not replace workers would be left without any.  Its nanny restarts it in any case.
 KEEP_LOST_WORKERS: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
-LOCAL: dict[str, Any] = {"distributed.worker.multiprocessing-method": fork_server.METHOD}
 
 
 @dataclass(frozen=True)
@@ -394,11 +391,6 @@ class ConnectOptions:
         if self.scheduler and not self.allow_unencrypted:
             check_encrypted(self.scheduler, "--scheduler", ADVICE)
 
-    def prepare(self) -> None:
-        """Start the process that workers of this machine are forked from; return at once."""
-        if self.are_local and not self.in_this_process:
-            fork_server.start_fork_server(WORKER_ENVIRON)
-
     def connect(self) -> Any:
         """Return the context of the workers' client, see :func:`connect`."""
         return thread_worker() if self.in_this_process else connect(self)
@@ -426,9 +418,7 @@ def connect(options: ConnectOptions) -> Iterator[Client]:
         When the scheduler does not answer, or the cluster does not start.
     """
     with joined(options) as client:
-        if options.are_local:
-            _prepare_workers(client)
-        else:
+        if not options.are_local:
             check_scheduler(client)
         yield client
 
@@ -445,9 +435,10 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
 
     description = read_cluster_file(options.cluster_file) if options.cluster_file else None
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(_dask_settings(options, description)))
-        if options.are_local:
-            stack.enter_context(fork_server.without_main_module())
+        settings = _dask_settings(options, description)
+        if options.scheduler is None:
+            settings |= {"temporary-directory": stack.enter_context(scratch_of_workers())}
+        stack.enter_context(dask.config.set(settings))
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         stack.enter_context(_silent_asyncio())
@@ -455,11 +446,14 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
         if options.scheduler is not None:
             check_certificates(options.scheduler)
             check_answers(options.scheduler)
-        else:
-            stack.enter_context(scratch_of_workers())
+        elif description is not None:
             with delayed_interrupts():  # a cluster that has half started could not be closed
-                target = _start(description, options)
+                target = started(
+                    description, options.n_workers, allow_unencrypted=options.allow_unencrypted
+                )
                 stack.callback(_close_quietly, target)
+        else:
+            target = stack.enter_context(_local(options))
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, MemoryError) as error:
@@ -475,8 +469,6 @@ def _dask_settings(options: ConnectOptions, description: ClusterFile | None) -> 
     settings = dict(DASK_CONFIG)
     if not (description and (options.n_workers or description.workers)):
         settings |= KEEP_LOST_WORKERS
-    if options.are_local:
-        settings |= LOCAL
     certificates = options.tls or (description and description.tls)
     if certificates and not options.are_local:
         settings |= tls_settings(certificates)
@@ -495,59 +487,29 @@ def _check_port(port: int) -> None:
             raise SpecError(where, found, "a free port", "Choose another one") from None
 
 
-def _start(description: ClusterFile | None, options: ConnectOptions) -> Any:
-    """Start the cluster of a file, or workers of this machine."""
-    if description is not None:
-        return started(description, options.n_workers, allow_unencrypted=options.allow_unencrypted)
-    threads = options.threads_per_worker
+@contextmanager
+def _local(options: ConnectOptions) -> Iterator[str]:
+    """Start workers of this machine, yield the scheduler's address, and stop them at the end."""
+    threads, port = options.threads_per_worker, options.dashboard_port or 0
     n_workers = options.n_workers or default_workers(threads)
-    try:
-        return _local_cluster(n_workers, threads, options.dashboard_port or 0)
-    except InputError:
-        raise
-    except Exception as error:
-        raise not_started(
-            "workers",
-            "worker processes of this machine",
-            error,
-            "processes that stay",
-            "In Python, workers=0 needs no other process",
-        ) from error
-
-
-def _local_cluster(n_workers: int, threads: int, dashboard_port: int) -> Any:
-    """Start workers of this machine, without a limit on memory, in processes."""
-    from distributed import LocalCluster
-
-    fork_server.start_fork_server(WORKER_ENVIRON)
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=threads,
-        processes=True,
-        memory_limit=0,
-        dashboard_address=f"{LOCAL_HOST}:{dashboard_port}",
-        env=fork_server.workers_environment(),
-        silence_logs="CRITICAL",
-    )
+    with ExitStack() as stack:
+        workers = local_workers(n_workers, threads, port, WORKER_ENVIRON)
+        try:
+            address = stack.enter_context(workers)
+        except (OSError, RuntimeError) as error:
+            raise not_started(
+                "workers",
+                "worker processes of this machine",
+                error,
+                "processes that stay",
+                "In Python, workers=0 needs no other process",
+            ) from error
+        yield address
 
 
 def default_workers(threads_per_worker: int = 1) -> int:
     """Return the number of workers that keep every processor of this machine busy."""
     return max(1, n_processors() // threads_per_worker)
-
-
-def _prepare_workers(client: Client) -> None:
-    """Install the plugin that every worker of this machine has, also those that replace others."""
-    from mkldist.worker.setup import WorkerSetup
-
-    try:
-        client.register_plugin(WorkerSetup(), name="mkldist")
-    except Exception as error:
-        raise UnfitClusterError(
-            "workers",
-            f"a worker that cannot use mkldist: {type(error).__name__}: {error}",
-            "the same version of mkldist in the environment of every worker",
-        ) from error
 
 
 @contextmanager

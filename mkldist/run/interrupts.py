@@ -1,4 +1,4 @@
-"""Signals that end a program: delay them in critical sections, keep some from other processes.
+"""Signals that end a program: one meaning for all, and delay in critical sections.
 
 Ctrl-C raises KeyboardInterrupt in Python.  The command line has SIGTERM, by which schedulers and
 ``kill`` end programs, and SIGHUP, which a closed terminal sends, do the same.
@@ -11,7 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED = [signal.SIGINT, signal.SIGTERM]
+if hasattr(signal, "SIGHUP"):  # Windows has none
+    HANDLED.append(signal.SIGHUP)
 
 
 def interrupt_by_all_signals() -> None:
@@ -75,17 +77,3 @@ def own_handlers() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-@contextmanager
-def children_without_interrupts() -> Iterator[None]:
-    """Shield processes started in this context, and their children, from Ctrl-C and SIGHUP.
-
-    They share the terminal with this process, and would end before this process tells them to stop,
-    with a traceback.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
-from mkldist.spec.model import SweepSpec
 
 SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
 SECONDS_OF_A_SOLVER = 0.05
-MANY_RUNS = round(SECONDS_OF_PROCESSES / SECONDS_OF_A_SOLVER)  # no sweep of so many is small
 BYTES_A_SECOND = 4e9  # of a pass over stored kernels
 RECOMPUTED_BYTES_A_SECOND = 4e8
 FLOPS_A_SECOND = 4e9
 FACTORISATIONS = 50  # of the Gram matrix, that a solver's machines are worth
-
-
-def n_settings(spec: SweepSpec) -> int:
-    """Return how many runs a sweep has on one data set and one bank, as far as its file tells."""
-    splits = spec.splits.repeats * (spec.splits.folds if spec.splits.kind == "kfold" else 1)
-    lists = (
-        [len(value) for value in method.settings.values() if isinstance(value, list | tuple)]
-        for method in spec.methods
-    )
-    trials = spec.search.trials if spec.search else 1
-    return splits * trials * sum(math.prod(lengths) for lengths in lists)
 
 
 def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:

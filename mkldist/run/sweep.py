@@ -8,7 +8,7 @@ done again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -43,11 +43,11 @@ from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.data_read import FilesBefore, noted_changes
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
+from mkldist.run.local_workers import remove_abandoned
 from mkldist.run.outcome import SweepOutcome
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
-from mkldist.run.scratch import remove_abandoned
-from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
+from mkldist.run.small_work import is_small
 from mkldist.run.sweep_setup import sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.wall_time import WallTime
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
     from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
-    from mkldist.worker.warm_up import Specimen
 
 
 OF_CALL = ("name", "outputs", "memory", "wall_time")
@@ -81,29 +80,6 @@ def dashboard_line(link: str, *, own: bool) -> str:
     if own and find_spec("bokeh") is None:
         return "dashboard: none without bokeh; pip install 'mkldist[dashboard]' installs it"
     return f"dashboard: {link}"
-
-
-def compiling_ahead(
-    plan: Plan, batches: Iterable[BatchPlan], options: ConnectOptions
-) -> AbstractContextManager[None]:
-    """Return a context in which a process compiles what runs on workers of this machine need.
-
-    Meanwhile workers start.  Isolated runs wait until their own worker has compiled, so that
-    nothing runs beside them.
-    """
-    if plan.spec.execution == "isolated" or options.in_this_process or not options.are_local:
-        return nullcontext()
-    from mkldist.run.fork_server import process_beside
-    from mkldist.worker.warm_up import compile_ahead, specimens
-
-    banks = {bank.id: bank for bank in plan.banks}
-    wanted: dict[Specimen, dict[str, Any]] = {}
-    for batch in batches:
-        wanted |= specimens(batch.runs, banks[batch.bank])
-    if not wanted:
-        return nullcontext()
-    options.prepare()
-    return process_beside(compile_ahead, wanted)
 
 
 def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
@@ -237,10 +213,6 @@ def run_sweep(
     remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
     options = asked.of_execution(spec.execution)
-    # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
-    # finished, since its folder exists, or be so small that it needs no other processes.
-    if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
-        options.prepare()
     files = FilesBefore.of(spec, data_dirs, origin.parent, kept.data)
     rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
     if of_file is not None and path.exists():
@@ -411,8 +383,7 @@ class _Sweep:
             for line in (*self.resolved.account_lines(self.spec), opening):
                 progress.note(line)
             progress.show(replace(self._counts(before), doing="starting workers"))
-            to_do = without(self.plan.batches, before)
-            with compiling_ahead(self.plan, to_do, options), options.connect() as client:
+            with options.connect() as client:
                 if client.dashboard_link:
                     own = options.scheduler is None
                     progress.note(dashboard_line(client.dashboard_link, own=own))

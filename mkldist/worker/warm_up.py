@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.blas_threads import limit_new_libraries, single_threaded
+from mkldist.blas_threads import limit_new_libraries
 from mkldist.fit.problem import problem_on
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.factor_bank import FactorBank
@@ -114,12 +114,6 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
                 solve_specimen(specimen, params)
             _warm.add(specimen)
     limit_new_libraries()  # which the solvers have imported
-
-
-def compile_ahead(wanted: dict[Specimen, dict[str, Any]]) -> None:
-    """Solve specimens in a process that does nothing else, so that workers find compiled code."""
-    with single_threaded():
-        warm_up(wanted)
 
 
 def warm_up_source(source: BankSource, dtype: str) -> None:

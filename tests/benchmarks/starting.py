@@ -1,7 +1,7 @@
 """Time until the first results: code not compiled yet, and sweeps that are small.
 
 Each command runs in a process of its own, with its own folder of compiled code.  CPU seconds are
-those of this process: processes of the fork server are not among them.
+those of this process and of its workers.
 """
 
 from __future__ import annotations

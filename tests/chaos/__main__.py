@@ -15,7 +15,7 @@ from tests.chaos.outcomes import Outcome, table_of
 
 @click.command()
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all faults.")
-@click.option("--kills", default=0, help="Kills of a coordinator, worker, fork server, or all.")
+@click.option("--kills", default=0, help="Kills of a coordinator, worker, their host, or all.")
 @click.option("--signals", default=0, help="SIGINT, SIGTERM and SIGHUP, once and twice.")
 @click.option("--exhausted", default=0, help="Workers out of memory.")
 @click.option("--media", default=0, help="Full, read-only and vanished folders, each in turn.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -16,9 +15,9 @@ import psutil
 from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS, EXIT_INTERNAL, EXIT_INTERRUPTED
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import N_RUNS, Ended, Scene, Undisturbed, resumed, wait_for
-from tests.run.sweeps import record_times
+from tests.run.sweeps import hosts_of, record_times, workers_of
 
-TARGETS = ("coordinator", "worker", "fork server", "all")
+TARGETS = ("coordinator", "worker", "host", "all")
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 KILLED = -signal.SIGKILL
 TRIES = 20
@@ -59,7 +58,7 @@ def exhaust(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outco
 
     def strike(process: subprocess.Popen[str]) -> bool:
         with suppress(psutil.Error):
-            if workers := _workers(process):
+            if workers := workers_of(process):
                 worker = workers[int(rng.integers(len(workers)))]
                 limit = worker.memory_info().vms
                 worker.rlimit(psutil.RLIMIT_AS, (limit, limit))
@@ -110,20 +109,14 @@ def _kill(process: subprocess.Popen[str], target: str, rng: np.random.Generator)
         process.kill()
         return True
     if target == "all":
-        os.killpg(process.pid, signal.SIGKILL)
+        command = psutil.Process(process.pid)
+        for one in (command, *command.children(recursive=True)):
+            with suppress(psutil.Error):
+                one.kill()
         return True
     with suppress(psutil.Error):
-        of_kind = _workers(process) if target == "worker" else _fork_servers(process)
+        of_kind = workers_of(process) if target == "worker" else hosts_of(process)
         if of_kind:
             of_kind[int(rng.integers(len(of_kind)))].kill()
             return True
     return False
-
-
-def _fork_servers(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children()
-    return [child for child in children if "forkserver" in " ".join(child.cmdline())]
-
-
-def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    return [worker for server in _fork_servers(process) for worker in server.children()]

@@ -16,6 +16,7 @@ from typing import Any
 
 import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
+import psutil
 
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
@@ -96,6 +97,22 @@ def misbehaving_methods() -> Iterator[None]:
     finally:
         METHODS.clear()
         METHODS.update(before)
+
+
+def hosts_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the process of a sweep's command that has started workers of this machine, if any."""
+    children = psutil.Process(process.pid).children()
+    return [child for child in children if "local_workers" in " ".join(child.cmdline())]
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the worker processes of a sweep's command."""
+    return [
+        child
+        for host in hosts_of(process)
+        for child in host.children()
+        if "spawn_main" in " ".join(child.cmdline())
+    ]
 
 
 def start_process(

@@ -37,20 +37,11 @@ from tests.run.sweeps import (
     start_process,
     sweep_text,
     wait_until,
+    workers_of,
 )
 from tests.variants import quick
 
 GRID = [float(c) for c in range(1, 9)]
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Return the worker processes of a local cluster, which its fork server has forked."""
-    [server] = [
-        child
-        for child in psutil.Process(process.pid).children()
-        if "forkserver" in " ".join(child.cmdline())
-    ]
-    return server.children()
 
 
 def test_a_solver_that_raises_is_a_recorded_result_and_the_others_finish(tmp_path, scheduler):

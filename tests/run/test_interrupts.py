@@ -10,7 +10,6 @@ import pytest
 
 from mkldist.run.interrupts import (
     HANDLED,
-    children_without_interrupts,
     delayed_interrupts,
     interrupt_by_all_signals,
 )
@@ -67,14 +66,6 @@ def test_signals_that_are_ignored_or_handled_stay_so():
     assert signal.getsignal(signal.SIGTERM) is own
     with delayed_interrupts():
         assert signal.getsignal(signal.SIGTERM) is own
-
-
-def test_children_hear_what_ends_them_and_not_what_the_terminal_sends():
-    with children_without_interrupts():
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    assert {signal.SIGINT, signal.SIGHUP} <= blocked
-    assert signal.SIGTERM not in blocked
-    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_an_error_is_told_rather_than_an_interrupt():

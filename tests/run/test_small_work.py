@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from mkldist.planning.costs import factor_rounds
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.small_work import (
-    MANY_RUNS,
     RECOMPUTED_BYTES_A_SECOND,
     SECONDS_OF_A_SOLVER,
     SECONDS_OF_PROCESSES,
@@ -19,11 +17,9 @@ from mkldist.run.small_work import (
     certificate_bytes,
     expected_seconds,
     is_small,
-    n_settings,
 )
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep
-from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import sweep_file
 from tests.run.sweeps import misbehaving_methods, plan_of, sweep_text
 
@@ -50,7 +46,6 @@ def test_the_quickstart_is_not_small_but_the_rest_of_it_may_be():
     spec = load_sweep(file, (), None)
     plan, _ = planned(spec, file, (), ConnectOptions(n_workers=1))
     assert not is_small(plan, plan.batches)
-    assert n_settings(spec) == len(plan.runs) >= MANY_RUNS
     last = min(plan.batches, key=lambda batch: len(batch.runs))
     assert expected_seconds(plan, [last]) < expected_seconds(plan, plan.batches)
 
@@ -81,11 +76,6 @@ def test_methods_from_elsewhere_get_processes():
     with misbehaving_methods():
         plan = plan_of(sweep_text({"killing": [1.0]}))
         assert not is_small(plan, plan.batches)
-
-
-def test_folds_and_lists_make_the_number_of_settings():
-    text = sweep_text({"level": [1.0, 2.0], "uniform": [1.0]}, repeats=3)
-    assert n_settings(SweepSpec.model_validate(tomllib.loads(text))) == 9
 
 
 def test_what_the_user_chooses_is_no_default():

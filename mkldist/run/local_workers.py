@@ -1,0 +1,174 @@
+"""Workers of this machine: Dask's local cluster, in a process that does nothing else.
+
+Its workers import the main module of that process and not that of the user's program, which may be
+a script without ``if __name__ == "__main__"`` or come from standard input.  The process and its
+workers are a session of their own, so that Ctrl-C and the end of a terminal reach the coordinator
+alone.  They end when the coordinator does, however that ends: its end of a pipe closes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from mkldist.durable import remove_temporaries, temporary_folder, temporary_path, writing
+
+LOCAL_HOST = "127.0.0.1"
+CLOSE_SECONDS = 10.0  # after which processes that do not close are killed
+# The search path comes first, so that no module of the current folder is taken for another one.
+PROGRAM = (
+    "import sys, json; order = json.loads(sys.stdin.readline()); sys.path[:] = order['path']; "
+    "from mkldist.run.local_workers import serve; serve(order)"
+)
+END = "end\n"
+
+
+@contextmanager
+def local_workers(
+    n_workers: int, threads: int, dashboard_port: int, environ: Mapping[str, object]
+) -> Iterator[str]:
+    """Start a scheduler and its workers, yield the scheduler's address, and stop them at the end.
+
+    They have the settings of Dask that this process has now.
+
+    Parameters
+    ----------
+    n_workers, threads : int
+        Number of workers, and of the threads of each.
+    dashboard_port : int
+        Port of the dashboard; 0 for one that is free.
+    environ : mapping of str to object
+        Environment variables of the workers, where the user has not set them.
+
+    Raises
+    ------
+    RuntimeError
+        If they do not start.
+    """
+    import dask
+
+    started = {name: str(value) for name, value in environ.items()} | dict(os.environ)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=started,
+        start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+    )
+    order = {
+        "path": [os.path.abspath(path) for path in sys.path],  # noqa: PTH100, of strings
+        "options": {
+            "n_workers": n_workers,
+            "threads_per_worker": threads,
+            "dashboard_address": f"{LOCAL_HOST}:{dashboard_port}",
+        },
+        "settings": dask.config.config,
+        "environ": {name: started[name] for name in environ},
+    }
+    try:
+        answer = _answer(process, order)
+        if "address" not in answer:
+            raise RuntimeError(answer.get("error", "a process that ended"))
+        yield answer["address"]
+    finally:
+        _end(process)
+
+
+def _answer(process: subprocess.Popen[str], order: Mapping[str, Any]) -> dict[str, str]:
+    """Give a process its order; return what it answers, nothing if it has ended."""
+    with suppress(OSError, ValueError):
+        print(json.dumps(order, default=str), file=process.stdin, flush=True)
+        answer: dict[str, str] = json.loads(process.stdout.readline() if process.stdout else "")
+        return answer
+    return {}
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Have a process close its workers; kill all that do not end."""
+    try:
+        with suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            process.communicate(END, timeout=CLOSE_SECONDS)
+    finally:
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)  # the workers too
+            else:
+                process.kill()
+        process.wait()
+
+
+def serve(order: Mapping[str, Any]) -> None:
+    """Start a cluster in this process; keep it until the process that ordered it wants its end.
+
+    Parameters
+    ----------
+    order : mapping
+        The options of the cluster and Dask's settings.
+    """
+    said = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what workers print goes to the terminal
+    ends = threading.Event()
+
+    def wait_for_end() -> None:
+        if sys.stdin.readline() != END:
+            os._exit(1)  # the coordinator was killed; workers end with their parent
+        ends.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
+    import dask
+    from distributed import LocalCluster
+
+    environ = {"distributed.nanny.pre-spawn-environ": order["environ"]}
+    with dask.config.set(order["settings"]), dask.config.set(environ):
+        try:
+            cluster = LocalCluster(
+                processes=True, memory_limit=0, silence_logs="CRITICAL", **order["options"]
+            )
+        except Exception as error:
+            print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=said, flush=True)
+            return
+        with cluster:
+            answer = {"address": cluster.scheduler_address}
+            print(json.dumps(answer), file=said, flush=True)
+            ends.wait()
+            with suppress(Exception):
+                cluster.close(timeout=CLOSE_SECONDS)
+
+
+@contextmanager
+def scratch_of_workers() -> Iterator[str]:
+    """Make a folder for the scratch files of workers, and remove it at the end.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If no folder for temporary files can be written.
+    """
+    folder = temporary_path(temporary_folder())
+    with writing(folder.parent):
+        folder.mkdir()
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned() -> int:
+    """Remove the folders that killed processes left, and return their number.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If no folder for temporary files can be written.
+    """
+    return remove_temporaries(temporary_folder())
