@@ -247,7 +247,7 @@ def _splits(facts: Facts) -> Iterator[str]:
     if facts.rare is not None:
         yield _said('metric = "balanced_error"', "mean of the error of each class")
     if facts.is_divisible:
-        yield _said(f"folds = {FOLDS}", "choose C on each training part alone; 0 folds, on test parts")
+        yield _said(f"folds = {FOLDS}", "choose C on each training part alone; 0: on test parts")
     else:
         yield _said("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 
