@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.analysis.paired_losses import Standing, scored_part
 from mkldist.arrays import Array, Bools, Floats, Ints
 from mkldist.metrics import METRICS, PARTS, Metric, part_of_variable
-from mkldist.results.node_variables import metric_of, task_of
+from mkldist.results.node_variables import metric_in, metric_of, task_in, task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import OF_SPLITS, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import selected, selecting_losses
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from mkldist.results.tree import Snapshot
     from mkldist.spec.kinds import Task
 
 Row = dict[str, Any]
@@ -85,6 +86,26 @@ def arrays_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
                 data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy().astype(object) != "",
                 {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
                 {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
+            )
+        )
+    return found
+
+
+def recorded_arrays(held: Snapshot) -> list[NodeArrays]:
+    """Return the runs of an output folder, read without xarray, which takes long to import."""
+    found = []
+    for node in held.layout.nodes:
+        dataset, *_, method = node.path.split("/")
+        splits = held.layout.shared[dataset]
+        found.append(
+            NodeArrays(
+                {"dataset": dataset, "bank": node.attributes["bank"], "method": method},
+                task_in(node.attributes),
+                metric_in(node.attributes),
+                {name: node.coordinates[name].values for name in node.dims if name != SPLIT},
+                node.run_ids != "",
+                held.values(node),
+                {name: splits[name].values for name in OF_SPLITS if name in splits},
             )
         )
     return found

@@ -13,13 +13,13 @@ from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.paired_losses import TO_TRY, constant_words
 from mkldist.analysis.summary import (
     EARLY,
-    INPUTS,
     SCORES,
     Row,
     arrays_of,
     is_missing,
     loss_of,
     ranked_by,
+    recorded_arrays,
     selected_summary,
     summary,
     summary_rows,
@@ -310,6 +310,8 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
+    They are read without pandas and xarray unless the sweep selects settings.
+
     Parameters
     ----------
     path : Path
@@ -322,12 +324,11 @@ def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    tree = (held or Snapshot.of(path)).tree(vectors=False)
-    return (
-        results_table(tree)
-        if is_validated(tree)
-        else table_of(summary_rows(arrays_of(tree, INPUTS)))
-    )
+    held = held or Snapshot.of(path)
+    arrays = recorded_arrays(held)
+    if arrays and all(one.metric.variable("validation") in one.values for one in arrays):
+        return results_table(held.tree(vectors=False))
+    return table_of(summary_rows(arrays))
 
 
 def recorded_rows(path: Path, held: Snapshot | None = None) -> list[Row]:

@@ -136,9 +136,10 @@ class Journal:
 
     def heads(self) -> dict[str, RunRecord]:
         """Return all records without arrays but those of classes; others are empty in them."""
-        with self._opened() as file:
-            places = sorted(self._runs.items(), key=lambda item: item[1].at)
-            read = ((i, _record(_head(file, place), {})) for i, place in places if file)
+        found: dict[str, Mapping[str, Any]] = {}
+        self._forget()  # each head is read once
+        with self._opened(found):
+            read = ((run_id, _record(found[run_id], {})) for run_id in self._runs)
             return {run_id: record for run_id, record in read if record is not None}
 
     def read(self, run_id: str) -> RunRecord | None:
@@ -198,8 +199,13 @@ class Journal:
         self._inode, self._end, self._runs, self._layout = None, 0, {}, None
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO | None]:
-        """Yield the file, of which every whole frame has been taken in; None if it is missing."""
+    def _opened(
+        self, heads: dict[str, Mapping[str, Any]] | None = None
+    ) -> Iterator[BinaryIO | None]:
+        """Yield the file, of which every whole frame has been taken in; None if it is missing.
+
+        Heads of records that are taken in now are put into `heads`.
+        """
         try:
             file = self.path.open("rb", buffering=_BUFFER)
         except FileNotFoundError as error:
@@ -219,6 +225,8 @@ class Journal:
                 self._end = place.end
                 if head is not None:
                     self._take(place, head)
+                    if heads is not None and place.kind == _RUN:
+                        heads[head["id"]] = head
             yield file
 
     def _take(self, place: _Frame, head: Mapping[str, Any]) -> None:
@@ -272,12 +280,11 @@ def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
         return None
     trace = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
     given: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
-    own = {name: value for name, value in head.items() if name != "kind"}
     try:
-        own["state"] = RunState(own["state"])
-        own["of_classes"] = {
-            name: np.asarray(values, dtype=np.float64) for name, values in own["of_classes"].items()
-        }
+        own = {**head, "state": RunState(head["state"])}
+        del own["kind"]
+        if own["of_classes"]:
+            own["of_classes"] = {n: np.array(a, np.float64) for n, a in own["of_classes"].items()}
         return RunRecord(**own, **given, trace=trace)
     except (LookupError, TypeError, ValueError):
         return None
@@ -328,12 +335,6 @@ def _next_frame(file: BinaryIO, start: int, size: int) -> int | None:
                 return position + place
             place = content.find(MAGIC, place + 1)
     return None
-
-
-def _head(file: BinaryIO, place: _Frame) -> dict[str, Any] | None:
-    file.seek(place.at + HEADER_BYTES)
-    found = place.header.head(file.read(place.header.head_bytes))
-    return None if found is None else found[0]
 
 
 def _body(file: BinaryIO, place: _Frame) -> bytes:

@@ -1,10 +1,10 @@
-"""Selection of the schema's variables for the node of a method, and a check of such a node."""
+"""Selection of the schema's variables for the node of a method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkldist.metrics import METRICS, Metric, default_metric
 from mkldist.results.schema import (
@@ -100,10 +100,20 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
 
 def task_of(node: xr.DataTree) -> Task:
     """Return the task of the data set of a method's node."""
-    return "regression" if node.attrs.get("task") == "regression" else "classification"
+    return task_in(node.attrs)
+
+
+def task_in(attributes: Mapping[Any, Any]) -> Task:
+    """Return the task of a data set, from the attributes of a method's node."""
+    return "regression" if attributes.get("task") == "regression" else "classification"
 
 
 def metric_of(node: xr.DataTree) -> Metric:
     """Return the metric by which the runs of a method's node are ranked."""
-    name = node.attrs.get(METRIC)
-    return METRICS[name] if name in METRICS else default_metric(node.attrs.get("task", ""))
+    return metric_in(node.attrs)
+
+
+def metric_in(attributes: Mapping[Any, Any]) -> Metric:
+    """Return the metric by which runs are ranked, from the attributes of their node."""
+    name = attributes.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))

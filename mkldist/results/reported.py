@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -33,14 +33,18 @@ _OWN = (
     *ON_FACTORS,
 )
 _KNOWN = {variable.name: variable for variable in _OWN}
+_ELSEWHERE = (CHOSEN_KERNEL.name, *(time.name for time in BUILD_TIMES))
+"""Numbers of records that are no scalars of runs in the tree."""
 
 
+@cache
 def reported(name: str) -> Variable:
     """Return the variable of a reported scalar or text that not every node has."""
     plain = Variable(name, "1", f"{name.replace('_', ' ')}, as the run reported it")
     return _KNOWN.get(name, plain)
 
 
+@cache
 def reported_of_classes(name: str) -> Variable:
     """Return the variable of a scalar or text that is reported for each class."""
     if name == OF_CLASS:
@@ -48,32 +52,25 @@ def reported_of_classes(name: str) -> Variable:
     return replace(reported(name), dims=(CLASS,))
 
 
-def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
-    """Return the scalars that a run reported, by the name of their variable.
+def scalars(record: RunRecord) -> dict[str, float]:
+    """Return the scalars that a run reported, by the names that it gave them.
 
-    Parameters
-    ----------
-    record : RunRecord
-        The run.
-    dims : iterable of str, optional
-        Names of the hyperparameters of the run's node, which no scalar may take.
+    :func:`admissible` makes names of variables of these.
     """
-    taken = NOT_SCALARS | {*dims}
-    given = {**record.extra, **record.counters, **record.times, **record.scores}
-    for name in (CHOSEN_KERNEL.name, *(time.name for time in BUILD_TIMES)):
-        given.pop(name, None)
-    values = {_admissible(name, taken): float(value) for name, value in given.items()}
-    if {"own_seconds", "pass_seconds"} <= record.times.keys():
-        values["seconds"] = record.times["own_seconds"] + record.times["pass_seconds"]
+    values: dict[str, float] = {
+        **record.extra, **record.counters, **record.times, **record.scores,
+    }  # fmt: skip
+    for name in _ELSEWHERE:
+        values.pop(name, None)
+    if "own_seconds" in values and "pass_seconds" in values:
+        values["seconds"] = values["own_seconds"] + values["pass_seconds"]
     if record.state is RunState.COMPLETE:
-        values |= {
-            "bias": record.bias,
-            "objective": record.objective,
-            "dual_objective": record.dual_objective,
-            "gap": record.gap,
-            "active_kernels": float(record.n_active),
-            "nonzero_kernels": float(record.n_nonzero),
-        }
+        values["bias"] = record.bias
+        values["objective"] = record.objective
+        values["dual_objective"] = record.dual_objective
+        values["gap"] = record.gap
+        values["active_kernels"] = record.n_active
+        values["nonzero_kernels"] = record.n_nonzero
     return values
 
 
@@ -102,12 +99,15 @@ def names_at(positions: Array, names: Sequence[str]) -> Array:
     return texts[where].reshape(known.shape)
 
 
-def _admissible(name: str, taken: frozenset[str] | set[str]) -> str:
-    """Return a valid name for a reported scalar that clashes with no other variable."""
-    plain = _plain(name)
-    return f"reported_{plain}" if plain in taken else plain
+def admissible(name: str, taken: Collection[str]) -> str:
+    """Return a valid name for a reported scalar that clashes with no other variable.
 
-
-@lru_cache(maxsize=1024)  # every run reports the same names
-def _plain(name: str) -> str:
-    return re.sub(r"\W", "_", name)
+    Parameters
+    ----------
+    name : str
+        The name that runs gave it.
+    taken : collection of str
+        Names of the dims and coordinates of the node of the runs.
+    """
+    plain = re.sub(r"\W", "_", name)
+    return f"reported_{plain}" if plain in NOT_SCALARS or plain in taken else plain

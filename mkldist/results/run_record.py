@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats, Ints, read_only
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import is_active
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from mkldist.solvers.base import Solution
 
 
+_NO_FLOATS: Floats = read_only(np.zeros(0))
+_NO_INTS: Ints = read_only(np.zeros(0, dtype=np.intp))
+
+
 def _no_floats() -> Floats:
-    return np.zeros(0)
+    return _NO_FLOATS
 
 
 def _no_ints() -> Ints:
-    return np.zeros(0, dtype=np.intp)
+    return _NO_INTS
 
 
 def _floats(values: Floats | None) -> Floats:

@@ -21,6 +21,7 @@ from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.reported import (
     OF_CLASS,
+    admissible,
     chosen_kernel,
     names_at,
     reported,
@@ -154,6 +155,11 @@ class Snapshot:
         placed = {i for node in self.layout.nodes for i in node.run_ids.ravel().tolist()}
         return len(self.records.keys() - placed)
 
+    def values(self, node: MethodNode) -> dict[str, Array]:
+        """Return what each run of a node has one of, and values of each class."""
+        runs = _Runs(node, self.records, self.store.read, ())
+        return {name: array for name, (_, array) in runs.values().items()}
+
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
         """Return the tree; without vectors per run and traces, no arrays of records are read."""
         import xarray as xr
@@ -232,6 +238,37 @@ class RunArrays:
         return values
 
 
+class _Columns:
+    """Variables of the runs of a node: those of its layout, and further ones that runs report."""
+
+    def __init__(self, node: MethodNode) -> None:
+        self._node = node
+        self._taken = {*node.dims, *node.coordinates}
+        self._by_given_name: dict[str, Array] = {}
+        self.found: dict[str, Values] = {}
+        for variable in node.variables:
+            if variable.name not in _VECTORS:
+                self.of(variable, node.vectors.get(CLASS, 0))
+        self.found[RUN_ID.name] = self.found[RUN_ID.name][0], node.run_ids
+
+    def of(self, variable: Variable, n_classes: int = 0) -> Array:
+        """Return the values of a variable, an entry for each run, to be filled."""
+        shape = self._node.run_ids.shape
+        if variable.name not in self.found:
+            text = variable.dtype == "string"
+            whole = (*shape, *(n_classes for _ in variable.dims))
+            array = np.full(whole, variable.fill if text else np.nan, object if text else float)
+            self.found[variable.name] = variable, array
+        values: Array = self.found[variable.name][1]
+        return values.reshape(math.prod(shape), *values.shape[len(shape) :])
+
+    def of_scalar(self, name: str) -> Array:
+        """Return the values of a scalar, by the name that runs give it."""
+        if name not in self._by_given_name:
+            self._by_given_name[name] = self.of(reported(admissible(name, self._taken)))
+        return self._by_given_name[name]
+
+
 @dataclass(frozen=True, eq=False)
 class _Runs:
     """Values of the runs of a node.
@@ -261,35 +298,22 @@ class _Runs:
 
     def values(self) -> dict[str, Values]:
         """Return what each run has one of: numbers, texts, and values of each class."""
-        node, shape = self.node, self.node.run_ids.shape
-        taken = {*node.dims, *node.coordinates}
-        found: dict[str, Values] = {}
-
-        def column(variable: Variable, sizes: Mapping[str, int], fill: Any = None) -> Array:
-            if variable.name not in found:
-                text = variable.dtype == "string"
-                nothing = fill if fill is not None else "" if text else np.nan
-                full = (*shape, *(sizes[dim] for dim in variable.dims))
-                array = np.full(full, nothing, object if text else np.float64)
-                found[variable.name] = variable, array
-            values: Array = found[variable.name][1]
-            return values
-
-        for variable in node.variables:
-            if variable.name not in _VECTORS:
-                column(variable, node.vectors, variable.fill or None)
-        found[RUN_ID.name] = found[RUN_ID.name][0], node.run_ids
-        for place, record in self._recorded():
-            for name, number in scalars(record, taken).items():
-                (found[name][1] if name in found else column(reported(name), {}))[place] = number
-            for text in (STATE, *TEXTS):
-                found[text.name][1][place] = str(getattr(record, text.name))
+        columns = _Columns(self.node)
+        texts = {text.name: columns.of(text) for text in (STATE, *TEXTS)}
+        for at, run_id in enumerate(self.node.run_ids.ravel().tolist()):
+            record = self.records.get(run_id)
+            if record is None:
+                continue
+            for name, number in scalars(record).items():
+                columns.of_scalar(name)[at] = number
+            for name, words in texts.items():
+                words[at] = str(getattr(record, name))
             if CHOSEN_KERNEL.name in record.extra:
-                column(CHOSEN_KERNEL, {})[place] = chosen_kernel(record, self.names)
+                columns.of(CHOSEN_KERNEL)[at] = chosen_kernel(record, self.names)
             for name, given in record.of_classes.items():
                 known = names_at(given, self.names) if name == OF_CLASS else given
-                column(reported_of_classes(name), {CLASS: len(given)})[place] = known
-        return found
+                columns.of(reported_of_classes(name), len(given))[at] = known
+        return columns.found
 
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the node's own coordinates, with the build times of banks, which runs tell.
