@@ -208,18 +208,20 @@ def _base(results: Path) -> Path:
 def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     """Yield data set, split and provenance of a complete run of each split of each data set."""
     rows = to_frame(open_results(results), (STATE.name, RUN_ID.name))
-    done = rows[rows[STATE.name] == RunState.COMPLETE.value]
     store = RecordStore(OutputFolder(results).records)
-    for row in done.drop_duplicates(["dataset", SPLIT]).to_dict("records"):
-        record = store.read(row[RUN_ID.name])
-        if record is None:
+    for dataset, own in rows.groupby("dataset", sort=False):
+        if (own[STATE.name] == RunState.WAITING.value).all():
             raise StoreError(
                 str(store.directory),
-                f"no record of run {row[RUN_ID.name]}, which tells the data of {row['dataset']!r}",
+                f"no record of a run on {dataset!r}, which tells its data",
                 "the records of the results",
                 "Repeat the sweep's command, which runs what is missing",
             )
-        yield record.dataset, record.split, record.provenance
+        done = own[own[STATE.name] == RunState.COMPLETE.value]
+        for run_id in done.drop_duplicates(SPLIT)[RUN_ID.name]:
+            record = store.read(run_id)
+            if record is not None:
+                yield record.dataset, record.split, record.provenance
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, OutputError, StoreError
+from mkldist.results.layout_file import read_layout, write_layout
 from mkldist.run import rerun
 from mkldist.run.rerun import Rerun, rerun_folder
 
@@ -90,9 +92,9 @@ def test_data_given_in_python_come_from_their_folder(tmp_path, monkeypatch):
 def test_a_file_that_is_gone_is_named_as_it_was_given(results, tmp_path, monkeypatch, given):
     path = tmp_path / "files" / "mine.csv"
     words = SWEEP.replace("mine.csv", str(path) if given != path.name else given)
-    read = rerun.read_tree(results)
-    read.attrs["spec"] = json.dumps(tomllib.loads(words))
-    monkeypatch.setattr(rerun, "read_tree", lambda folder: read)
+    layout = read_layout(results)
+    attributes = layout.attributes | {"spec": json.dumps(tomllib.loads(words))}
+    write_layout(results, replace(layout, attributes=attributes))
     monkeypatch.setattr(rerun, "_base", lambda folder: path.parent)
     (tmp_path / "else").mkdir()
     gone = path.rename(tmp_path / "else" / "mine.csv")
@@ -120,7 +122,7 @@ def test_other_splits_are_refused(results, tmp_path):
 
 def test_records_that_tell_the_data_are_needed(results, tmp_path):
     shutil.rmtree(results / "records")
-    with pytest.raises(StoreError, match=r"no record of run .* which tells the data of 'mine'"):
+    with pytest.raises(StoreError, match=r"no record of a run on 'mine'"):
         Rerun(results, tmp_path / "again").check_data()
 
 
