@@ -40,7 +40,7 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
     """
     from mkldist.memory import readable_bytes
     from mkldist.run.clean import check_roots, other_users, remove, stored_banks, total_bytes
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     folder = results_of(path, several=True)
     banks = stored_banks(folder)

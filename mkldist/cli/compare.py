@@ -91,7 +91,7 @@ def _asked(
     """Return the results to compare, and which of their methods; refuse names that are unknown."""
     from mkldist.analysis.pairing import Results, every_two, matching
     from mkldist.errors import InputError
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     if len(words) not in (ONE_SWEEP, TWO_SWEEPS, TWO_METHODS):
         raise InputError(

@@ -65,7 +65,7 @@ def command(
     from mkldist.errors import InputError
     from mkldist.fit.explain import explain
     from mkldist.report.explanation_words import explanation_sentences
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     if figure is not None:
         from mkldist.report.explanation_chart import check_figure, write_explanation

@@ -44,7 +44,7 @@ def command(
     """
     from mkldist.errors import InputError
     from mkldist.results.export import export
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     if kind is None:
         ending = destination.suffix if destination else ""

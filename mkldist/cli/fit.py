@@ -81,7 +81,7 @@ def command(
     from mkldist.analysis.paired_losses import constant_words
     from mkldist.durable import check_free
     from mkldist.fit.select import calibrated, choose, prepared_fit, refit
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     wanted = dict(_setting(text) for text in settings)
     results = results_of(path)

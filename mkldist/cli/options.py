@@ -88,7 +88,7 @@ def sweep_options(function: Command) -> Command:
         allow_code: bool,
         **others: Any,
     ) -> Any:
-        from mkldist.run.places import sweep_file_of
+        from mkldist.run.paths import sweep_file_of
 
         made_from = sweep_file_of(file)
         results = file if file.is_dir() and made_from != file else None

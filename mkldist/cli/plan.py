@@ -74,7 +74,7 @@ def command(
     """
     from mkldist.from_python.plans import SweepPlan
     from mkldist.resolve.memory_limit import parse_memory
-    from mkldist.run.places import output_path
+    from mkldist.run.paths import output_path
 
     crew = None
     if workers or threads_per_worker:

@@ -49,7 +49,7 @@ def command(
     After any interruption, the same command resumes.  The exit code is 3 if runs failed, if one of
     the results lacks runs, or if a certified interval of the optimum contradicts the former one.
     """
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
     from mkldist.run.rerun import Rerun, rerun_folder
 
     results = results_of(path)

@@ -49,7 +49,7 @@ def command(
     """
     from mkldist.report.facts import records
     from mkldist.report.scaling_study import scaling_study
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     path = results_of(results)
     study = scaling_study(path, over)

@@ -55,7 +55,7 @@ def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
     """
     from mkldist.errors import InputError
     from mkldist.results.status import sweep_status
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     if watch and as_json:
         raise InputError("--watch", "--json beside it", "one of the two")
@@ -69,7 +69,7 @@ def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
 def _begun(path: Path, every: float) -> Path:
     """Return the output folder of a sweep, as soon as there is one."""
     from mkldist.results.output import OutputFolder
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
 
     waits = False
     while True:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.outcome import SweepOutcome
+    from mkldist.run.sweep import SweepOutcome
 
 
 @click.command("sweep")
@@ -115,7 +115,7 @@ def _n_recorded(sweep: GivenSweep, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
     from mkldist.results.output import OutputFolder
     from mkldist.results.records import RecordStore
-    from mkldist.run.places import output_path
+    from mkldist.run.paths import output_path
 
     path = output_path(sweep.load(), output or sweep.results)
     n_runs = len(RecordStore(OutputFolder(path).records).ids()) if path.is_dir() else 0

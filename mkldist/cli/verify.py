@@ -41,7 +41,7 @@ def command(
     and graph Laplacians, which the sweep's command makes again.  The exit code is 2 if damage is
     found that is not repaired.
     """
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
     from mkldist.run.verify import verify
 
     folder = results_of(path)

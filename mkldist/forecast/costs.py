@@ -20,7 +20,7 @@ from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.run.work_items import BatchItem, BuildItem, Item
+from mkldist.run.work_queue import BatchItem, BuildItem, Item
 
 RECORDS_READ = 20  # of each method on each data set and bank
 

@@ -26,8 +26,8 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
-from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.work_items import BatchItem
+from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.work_queue import BatchItem
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec
@@ -211,7 +211,7 @@ def _task_seconds() -> float:
     run = RunPlan("0" * 16, "d", "b", "b", 0, "level", "level", {})
     item = BatchItem("b", (run,))
     with ConnectOptions(n_workers=1).connect() as client:
-        tasks = TasksInFlight(client)
+        tasks = PendingTasks(client)
         start, left = 0.0, TASKS + 1
         while left:
             tasks.submit(item, repr, 0)

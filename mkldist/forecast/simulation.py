@@ -22,8 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mkldist.run.work_items import BuildItem, Item
-from mkldist.run.work_queue import WorkQueue
+from mkldist.run.work_queue import BuildItem, Item, WorkQueue
 
 DEATHS_OF_A_TASK = 2  # with its worker, until Dask reports an error
 RESTART_SECONDS = 5.0  # until a worker that died has another in its place

@@ -18,7 +18,7 @@ from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
-from mkldist.run.places import output_path, sweep_file_of
+from mkldist.run.paths import output_path, sweep_file_of
 from mkldist.spec.arguments import given_path
 from mkldist.spec.load import document_of, load_sweep, naming
 from mkldist.spec.model import SweepSpec

@@ -31,13 +31,13 @@ from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.data_read import FilesBefore, changed_lines
 from mkldist.run.progress import duration
-from mkldist.run.small_work import (
+from mkldist.run.sweep_setup import (
     RECOMPUTED_BYTES_A_SECOND,
     bank_seconds,
     build_seconds,
     certificate_bytes,
+    sweep_rounds,
 )
-from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.search.rounds import Rounds
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
@@ -71,7 +71,7 @@ class SizeCost:
         Bytes of kernel values that these passes read or compute.
     seconds : float
         Time of one processor, a rough upper estimate: the build of the banks, and what
-        :func:`mkldist.run.small_work.bank_seconds` says of runs on them.
+        :func:`mkldist.run.sweep_setup.bank_seconds` says of runs on them.
     """
 
     dataset: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mkldist.analysis.repeated_runs import Agreement
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.outcome import SweepOutcome
+    from mkldist.run.sweep import SweepOutcome
     from mkldist.spec.model import SweepSpec
 
 
@@ -289,7 +289,7 @@ def rerun(
     True
     """
     from mkldist.from_python.given_sweep import given_folders
-    from mkldist.run.places import results_of
+    from mkldist.run.paths import results_of
     from mkldist.run.rerun import Rerun, rerun_folder
     from mkldist.spec.arguments import check_flags, given_path
 

@@ -14,18 +14,18 @@ from mkldist.gram.bank_users import using_banks
 from mkldist.results.notes import note_banks
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
-from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.places import banks_root, output_path
+from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, make_progress
 from mkldist.run.sweep_setup import batch_settings, planned
+from mkldist.run.work import bank_refs
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.roster import Needs
     from mkldist.run.work import Work
+    from mkldist.run.worker_pool import Needs
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def build_banks(
     mkldist.errors.ClusterError
         When workers cannot be started or the scheduler is lost.
     """
-    from mkldist.run.other_machines import needs_of
     from mkldist.run.work import Work
+    from mkldist.run.worker_pool import needs_of
 
     options = (connect_options or ConnectOptions()).of_execution(spec.execution)
     plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
@@ -107,18 +107,18 @@ def _build(
     needs: Needs,
 ) -> Counts:
     """Build the missing blocks on a cluster; return their counts."""
-    from mkldist.run.other_machines import other_machines
+    from mkldist.run.pending_tasks import error_line
     from mkldist.run.sweep_loop import SweepLoop
-    from mkldist.run.task_errors import error_line
+    from mkldist.run.worker_pool import worker_pool
 
     store = RecordStore(folder.records)
     with ExitStack() as stack:
         progress = stack.enter_context(make_progress(console))
-        client, others = stack.enter_context(options.connect()), None
+        client, pool = stack.enter_context(options.connect()), None
         if not options.are_local:
-            machines = other_machines(client, needs, progress.note, work.wall_time)
-            others = stack.enter_context(machines)
-            if not others.roster.sharing.banks:
+            found = worker_pool(client, needs, progress.note, work.wall_time)
+            pool = stack.enter_context(found)
+            if not pool.sharing.banks:
                 raise UnfitClusterError(
                     "workers",
                     f"machines that do not share {needs.banks}",
@@ -126,8 +126,8 @@ def _build(
                     "Name one by outputs.banks; a sweep needs none, as each machine then builds "
                     "banks for itself",
                 )
-            work = replace(work, banks=others.reached(work.banks))
-        loop = SweepLoop(client, work, store, progress, others=others)
+            work = replace(work, banks=pool.reached(work.banks))
+        loop = SweepLoop(client, work, store, progress, pool=pool)
         loop.work()
     for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):

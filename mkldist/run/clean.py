@@ -17,7 +17,7 @@ from mkldist.gram.store import GramStore, list_banks
 from mkldist.gram.stored_banks import BankStore, open_store
 from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
 from mkldist.results.output import OutputFolder
-from mkldist.run.places import BANKS
+from mkldist.run.paths import BANKS
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from mkldist.run.interrupts import delayed_interrupts, own_handlers
 from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
-from mkldist.run.worker_versions import check_scheduler
+from mkldist.worker.versions import check_scheduler
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -400,7 +400,7 @@ class ConnectOptions:
 def connect(options: ConnectOptions) -> Iterator[Client]:
     """Start or join workers, yield a client of them, and at the end stop what was started.
 
-    Which workers of other machines a sweep can use, :class:`mkldist.run.roster.Roster` tells.
+    :class:`mkldist.run.worker_pool.WorkerPool` tells which workers of others a sweep can use.
 
     Parameters
     ----------

@@ -16,11 +16,14 @@ from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
 from mkldist.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.run.cluster import ConnectOptions, joined
 from mkldist.run.doctor import Finding
-from mkldist.run.shared_places import try_places
-from mkldist.run.worker_versions import SCHEDULER, Difference, all_versions_here, differences
-from mkldist.worker.shared_place import NO_LOCK
-from mkldist.worker.surroundings import Surroundings
-from mkldist.worker.versions import ADVICE
+from mkldist.worker.probe import NO_LOCK, Environment, check_storage
+from mkldist.worker.versions import (
+    ADVICE,
+    SCHEDULER,
+    Difference,
+    all_versions_here,
+    differences,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -103,7 +106,7 @@ def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[F
             yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders)
 
 
-def cache_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
+def cache_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
     """Yield room and kind of disk of the node cache of each machine, alike ones together."""
     name = "node cache"
     advice = f"Set {DIRECTORY_VARIABLE} on the workers to a folder of a disk of their machine"
@@ -115,7 +118,7 @@ def cache_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
         yield Finding(name, f"{folder} on {_names(machines)}{free}{words}", "" if good else advice)
 
 
-def _of_cache(one: Surroundings) -> tuple[str, bool]:
+def _of_cache(one: Environment) -> tuple[str, bool]:
     """Return what to say of a node cache, and whether it is good."""
     if one.cache_bytes < 0:
         return ", which cannot be written: every pass reads banks from their store", False
@@ -145,7 +148,7 @@ def clock_finding(seconds: Mapping[str, float]) -> Finding:
 
 
 def thread_findings(
-    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+    found: Mapping[str, Environment], threads: Mapping[str, int]
 ) -> Iterator[Finding]:
     """Yield the threads of workers and the processors of their machines, alike ones together."""
     taken, processors = _threads_of_machines(found, threads), dict[str, int]()
@@ -159,7 +162,7 @@ def thread_findings(
 
 
 def memory_findings(
-    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+    found: Mapping[str, Environment], threads: Mapping[str, int]
 ) -> Iterator[Finding]:
     """Yield the memory that the machine with least of it has for each thread.
 
@@ -176,7 +179,7 @@ def memory_findings(
     yield Finding("memory", words, advice)
 
 
-def limit_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
+def limit_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
     """Yield the limits on memory by which Dask would stop workers that map banks."""
     answers = ((worker, one.limits) for worker, one in found.items())
     for limits, workers in _alike(answers).items():
@@ -187,7 +190,7 @@ def limit_findings(found: Mapping[str, Surroundings]) -> Iterator[Finding]:
 
 
 def _threads_of_machines(
-    found: Mapping[str, Surroundings], threads: Mapping[str, int]
+    found: Mapping[str, Environment], threads: Mapping[str, int]
 ) -> Counter[str]:
     """Return the threads of all workers of each machine."""
     taken: Counter[str] = Counter()
@@ -269,7 +272,7 @@ def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Find
     yield from version_findings(compared.unequal, len(compared.equal))
     if not compared.equal:
         return
-    tried = try_places(client, places, compared.equal)
+    tried = check_storage(client, places, compared.equal)
     for name, error in tried.refused.items():
         yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
     for name, wrong in tried.wrong.items():

@@ -10,11 +10,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mkldist.checksums import crc32c
 from mkldist.data.given import SUFFIX, GivenData, is_sound
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
-from mkldist.run.sealed_words import sealed_words
 from mkldist.spec.load import PATHS
+
+_FIRST = "# checksum of the lines below: crc32c:"
+
+
+def with_checksum_header(text: str) -> bytes:
+    """Return the text of a sweep file, which begins with no comment, behind its checksum.
+
+    Examples
+    --------
+    >>> print(with_checksum_header('name = "mine"').decode())
+    # checksum of the lines below: crc32c:8b61b201
+    name = "mine"
+    """
+    content = text.encode()
+    return f"{_FIRST}{crc32c([content]).hex()}\n".encode() + content
+
+
+def fits_checksum_header(content: bytes) -> bool | None:
+    """Return True if a file fits its checksum, False if not, None for one that has no checksum.
+
+    A file of a version without checksums, or one of the user, begins with no comment.
+    """
+    if not content.startswith(b"#"):
+        return None if content else False
+    first, _, below = content.partition(b"\n")
+    return first == f"{_FIRST}{crc32c([below]).hex()}".encode()
 
 
 def file_name(dataset: str, data: GivenData) -> str:
@@ -58,7 +84,7 @@ class KeptSweep:
             for file in wanted.keys() - sound:
                 self.data[wanted[file]].save(folder.data / file)
             # The sweep file names the data, so that it is written after them.
-            words = sealed_words(self.text)
+            words = with_checksum_header(self.text)
             if not folder.sweep_file.exists() or folder.sweep_file.read_bytes() != words:
                 write_file(folder.sweep_file, [words])
             for file in there - wanted.keys():

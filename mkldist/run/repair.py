@@ -18,12 +18,12 @@ from mkldist.results.notes import drop_damaged_note, note_banks, noted_banks, wh
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
 from mkldist.results.records import RecordStore
-from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.places import banks_root
+from mkldist.run.paths import banks_root
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.verify import damaged_banks
+from mkldist.run.work import bank_refs
 from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec

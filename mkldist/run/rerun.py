@@ -25,8 +25,7 @@ from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.kept_sweep import KeptSweep, data_files
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.sweep import run_sweep
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep, naming
 from mkldist.spec.model import SweepSpec

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,13 +44,11 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.data_read import FilesBefore, noted_changes
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.local_workers import remove_abandoned
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.places import banks_root, output_path
+from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
-from mkldist.run.small_work import is_small
-from mkldist.run.sweep_setup import sweep_rounds, with_recorded
+from mkldist.run.sweep_setup import is_small, sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
-from mkldist.run.wall_time import WallTime
+from mkldist.run.work import WallTime
 from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
@@ -59,8 +57,52 @@ from mkldist.spec.trial import TRIAL
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.other_machines import OtherMachines
     from mkldist.run.work import Work
+    from mkldist.run.worker_pool import WorkerPool
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """State of a sweep after a call of :func:`run_sweep`.
+
+    Parameters
+    ----------
+    plan : Plan
+        Plan of the whole sweep; with a search, of the runs that it has decided on.
+    path : Path
+        Its output folder.
+    counts : mapping of RunState to int
+        Runs of the plan by state.
+    computed : int
+        Runs that this call recorded.
+    skipped : int
+        Runs that were recorded before.
+    figures : tuple of Path
+        Paths of the figures, without the suffixes of their files.
+    others : int
+        Recorded runs in the output folder that are not in the plan; they are kept.
+    mended : tuple of str
+        Lines that say what was damaged in the folder, and what became of it.
+    """
+
+    plan: Plan
+    path: Path
+    counts: Mapping[RunState, int]
+    computed: int
+    skipped: int
+    figures: tuple[Path, ...] = ()
+    others: int = 0
+    mended: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> int:
+        """Number of failed runs."""
+        return self.counts.get(RunState.FAILED, 0)
+
+    @property
+    def waiting(self) -> int:
+        """Number of runs without a record; 0 unless records have been lost meanwhile."""
+        return self.counts.get(RunState.WAITING, 0)
 
 
 OF_CALL = ("name", "outputs", "memory", "wall_time")
@@ -387,8 +429,8 @@ class _Sweep:
                 if client.dashboard_link:
                     own = options.scheduler is None
                     progress.note(dashboard_line(client.dashboard_link, own=own))
-                with self._others(client, options, progress) as others:
-                    self._do_rounds(client, before, options, progress, others)
+                with self._pool(client, options, progress) as pool:
+                    self._do_rounds(client, before, options, progress, pool)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | OutOfTimeError):
                 how = resume_note(self.rounds, len(self.recorded()), resume_command)
@@ -397,18 +439,18 @@ class _Sweep:
                 raise KeyboardInterrupt(how) from error
             raise
 
-    def _others(
+    def _pool(
         self, client: Any, options: ConnectOptions, progress: Progress
-    ) -> AbstractContextManager[OtherMachines | None]:
+    ) -> AbstractContextManager[WorkerPool | None]:
         """Return a context of the workers on other machines; of None without any."""
         if options.are_local:
             return nullcontext()
-        from mkldist.run.other_machines import needs_of, other_machines
+        from mkldist.run.worker_pool import needs_of, worker_pool
 
         stored = any(bank.stored for bank in self.plan.banks)
         root = banks_root(self.spec, self.folder.path) if stored else ""
         needs = needs_of(self.spec, self.folder.path, root, self.resolved.code)
-        return other_machines(client, needs, progress.note, self._wall_time)
+        return worker_pool(client, needs, progress.note, self._wall_time)
 
     def _do_rounds(
         self,
@@ -416,15 +458,15 @@ class _Sweep:
         before: Collection[str],
         options: ConnectOptions,
         progress: Progress,
-        others: OtherMachines | None,
+        pool: WorkerPool | None,
     ) -> None:
         """Do round after round until no run is left; a sweep without a search has one."""
         from mkldist.run.sweep_loop import SweepLoop
 
         at_first, counts = before, self._counts(before)
         while True:
-            work = self._work(without(self.plan.batches, before), options, others)
-            loop = SweepLoop(client, work, self.store, progress, counts, others)
+            work = self._work(without(self.plan.batches, before), options, pool)
+            loop = SweepLoop(client, work, self.store, progress, counts, pool)
             loop.work()
             more = self.rounds.advance(self.store)
             if self.spec.search is not None:
@@ -446,19 +488,18 @@ class _Sweep:
         self,
         batches: tuple[BatchPlan, ...],
         options: ConnectOptions,
-        others: OtherMachines | None,
+        pool: WorkerPool | None,
     ) -> Work:
         """Return the work of the runs that are not recorded."""
-        from mkldist.run.bank_refs import bank_refs
         from mkldist.run.sweep_setup import batch_settings
-        from mkldist.run.work import Work
+        from mkldist.run.work import Work, bank_refs
 
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
         banks = bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
         settings = batch_settings(self.spec, predictions=self.rounds.keeps_predictions)
-        if others is not None:
-            banks = others.reached(banks)
+        if pool is not None:
+            banks = pool.reached(banks)
         return Work(
             banks,
             batches,

@@ -26,24 +26,21 @@ from mkldist.results.notes import AtWork, put_together, remove_work_note, write_
 from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.run.bank_refs import BankKey
 from mkldist.run.clean import remove_bank
-from mkldist.run.in_flight import Outcome, TasksInFlight
+from mkldist.run.pending_tasks import Outcome, PendingTasks, error_line, is_final, unread_error
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_receiver import RecordReceiver
-from mkldist.run.roster import NO_WORKERS_NOTE_SECONDS
-from mkldist.run.task_errors import error_line, is_final, unread_error
-from mkldist.run.work import Work
-from mkldist.run.work_items import AbandonedRun, BatchItem, BuildItem, Item
-from mkldist.run.work_queue import WorkQueue
+from mkldist.run.work import BankKey, Work
+from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue
+from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
 from mkldist.worker.record_sender import unpacked
 from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from mkldist.run.other_machines import OtherMachines
     from mkldist.run.thread_worker import ThreadWorker
+    from mkldist.run.worker_pool import WorkerPool
 
 
 EVERY_SECONDS = 1.0  # least time between two notes
@@ -157,7 +154,7 @@ class SweepLoop:
         Shows how far the work is.
     earlier : Counts, optional
         Counts of the rounds before this one, with the runs of all rounds.
-    others : OtherMachines, optional
+    pool : WorkerPool, optional
         The workers, if they are on other machines.
 
     Attributes
@@ -173,16 +170,16 @@ class SweepLoop:
         store: RecordStore,
         progress: Progress,
         earlier: Counts | None = None,
-        others: OtherMachines | None = None,
+        pool: WorkerPool | None = None,
     ) -> None:
         self._client: Any = client
-        self._roster = None if others is None else others.roster
+        self._pool = pool
         self._work, self._store = work, store
         self._planned = {run.id for batch in work.batches for run in batch.runs}
         self._banks = work.banks_by_id
         self._progress = progress
         isolated = work.settings.execution == "isolated"
-        self._tasks = TasksInFlight(client, self._roster, one_a_machine=isolated)
+        self._tasks = PendingTasks(client, self._pool, one_a_machine=isolated)
         self._receiver = RecordReceiver(client, store.directory.parent)
         self._settings = replace(work.settings, queue=self._receiver.queue)
         self._taken_at = float("-inf")
@@ -258,7 +255,7 @@ class SweepLoop:
 
     def _admitted(self) -> tuple[str, ...] | None:
         """Return the addresses of the workers that may do tasks; None for all."""
-        return None if self._roster is None else self._roster.admitted()
+        return None if self._pool is None else self._pool.admitted()
 
     def _submit(self) -> bool:
         """Submit a task for every idle thread; return True if there was any."""
@@ -417,7 +414,7 @@ class SweepLoop:
 
     def _housekeep(self) -> None:
         """Tell the user how far the work is."""
-        for line in self._roster.lines() if self._roster is not None else ():
+        for line in self._pool.messages() if self._pool is not None else ():
             self._progress.note(line)
         self._count_runs()
         self.counts.doing = self._doing()

@@ -21,7 +21,7 @@ from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.notes import BANK_NOTE, is_note_damaged, noted_banks
 from mkldist.results.output import OutputFolder, no_folder
 from mkldist.results.records import RecordStore
-from mkldist.run.sealed_words import is_sealed
+from mkldist.run.kept_sweep import fits_checksum_header
 from mkldist.worker.laplacian_cache import checked_laplacians
 
 MODELS = "*.model"
@@ -145,7 +145,7 @@ def _words(folder: OutputFolder) -> Checked:
         return Checked("words", 0, ())
     except OSError:
         return Checked("words", 1, (str(folder.sweep_file),))
-    sealed = is_sealed(content)
+    sealed = fits_checksum_header(content)
     if sealed is None:
         return Checked("words", 1, (), "without a checksum")
     if sealed:

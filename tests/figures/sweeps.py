@@ -13,8 +13,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import BankPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.sweep import run_sweep
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.model import SweepSpec
 

@@ -17,7 +17,7 @@ from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
-from mkldist.run.work_items import BatchItem, BuildItem
+from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.planning.plans import dataset, grid, plan_of
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)

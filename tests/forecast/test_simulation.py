@@ -17,8 +17,7 @@ from mkldist.forecast.simulation import (
     simulate,
 )
 from mkldist.planning.model import BatchPlan, RunPlan
-from mkldist.run.work_items import BuildItem
-from mkldist.run.work_queue import MAX_ATTEMPTS, WorkQueue
+from mkldist.run.work_queue import MAX_ATTEMPTS, BuildItem, WorkQueue
 
 
 def run_plan(bank: str, number: int) -> RunPlan:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.gram import loading
-from mkldist.run import other_machines
+from mkldist.run import worker_pool
 from mkldist.run.cluster import ConnectOptions
 from tests.run.here import Client
 from tests.run.sweeps import misbehaving_methods
@@ -49,7 +49,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
         yield client
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
-    monkeypatch.setattr(other_machines, "other_machines", lambda *_: nullcontext())
+    monkeypatch.setattr(worker_pool, "worker_pool", lambda *_: nullcontext())
     monkeypatch.setattr(loading, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     return client

@@ -10,8 +10,7 @@ import xarray as xr
 
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.sweep import run_sweep
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import sweep_text
 

@@ -14,7 +14,7 @@ from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.run_record import RunRecord
-from mkldist.run.bank_refs import BankKey, bank_refs
+from mkldist.run.work import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.record_sender import unpacked
 from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch

@@ -10,17 +10,16 @@ from typing import Any
 
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.run import sweep_loop
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.roster import Needs
-from mkldist.run.sweep import run_sweep
+from mkldist.run.sweep import SweepOutcome, run_sweep
+from mkldist.run.worker_pool import Needs
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.probe import Environment
 from mkldist.worker.record_sender import Message
-from mkldist.worker.surroundings import Surroundings
 from tests.run.sweeps import sweep_text
 
 TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=3)
 NEEDS = Needs("/out", "/banks")
-FOUND = Surroundings("host", 1, 2**30, "/cache", 2**30, False, (), {})  # of a worker
+FOUND = Environment("host", 1, 2**30, "/cache", 2**30, False, (), {})  # of a worker
 
 
 class Future:

@@ -23,8 +23,7 @@ from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.outcome import SweepOutcome
-from mkldist.run.sweep import run_sweep
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.model import SweepSpec
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mkldist.results.notes import AtWork, read_work_note
-from mkldist.run.bank_refs import BankKey
 from mkldist.run.sweep_loop import StatusWriter
-from mkldist.run.work_items import BatchItem, BuildItem
+from mkldist.run.work import BankKey
+from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.run.sweeps import plan_of, sweep_text
 
 PLAN = plan_of(sweep_text({"level": [1.0, 10.0], "uniform": [1.0]}, repeats=2))

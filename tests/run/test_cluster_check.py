@@ -8,7 +8,7 @@ from pathlib import Path
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.cluster_check import examine_cluster
 from mkldist.run.doctor import Finding
-from mkldist.worker.shared_place import NOTHING_THERE
+from mkldist.worker.probe import NOT_SEEN
 
 TINY = (
     "class: distributed.LocalCluster\nworkers: {workers}\n"
@@ -32,7 +32,7 @@ def test_a_scheduler_without_the_same_mkldist_on_its_worker_is_told(tmp_path):
         assert found["versions"].words.endswith("everywhere")
         # The store is of one process alone, as a folder of a disk of one machine would be.
         assert [name for name, one in found.items() if one.hinders] == ["banks"]
-        assert NOTHING_THERE in found["banks"].words
+        assert NOT_SEEN in found["banks"].words
         (worker,) = client.run(lambda: sys.path.insert(0, str(tmp_path)))
         found = examined(options, tmp_path)
     assert list(found) == ["scheduler", "workers", "versions"]

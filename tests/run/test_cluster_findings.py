@@ -16,12 +16,11 @@ from mkldist.run.cluster_check import (
     thread_findings,
     version_findings,
 )
-from mkldist.run.worker_versions import Difference
-from mkldist.worker.shared_place import NO_LOCK, NOTHING_THERE
-from mkldist.worker.surroundings import Surroundings
+from mkldist.worker.probe import NO_LOCK, NOT_SEEN, Environment
+from mkldist.worker.versions import Difference
 
 GIB = 2**30
-ONE = Surroundings("a", 4, 8 * GIB, "/scratch", 100 * GIB, False, (), {})
+ONE = Environment("a", 4, 8 * GIB, "/scratch", 100 * GIB, False, (), {})
 TWO = {"tcp://a:1": ONE, "tcp://a:2": ONE}
 THREE = {**TWO, "tcp://b:1": replace(ONE, host="b")}
 
@@ -43,17 +42,17 @@ def test_equal_versions_are_one_finding_and_each_difference_is_a_fault():
 
 
 def test_a_folder_that_a_worker_does_not_share_is_no_fault_but_a_store_that_none_reaches_is():
-    wrong = {"tcp://a:1": "", "tcp://b:1": NOTHING_THERE}
+    wrong = {"tcp://a:1": "", "tcp://b:1": NOT_SEEN}
     good, other = place_findings("banks", "/b", wrong)
     assert good.words == "/b, read and written by 1 worker"
     assert (good.hinders, other.hinders) == (False, False)
     assert other.words == (
-        f"/b, worker tcp://b:1: {NOTHING_THERE}; each machine builds banks for itself instead"
+        f"/b, worker tcp://b:1: {NOT_SEEN}; each machine builds banks for itself instead"
     )
-    [records] = place_findings("results", "/r", {"tcp://a:1": NOTHING_THERE})
+    [records] = place_findings("results", "/r", {"tcp://a:1": NOT_SEEN})
     assert records.words.endswith("workers fetch the data through the scheduler instead")
     assert [one.hinders for one in place_findings("banks", "s3://b", wrong)] == [False, False]
-    [unreached] = place_findings("banks", "s3://b", {"tcp://a:1": NOTHING_THERE})
+    [unreached] = place_findings("banks", "s3://b", {"tcp://a:1": NOT_SEEN})
     assert unreached.hinders
     [unlocked] = place_findings("results", "/r", {"tcp://a:1": NO_LOCK})
     assert not unlocked.hinders

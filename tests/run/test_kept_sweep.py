@@ -10,8 +10,7 @@ import pytest
 from mkldist.data.given import given_data
 from mkldist.errors import OutputError
 from mkldist.results.output import OutputFolder
-from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name
-from mkldist.run.sealed_words import sealed_words
+from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, with_checksum_header
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
 DATA = {"a": given_data((X, Y), "a"), "b-2": given_data((-X, Y), "b")}
@@ -70,5 +69,5 @@ def test_a_full_disk_is_told_and_leaves_the_old_words(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OutputError, match="no space left on the device"):
         KeptSweep("new", DATA).write(folder)
-    assert folder.sweep_file.read_bytes() == sealed_words("old")
+    assert folder.sweep_file.read_bytes() == with_checksum_header("old")
     assert written(folder).keys() == {"sweep.toml"}

@@ -1,4 +1,4 @@
-"""Workers on other machines: `shared_places`, and whole sweeps."""
+"""Workers on other machines: shared storage, by `probe`, and whole sweeps."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import pytest
 
 from mkldist.errors import OutputError, UnfitClusterError
 from mkldist.gram.node_folders import NodeFolders
-from mkldist.run import other_machines
+from mkldist.run import worker_pool
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.other_machines import OtherMachines, SnapshotPublisher, needs_of, sharing_line
-from mkldist.run.roster import Needs, Sharing
-from mkldist.run.shared_places import try_places
-from mkldist.run.work_items import BuildItem
-from mkldist.worker.shared_place import NOT_READ_BACK, NOTHING_THERE, SharedPlace
-from mkldist.worker.surroundings import Surroundings
+from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.work_queue import BuildItem
+from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of, sharing_line
+from mkldist.worker.probe import NOT_READ_BACK, NOT_SEEN, Environment, SharedStorage, check_storage
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of, sweep
 from tests.run.sweeps import solutions
 from tests.worker.scheduler_in_memory import SchedulerInMemory
@@ -28,20 +25,18 @@ from tests.worker.scheduler_in_memory import SchedulerInMemory
 ELSEWHERE = ConnectOptions("tcp://elsewhere")
 
 
-class Admitting:
-    """A roster that admits whoever is there."""
+class Admitting(WorkerPool):
+    """A pool of whoever is there."""
 
-    def __init__(self, sharing: Sharing) -> None:
-        self.sharing = sharing
+    def __init__(self, client, needs: Needs, sharing: Sharing) -> None:
+        super().__init__(client, needs)
+        self._sharing = sharing
 
-    def sound(self, there):
+    def usable(self, there):
         return there
 
     def admitted(self):
         return None
-
-    def lines(self):
-        return ()
 
 
 def on_other_machines(monkeypatch, sharing: Sharing) -> SchedulerInMemory:
@@ -49,14 +44,12 @@ def on_other_machines(monkeypatch, sharing: Sharing) -> SchedulerInMemory:
     scheduler = SchedulerInMemory().install(monkeypatch)
 
     @contextmanager
-    def machines(client, needs, note, wall_time):
-        publisher = None if sharing.output else SnapshotPublisher(scheduler, Path(needs.output))
-        yield OtherMachines(Admitting(sharing), publisher)
-        if publisher is not None:
-            assert scheduler.files
-            publisher.close()
+    def pool(client, needs, note, wall_time):
+        yield (found := Admitting(scheduler, needs, sharing))
+        assert bool(scheduler.files) == (not sharing.output)
+        found.close()
 
-    monkeypatch.setattr(other_machines, "other_machines", machines)
+    monkeypatch.setattr(worker_pool, "worker_pool", pool)
     return scheduler
 
 
@@ -95,20 +88,20 @@ class Told:
 
 
 def test_places_are_tried_from_both_sides_and_those_of_a_silent_worker_are_not(tmp_path):
-    def answering(places: tuple[SharedPlace, ...]) -> Surroundings:
-        return replace(FOUND, wrong={place.root: place.answer("a") for place in places})
+    def answering(places: tuple[SharedStorage, ...]) -> Environment:
+        return replace(FOUND, wrong={place.root: place.reply("a") for place in places})
 
-    def elsewhere(places: tuple[SharedPlace, ...]) -> Surroundings:
-        return replace(FOUND, wrong={place.root: NOTHING_THERE for place in places})
+    def elsewhere(places: tuple[SharedStorage, ...]) -> Environment:
+        return replace(FOUND, wrong={place.root: NOT_SEEN for place in places})
 
-    def forgetful(places: tuple[SharedPlace, ...]) -> Surroundings:
+    def forgetful(places: tuple[SharedStorage, ...]) -> Environment:
         return replace(FOUND, wrong={place.root: "" for place in places})
 
     client = Told(a=answering, b=elsewhere, c=forgetful, d=lambda _: OSError("gone"))
     (tmp_path / "file").touch()
     places = {"results": str(tmp_path), "banks": f"{tmp_path}/file"}
-    tried = try_places(client, places, ["a", "b", "c", "d"])
-    assert tried.wrong["results"] == {"a": "", "b": NOTHING_THERE, "c": NOT_READ_BACK}
+    tried = check_storage(client, places, ["a", "b", "c", "d"])
+    assert tried.wrong["results"] == {"a": "", "b": NOT_SEEN, "c": NOT_READ_BACK}
     assert [tried.is_shared("results", worker) for worker in "abc"] == [True, False, False]
     assert {worker: str(error) for worker, error in tried.failed.items()} == {"d": "gone"}
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
@@ -118,8 +111,8 @@ def test_a_place_that_this_process_cannot_write_is_told(monkeypatch, tmp_path):
     def refused(place):
         raise OutputError(place.root, "a read-only file system")
 
-    monkeypatch.setattr(SharedPlace, "asked", refused)
-    tried = try_places(Told(), {"results": str(tmp_path)}, [])
+    monkeypatch.setattr(SharedStorage, "probing", refused)
+    tried = check_storage(Told(), {"results": str(tmp_path)}, [])
     assert "read-only" in str(tried.refused["results"])
     assert not tried.is_shared("results", "a")
 
@@ -133,14 +126,14 @@ def test_the_line_on_what_is_shared_names_what_is_done_instead():
 
 
 class Chosen:
-    """A roster that admits some workers, and a client that notes for whom tasks are."""
+    """A pool of some workers, and a client that notes for whom tasks are."""
 
     status = "running"
 
     def __init__(self, *admitted: str) -> None:
         self.admitted, self.there, self.submitted, self.cancelled = {*admitted}, [], [], []
 
-    def sound(self, there):
+    def usable(self, there):
         return {worker: n for worker, n in there.items() if worker in self.admitted}
 
     def nthreads(self):
@@ -157,14 +150,14 @@ class Chosen:
         self.cancelled += futures
 
 
-def refreshed(tasks: TasksInFlight) -> int:
+def refreshed(tasks: PendingTasks) -> int:
     tasks._refreshed = float("-inf")
     return tasks.n_threads
 
 
 def test_tasks_go_to_the_workers_admitted_and_again_when_these_have_gone():
     cluster = Chosen("tcp://a:1", "tcp://c:1")
-    tasks = TasksInFlight(cluster, cluster)
+    tasks = PendingTasks(cluster, cluster)
     tasks.submit(BuildItem("bank", (0,)), len, "task")
     assert (cluster.submitted, len(tasks)) == ([], 1)  # nobody is there
     cluster.there = ["tcp://a:1"]

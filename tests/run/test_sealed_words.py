@@ -5,8 +5,7 @@ from __future__ import annotations
 import tomllib
 
 from mkldist.results.output import OutputFolder, claimed
-from mkldist.run.kept_sweep import KeptSweep
-from mkldist.run.sealed_words import is_sealed, sealed_words
+from mkldist.run.kept_sweep import KeptSweep, fits_checksum_header, with_checksum_header
 from mkldist.run.verify import verify
 
 TEXT = 'name = "Äpfel"\nseed = 3\n'
@@ -23,26 +22,26 @@ def crc32c(content: bytes) -> int:
 
 
 def test_the_first_line_holds_the_checksum_of_the_others():
-    first, below = sealed_words(TEXT).decode().split("\n", 1)
+    first, below = with_checksum_header(TEXT).decode().split("\n", 1)
     digits = crc32c(TEXT.encode()).to_bytes(4, "little").hex()
     assert (first, below) == (f"# checksum of the lines below: crc32c:{digits}", TEXT)
-    assert tomllib.loads(sealed_words(TEXT).decode()) == {"name": "Äpfel", "seed": 3}
+    assert tomllib.loads(with_checksum_header(TEXT).decode()) == {"name": "Äpfel", "seed": 3}
 
 
 def test_every_flipped_bit_and_every_cut_is_found():
-    whole = sealed_words(TEXT)
-    assert is_sealed(whole) is True
+    whole = with_checksum_header(TEXT)
+    assert fits_checksum_header(whole) is True
     flipped = [bytearray(whole) for _ in range(8 * len(whole))]
     for place, content in enumerate(flipped):
         content[place // 8] ^= 1 << place % 8
     # A file that no longer begins with a comment counts as one of the user; TOML refuses it.
-    assert {is_sealed(bytes(content)) for content in flipped[:8]} == {None}
-    assert not any(is_sealed(bytes(content)) for content in flipped[8:])
-    assert not any(is_sealed(whole[:end]) for end in range(len(whole)))
+    assert {fits_checksum_header(bytes(content)) for content in flipped[:8]} == {None}
+    assert not any(fits_checksum_header(bytes(content)) for content in flipped[8:])
+    assert not any(fits_checksum_header(whole[:end]) for end in range(len(whole)))
 
 
 def test_a_file_of_the_user_has_no_checksum():
-    assert is_sealed(TEXT.encode()) is None
+    assert fits_checksum_header(TEXT.encode()) is None
 
 
 def test_verify_tells_of_words_that_were_changed(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.planning.costs import factor_rounds
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.small_work import (
+from mkldist.run.sweep_setup import (
     RECOMPUTED_BYTES_A_SECOND,
     SECONDS_OF_A_SOLVER,
     SECONDS_OF_PROCESSES,
@@ -17,8 +17,8 @@ from mkldist.run.small_work import (
     certificate_bytes,
     expected_seconds,
     is_small,
+    planned,
 )
-from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep
 from mkldist.spec.shipped import sweep_file
 from tests.run.sweeps import misbehaving_methods, plan_of, sweep_text

@@ -20,12 +20,12 @@ from mkldist.results.state import RunState
 from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.in_flight import _InFlight
+from mkldist.run.pending_tasks import _Pending
 from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.run.work import Work
-from mkldist.run.work_items import BatchItem, BuildItem
+from mkldist.run.work_queue import BatchItem, BuildItem
 from mkldist.worker.record_sender import packed, unpacked
 from mkldist.worker.tasks import BatchTask, Stage
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
@@ -285,7 +285,7 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     client.n_threads = threads
     loop = SweepLoop(client, work, store, SilentProgress())
     for i, item in enumerate(items):
-        loop._tasks._in_flight[str(i)] = _InFlight(item, len, "", 0.0, future=Future("", len, ""))
+        loop._tasks._pending[str(i)] = _Pending(item, len, "", 0.0, future=Future("", len, ""))
     for task, stage in stages.items():
         client.messages.put({"task": task, "stage": stage, "records": {}})
     loop._receive([])

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from mkldist.run.in_flight import TasksInFlight
+from mkldist.run.pending_tasks import PendingTasks
 from mkldist.run.thread_worker import ThreadWorker, thread_worker
-from mkldist.run.work_items import BuildItem
+from mkldist.run.work_queue import BuildItem
 
 ITEM = BuildItem("bank", (0,))
 
@@ -22,7 +22,7 @@ def doubled(task):
 
 def test_outcomes_are_those_of_the_tasks_in_their_order():
     with thread_worker() as client:
-        tasks = TasksInFlight(client)
+        tasks = PendingTasks(client)
         assert (tasks.n_threads, tasks.threads_of_a_machine) == (1, 1)
         tasks.submit(ITEM, doubled, 4)
         assert not tasks.has_room

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mkldist.planning.batches import shares_of
 from mkldist.planning.model import BatchPlan, RunPlan
-from mkldist.run.work_items import BatchItem, BuildItem
-from mkldist.run.work_queue import MAX_ATTEMPTS, WorkQueue
+from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
 
 
 def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:

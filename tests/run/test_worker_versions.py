@@ -14,8 +14,7 @@ from distributed import LocalCluster
 
 from mkldist.errors import UnfitClusterError
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.worker_versions import Compared, differences
-from mkldist.worker.versions import PACKAGES
+from mkldist.worker.versions import PACKAGES, Compared, differences
 from tests.run.dask_processes import DASK
 from tests.run.sweeps import end, records, run_here, start_process, sweep_text, wait_until
 

@@ -11,7 +11,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import StoreError
 from mkldist.gram.remote_blobs import RemoteBlobs
-from mkldist.run.other_machines import SnapshotPublisher
+from mkldist.run.worker_pool import SnapshotPublisher
 from mkldist.worker.bank_refs import fetched_snapshot
 from tests.worker.scheduler_in_memory import SchedulerInMemory
 

@@ -19,7 +19,7 @@ from mkldist.gram.sharded import n_kernels_of
 from mkldist.gram.shards import kernel_bytes
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
-from mkldist.run.bank_refs import bank_refs
+from mkldist.run.work import bank_refs
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.bank_refs import BankRef, bank_inputs
 from mkldist.worker.kept_shards import SHARDS, KeptShards, Shard, work_on_shard

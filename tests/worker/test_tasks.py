@@ -22,8 +22,8 @@ from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.state import RunState
-from mkldist.run.bank_refs import bank_refs
-from mkldist.run.work_items import BuildItem
+from mkldist.run.work import bank_refs
+from mkldist.run.work_queue import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
 from mkldist.worker import tasks

@@ -8,35 +8,35 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import OutputError
-from mkldist.worker.shared_place import NO_LOCK, NOTHING_THERE, SharedPlace
+from mkldist.worker.probe import NO_LOCK, NOT_SEEN, SharedStorage
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_shared_folder_shows_both_sides_what_the_other_wrote(tmp_path, scheme):
-    place = SharedPlace.of(f"{scheme}{tmp_path}/results/that/will/be")
+    place = SharedStorage.of(f"{scheme}{tmp_path}/results/that/will/be")
     assert place.root == str(tmp_path)
-    with place.asked():
-        assert not place.is_answered("worker")
-        assert place.answer("worker") == ""
-        assert place.is_answered("worker")
-        assert not place.is_answered("another")
+    with place.probing():
+        assert not place.has_reply("worker")
+        assert place.reply("worker") == ""
+        assert place.has_reply("worker")
+        assert not place.has_reply("another")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_store_is_tried_alike():
-    place = SharedPlace.of(f"memory://{uuid.uuid4().hex}/banks")
-    with place.asked():
-        assert place.answer("worker") == ""
-        assert place.is_answered("worker")
-    assert place.answer("worker") == NOTHING_THERE
+    place = SharedStorage.of(f"memory://{uuid.uuid4().hex}/banks")
+    with place.probing():
+        assert place.reply("worker") == ""
+        assert place.has_reply("worker")
+    assert place.reply("worker") == NOT_SEEN
 
 
-def test_another_folder_holds_no_question(tmp_path):
+def test_another_folder_holds_no_probe(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
-    asked = SharedPlace.of(str(here))
-    with asked.asked():
-        assert SharedPlace(str(there), asked.token).answer("worker") == NOTHING_THERE
+    probed = SharedStorage.of(str(here))
+    with probed.probing():
+        assert SharedStorage(str(there), probed.token).reply("worker") == NOT_SEEN
     assert not list(there.iterdir())
 
 
@@ -54,10 +54,10 @@ def test_a_lock_that_a_worker_gets_too_is_told(tmp_path, monkeypatch):
         def acquire(self, timeout):
             return self
 
-    monkeypatch.setattr("mkldist.worker.shared_place.FileLock", Unlocked)
-    place = SharedPlace.of(str(tmp_path))
-    with place.asked():
-        assert place.answer("worker") == NO_LOCK
+    monkeypatch.setattr("mkldist.worker.probe.FileLock", Unlocked)
+    place = SharedStorage.of(str(tmp_path))
+    with place.probing():
+        assert place.reply("worker") == NO_LOCK
 
 
 def test_a_place_that_cannot_be_written_is_refused(monkeypatch, tmp_path):
@@ -65,5 +65,5 @@ def test_a_place_that_cannot_be_written_is_refused(monkeypatch, tmp_path):
         raise OSError(30, "Read-only file system", str(tmp_path))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(OutputError, match="read-only"), SharedPlace.of(str(tmp_path)).asked():
+    with pytest.raises(OutputError, match="read-only"), SharedStorage.of(str(tmp_path)).probing():
         pass

@@ -10,8 +10,7 @@ import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 import pytest
 
-from mkldist.worker.shared_place import NOTHING_THERE, SharedPlace
-from mkldist.worker.surroundings import answer_name, file_system, look_around
+from mkldist.worker.probe import NOT_SEEN, SharedStorage, file_system, probe_environment, reply_name
 
 
 def worker(memory_limit: int | None = None) -> SimpleNamespace:
@@ -21,11 +20,11 @@ def worker(memory_limit: int | None = None) -> SimpleNamespace:
 
 def test_a_worker_tells_its_machine_and_answers_in_shared_places(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    shared, other = SharedPlace.of(str(tmp_path)), SharedPlace(str(tmp_path / "other"))
-    with shared.asked():
-        found = look_around((shared, other), worker())
-        assert shared.is_answered(answer_name(worker().address))
-    assert found.wrong == {shared.root: "", other.root: NOTHING_THERE}
+    shared, other = SharedStorage.of(str(tmp_path)), SharedStorage(str(tmp_path / "other"))
+    with shared.probing():
+        found = probe_environment((shared, other), worker())
+        assert shared.has_reply(reply_name(worker().address))
+    assert found.wrong == {shared.root: "", other.root: NOT_SEEN}
     assert found.host == socket.gethostname()
     assert found.cache == str(tmp_path / "cache")
     assert found.cache_bytes == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.1)
@@ -36,14 +35,14 @@ def test_a_worker_tells_its_machine_and_answers_in_shared_places(tmp_path, monke
 def test_a_cache_that_cannot_be_written_has_no_room(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
     monkeypatch.setattr("os.access", lambda *_: False)
-    assert look_around((), worker()).cache_bytes == -1
+    assert probe_environment((), worker()).cache_bytes == -1
 
 
 def test_limits_count_only_where_the_worker_has_a_limit():
     off = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
     with dask.config.set(off | {"distributed.worker.memory.target": 0.6}):
-        assert look_around((), worker(2**30)).limits == ("target",)
-        assert look_around((), worker()).limits == ()
+        assert probe_environment((), worker(2**30)).limits == ("target",)
+        assert probe_environment((), worker()).limits == ()
 
 
 def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path):

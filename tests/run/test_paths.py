@@ -9,7 +9,7 @@ import pytest
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.output import claimed
 from mkldist.results.status import sweep_status
-from mkldist.run.places import banks_root, output_path, results_of, sweep_file_of
+from mkldist.run.paths import banks_root, output_path, results_of, sweep_file_of
 from mkldist.spec.load import load_sweep
 
 SWEEP = """

@@ -3,7 +3,7 @@
 A task returns a small receipt, which is taken at once.  When a worker is lost, only the tasks that
 it was doing are lost with it, since no worker holds results of earlier ones.
 
-Where a roster admits workers, Dask may give a task to those alone that the roster had when it was
+Where a pool admits workers, Dask may give a task to those alone that the pool had when it was
 submitted.  When the last of them has gone, it is submitted again, for those there are then.  The
 same holds for tasks that a machine is to do one at a time: one of its workers has them, since a
 second one would wait with a task that another machine could do.
@@ -15,23 +15,24 @@ import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.errors import UnfitClusterError
+from mkldist.counted import counted
+from mkldist.errors import DataError, GramError, SpecError, UnfitClusterError, UnreadableError
 from mkldist.run.scheduler_address import lost_scheduler
-from mkldist.run.work_items import Item
+from mkldist.run.work_queue import Item
 from mkldist.worker.versions import do_where_equal, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from mkldist.run.roster import Roster
     from mkldist.run.thread_worker import ThreadTask, ThreadWorker
+    from mkldist.run.worker_pool import WorkerPool
 
 REFRESH_SECONDS = 2.0
 RECEIPT_SECONDS = 10.0
@@ -59,7 +60,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _InFlight:
+class _Pending:
     """A task that has not ended."""
 
     item: Item
@@ -71,14 +72,14 @@ class _InFlight:
     n_lost: int = 0  # times that all workers that might do it have gone, or one proved unfit
 
 
-class TasksInFlight:
+class PendingTasks:
     """Tasks that are submitted and have not ended.
 
     Parameters
     ----------
     client : Client or ThreadWorker
         Client of the workers.
-    roster : Roster, optional
+    pool : WorkerPool, optional
         Tells which workers of other machines may do tasks; by default all may.
     one_a_machine : bool
         True if each machine is to do one task at a time.
@@ -87,16 +88,16 @@ class TasksInFlight:
     def __init__(
         self,
         client: Client | ThreadWorker,
-        roster: Roster | None = None,
+        pool: WorkerPool | None = None,
         *,
         one_a_machine: bool = False,
     ) -> None:
         self._client: Any = client
-        self._roster, self._one_a_machine = roster, one_a_machine
+        self._pool, self._one_a_machine = pool, one_a_machine
         self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
-        self._in_flight: dict[str, _InFlight] = {}
+        self._pending: dict[str, _Pending] = {}
         self._threads: dict[str, int] = {}
-        self._some_may_not = roster is not None  # of the workers that are there
+        self._some_may_not = pool is not None  # of the workers that are there
         self._refreshed = float("-inf")
 
     @property
@@ -118,11 +119,11 @@ class TasksInFlight:
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             try:
                 there = self._client.nthreads()
-                sound = there if self._roster is None else self._roster.sound(there)
+                usable = there if self._pool is None else self._pool.usable(there)
             except OSError as error:  # a connection that breaks while its answer is awaited
                 raise lost_scheduler() from error
-            self._threads = self._one_each(sound) if self._one_a_machine else sound
-            self._some_may_not = self._roster is not None or len(self._threads) < len(there)
+            self._threads = self._one_each(usable) if self._one_a_machine else usable
+            self._some_may_not = self._pool is not None or len(self._threads) < len(there)
             self._refreshed = now
             self._submit_again()
         return self._threads
@@ -136,13 +137,13 @@ class TasksInFlight:
 
     def _submit_again(self) -> None:
         """Submit the tasks that none of the workers may do, for those that are there now."""
-        for key, one in list(self._in_flight.items()) if self._threads else ():
+        for key, one in list(self._pending.items()) if self._threads else ():
             if one.future is None:
-                del self._in_flight[key]
+                del self._pending[key]
                 self._begin(one)
             elif one.workers and one.workers.isdisjoint(self._threads):
                 if one.n_lost < MOST_LOST:
-                    del self._in_flight[key]
+                    del self._pending[key]
                     self._begin(replace(one, n_lost=one.n_lost + 1))
                 self._client.cancel([one.future], force=True)
 
@@ -152,36 +153,36 @@ class TasksInFlight:
 
         Dask would give any further task to a busy worker, where it waits while others are idle.
         """
-        return len(self._in_flight) < max(1, self.n_threads)
+        return len(self._pending) < max(1, self.n_threads)
 
     @property
     def items(self) -> list[Item]:
         """The work of the tasks in flight."""
-        return [one.item for one in self._in_flight.values()]
+        return [one.item for one in self._pending.values()]
 
     @property
     def begun(self) -> list[tuple[Item, float]]:
         """The work of the tasks in flight, and when each was submitted, in Unix time."""
-        return [(one.item, one.at) for one in self._in_flight.values()]
+        return [(one.item, one.at) for one in self._pending.values()]
 
     def __len__(self) -> int:
-        return len(self._in_flight)
+        return len(self._pending)
 
     def submit(self, item: Item, function: Callable[[Any], Any], task: Any) -> None:
         """Submit ``function(task)``, the work of an item, for a worker with equal packages."""
-        self._begin(_InFlight(item, function, task, time.time()))
+        self._begin(_Pending(item, function, task, time.time()))
 
-    def _begin(self, one: _InFlight) -> None:
+    def _begin(self, one: _Pending) -> None:
         """Submit a task for the workers that may do it, or keep it until there is one."""
         key = f"{one.function.__name__}-{uuid.uuid4().hex}"
-        if self._roster is not None and not self._threads:
-            self._in_flight[key] = one
+        if self._pool is not None and not self._threads:
+            self._pending[key] = one
             return
         chosen = frozenset(self._threads) if self._some_may_not else frozenset()
         limits = {"workers": sorted(chosen)} if chosen else {}
         work = partial(do_where_equal, versions_here(), one.function)
         future = self._client.submit(work, one.task, key=key, pure=False, **limits)
-        self._in_flight[key] = replace(one, workers=chosen, future=future)
+        self._pending[key] = replace(one, workers=chosen, future=future)
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -190,7 +191,7 @@ class TasksInFlight:
         Raises
         ------
         mkldist.errors.UnfitClusterError
-            When a worker has other versions of packages, and no roster leaves it out.
+            When a worker has other versions of packages, and no pool leaves it out.
         mkldist.errors.ClusterError
             When the scheduler is gone.
         """
@@ -209,7 +210,7 @@ class TasksInFlight:
 
     def _outcome(self, future: Future[Any] | ThreadTask) -> Outcome | None:
         """Return the outcome of a task that has ended; None if it was submitted again."""
-        ended = self._in_flight.pop(str(future.key), None)
+        ended = self._pending.pop(str(future.key), None)
         if ended is None:
             return None
         item = ended.item
@@ -219,7 +220,7 @@ class TasksInFlight:
             if future.status == "error":
                 error = future.exception()
                 if isinstance(error, UnfitClusterError):
-                    if self._roster is None:
+                    if self._pool is None:
                         raise error
                     if ended.n_lost < MOST_LOST:
                         self._begin(replace(ended, n_lost=ended.n_lost + 1))
@@ -243,8 +244,31 @@ class TasksInFlight:
 
     def cancel(self) -> None:
         """Cancel all tasks in flight that workers have not begun."""
-        futures = [one.future for one in self._in_flight.values() if one.future is not None]
-        self._in_flight.clear()
+        futures = [one.future for one in self._pending.values() if one.future is not None]
+        self._pending.clear()
         if futures and self._client.status == "running":
             with suppress(OSError):  # without a scheduler there is nothing to cancel
                 self._client.cancel(futures, force=True)
+
+
+def is_final(error: BaseException) -> bool:
+    """Return True for an error of data or kernels, which every attempt would meet again."""
+    return isinstance(error, DataError | GramError | SpecError)
+
+
+def unread_error(errors: Sequence[UnreadableError]) -> UnreadableError:
+    """Return the error of the runs whose bank or data could not be read, one for each run."""
+    last, runs = errors[-1], counted(len(errors), "run")
+    hint = last.hint or "Repeat the command"
+    return UnreadableError(last.where, f"{last.found}; {runs} left to do", last.expected, hint)
+
+
+def error_line(error: BaseException) -> str:
+    """Return an error in one line; Dask's error for a killed worker in words."""
+    if type(error).__name__ == "KilledWorker":
+        return (
+            "the worker process died again and again while it did this, "
+            "for example for lack of memory"
+        )
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

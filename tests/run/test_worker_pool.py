@@ -1,4 +1,4 @@
-"""The `roster` of workers: whom a sweep admits, whom it leaves out, and what it says of them."""
+"""The `worker_pool`: whom a sweep admits, whom it leaves out, and what it says of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from mkldist.errors import OutOfTimeError, UnfitClusterError
-from mkldist.run import roster, shared_places
-from mkldist.run.other_machines import needs_of
-from mkldist.run.roster import Needs, Roster, Sharing
-from mkldist.run.wall_time import WallTime
-from mkldist.run.worker_versions import Compared, Difference
-from mkldist.worker.shared_place import NOTHING_THERE
+from mkldist.run import worker_pool
+from mkldist.run.work import WallTime
+from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of
+from mkldist.worker.probe import NOT_SEEN, SharedStorageCheck
+from mkldist.worker.versions import Compared, Difference
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of
 
 
@@ -26,10 +25,10 @@ class Cluster:
     def __init__(self, monkeypatch, workers: dict[str, Any]) -> None:
         self.workers, self.examined = workers, list[str]()
         self.thawed = threading.Event()
-        monkeypatch.setattr(roster, "compared_workers", self.compared_workers)
-        monkeypatch.setattr(roster, "try_places", self.try_places)
-        monkeypatch.setattr(roster, "POLL_SECONDS", 0.001)
-        monkeypatch.setattr(roster, "GRACE_SECONDS", 0.02)
+        monkeypatch.setattr(worker_pool, "compared_workers", self.compared_workers)
+        monkeypatch.setattr(worker_pool, "check_storage", self.check_storage)
+        monkeypatch.setattr(worker_pool, "POLL_SECONDS", 0.001)
+        monkeypatch.setattr(worker_pool, "GRACE_SECONDS", 0.02)
 
     def nthreads(self):
         return dict.fromkeys(self.workers, 2)
@@ -45,21 +44,20 @@ class Cluster:
         silent = {w for w in workers if self.workers[w] == "silent"}
         return Compared(unequal, tuple(w for w in workers if w not in {*older, *silent}))
 
-    def try_places(self, client, places, workers):
+    def check_storage(self, client, places, workers):
         shares = {w: self.workers[w] for w in workers}
         if any(self.workers[w] == "failing" for w in workers):
             failed = dict.fromkeys(workers, OSError("File name too long"))
-            return shared_places.TriedPlaces({}, {}, {}, failed)
+            return SharedStorageCheck({}, {}, {}, failed)
         wrong = {
-            name: {w: "" if name in shares[w] else NOTHING_THERE for w in workers}
-            for name in places
+            name: {w: "" if name in shares[w] else NOT_SEEN for w in workers} for name in places
         }
-        return shared_places.TriedPlaces(dict.fromkeys(workers, FOUND), wrong, {})
+        return SharedStorageCheck(dict.fromkeys(workers, FOUND), wrong, {})
 
 
-def first(cluster: Cluster, needs: Needs = NEEDS) -> tuple[Roster, list[str]]:
-    found = Roster(cluster, needs)
-    return found, list(found.first(WallTime()))
+def first(cluster: Cluster, needs: Needs = NEEDS) -> tuple[WorkerPool, list[str]]:
+    found = WorkerPool(cluster, needs)
+    return found, list(found.wait(WallTime()))
 
 
 BOTH = ("results", "banks")
@@ -84,26 +82,26 @@ def test_without_stored_banks_what_lies_beside_them_goes_with_the_output(monkeyp
         assert first(Cluster(monkeypatch, workers), Needs("/out"))[0].sharing == sharing
 
 
-def later(cluster: Cluster, one: Roster, **workers: Any) -> list[str]:
+def later(cluster: Cluster, one: WorkerPool, **workers: Any) -> list[str]:
     """Have workers join, and return the lines on them when all are examined."""
-    futures.wait([one._examining[w] for w in workers if w in one._examining])
+    futures.wait([one._probing[w] for w in workers if w in one._probing])
     cluster.workers |= workers
-    one.sound(cluster.nthreads())
-    futures.wait([one._examining[w] for w in workers if cluster.workers[w] != "frozen"])
-    one.sound(cluster.nthreads())
-    return list(one.lines())
+    one.usable(cluster.nthreads())
+    futures.wait([one._probing[w] for w in workers if cluster.workers[w] != "frozen"])
+    one.usable(cluster.nthreads())
+    return list(one.messages())
 
 
 def test_workers_that_cannot_be_used_are_left_out_in_one_line_each(monkeypatch):
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": "older"})
     one, lines = first(cluster)
     assert lines == ["worker b is left out: version 1 of mkldist; version 2 here"]
-    assert one.sound(cluster.nthreads()) == {"a": 2}
+    assert one.usable(cluster.nthreads()) == {"a": 2}
     assert later(cluster, one, c=("banks",), d=BOTH, e="older") == [
         "worker c is left out: it does not share /out",
         "worker e is left out: version 1 of mkldist; version 2 here",
     ]
-    assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
+    assert one.usable(cluster.nthreads()) == {"a": 2, "d": 2}
     assert set(one.admitted()) == {"a", "d"}
     assert sorted(cluster.examined) == ["a", "b", "c", "d", "e"]  # each once
 
@@ -111,22 +109,22 @@ def test_workers_that_cannot_be_used_are_left_out_in_one_line_each(monkeypatch):
 def test_a_worker_that_does_not_answer_is_asked_again(monkeypatch):
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": "silent"})
     one, lines = first(cluster)
-    assert (lines, one.sound(cluster.nthreads())) == ([], {"a": 2})
+    assert (lines, one.usable(cluster.nthreads())) == ([], {"a": 2})
     assert one.admitted() == ("a",)
     assert later(cluster, one, b=BOTH) == []
-    assert one.sound(cluster.nthreads()) == {"a": 2, "b": 2}
+    assert one.usable(cluster.nthreads()) == {"a": 2, "b": 2}
 
 
 def test_a_frozen_worker_stops_neither_sound_ones_nor_those_that_join_later(monkeypatch):
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": "frozen"})
     one, lines = first(cluster)
-    assert (lines, one.sound(cluster.nthreads())) == ([], {"a": 2})
+    assert (lines, one.usable(cluster.nthreads())) == ([], {"a": 2})
     assert one.admitted() == ("a",)
     assert later(cluster, one, c="frozen", d=BOTH) == []
-    assert one.sound(cluster.nthreads()) == {"a": 2, "d": 2}
-    monkeypatch.setattr(roster, "SILENCE_NOTE_SECONDS", 0.0)
-    assert list(one.lines()) == ["worker b does not answer", "worker c does not answer"]
-    assert list(one.lines()) == []
+    assert one.usable(cluster.nthreads()) == {"a": 2, "d": 2}
+    monkeypatch.setattr(worker_pool, "SILENCE_NOTE_SECONDS", 0.0)
+    assert list(one.messages()) == ["worker b does not answer", "worker c does not answer"]
+    assert list(one.messages()) == []
     cluster.thawed.set()
 
 
@@ -147,24 +145,24 @@ def test_a_sweep_without_one_sound_worker_is_refused_and_one_without_any_waits(m
     with pytest.raises(UnfitClusterError, match="worker a: found version 1 of mkldist; version 2"):
         first(Cluster(monkeypatch, {"a": "older"}))
     with pytest.raises(OutOfTimeError):
-        list(Roster(Cluster(monkeypatch, {}), NEEDS).first(replace(WallTime(), end=0.0)))
+        list(WorkerPool(Cluster(monkeypatch, {}), NEEDS).wait(replace(WallTime(), end=0.0)))
 
 
 def test_a_store_that_a_worker_does_not_reach_leaves_it_out(monkeypatch):
-    with pytest.raises(UnfitClusterError, match=f"found s3://b: {NOTHING_THERE}"):
+    with pytest.raises(UnfitClusterError, match=f"found s3://b: {NOT_SEEN}"):
         first(Cluster(monkeypatch, {"a": ("results",)}), Needs("/out", "s3://b"))
 
 
 def test_a_worker_that_cannot_import_the_users_functions_is_left_out(monkeypatch, tmp_path):
-    (tmp_path / "mine_of_a_roster.py").write_text("def alike(x, z):\n    return x @ z.T\n")
+    (tmp_path / "mine_of_a_pool.py").write_text("def alike(x, z):\n    return x @ z.T\n")
     cluster = Cluster(monkeypatch, {"a": BOTH})
     cluster.run = lambda function, *given, workers, on_error: {
         worker: function(*given) for worker in workers
     }
-    needs = Needs("/out", "", str(tmp_path), ("mine_of_a_roster:alike",))
+    needs = Needs("/out", "", str(tmp_path), ("mine_of_a_pool:alike",))
     assert first(cluster, needs)[1] == []
-    with pytest.raises(UnfitClusterError, match="'mine_of_a_roster:other', which cannot be impor"):
-        first(cluster, replace(needs, functions=("mine_of_a_roster:other",)))
+    with pytest.raises(UnfitClusterError, match="'mine_of_a_pool:other', which cannot be impor"):
+        first(cluster, replace(needs, functions=("mine_of_a_pool:other",)))
 
 
 def test_a_worker_without_the_device_is_left_out(monkeypatch):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import ClusterError, UnfitClusterError
-from mkldist.run.in_flight import TasksInFlight
-from mkldist.run.work_items import BuildItem
+from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.work_queue import BuildItem
 
 ITEM = BuildItem("bank", (0,))
 
@@ -52,7 +52,7 @@ class Client:
 
 
 def outcome_of(client: Client):
-    tasks = TasksInFlight(client)
+    tasks = PendingTasks(client)
     tasks.submit(ITEM, build, "task")
     [outcome] = tasks.wait(0.0)
     return outcome
@@ -63,7 +63,7 @@ def build(task):
 
 
 def test_there_is_room_for_one_task_for_every_thread():
-    tasks = TasksInFlight(Client(a_1=1, a_2=2, b_1=1))
+    tasks = PendingTasks(Client(a_1=1, a_2=2, b_1=1))
     assert (tasks.n_threads, tasks.threads_of_a_machine) == (4, 3)
     for n in range(4):
         assert (len(tasks), tasks.has_room) == (n, True)
@@ -73,7 +73,7 @@ def test_there_is_room_for_one_task_for_every_thread():
 
 def test_a_machine_that_does_one_task_at_a_time_has_one_worker_and_keeps_it():
     client = Client(a_1=1, a_2=2, b_1=4)
-    tasks = TasksInFlight(client, one_a_machine=True)
+    tasks = PendingTasks(client, one_a_machine=True)
     assert (tasks.n_threads, tasks.threads_of_a_machine) == (2, 1)
     client.threads = {"tcp://a:0": 1, "tcp://c:1": 1, **client.threads}
     tasks._refreshed = float("-inf")
@@ -86,7 +86,7 @@ def test_a_machine_that_does_one_task_at_a_time_has_one_worker_and_keeps_it():
 
 def test_the_only_worker_of_each_machine_needs_no_choice():
     client = Client(a_1=2, b_1=1)
-    tasks = TasksInFlight(client, one_a_machine=True)
+    tasks = PendingTasks(client, one_a_machine=True)
     assert (tasks.n_threads, tasks.has_room) == (2, True)
     tasks.submit(ITEM, build, "task")
     assert client.allowed is None
@@ -94,7 +94,7 @@ def test_the_only_worker_of_each_machine_needs_no_choice():
 
 def test_a_task_whose_workers_have_gone_is_given_to_the_next_of_the_machine():
     client = Client(a_1=1, a_2=1)
-    tasks = TasksInFlight(client, one_a_machine=True)
+    tasks = PendingTasks(client, one_a_machine=True)
     assert tasks.has_room
     tasks.submit(ITEM, build, "task")
     assert client.allowed == ["tcp://a:1"]
@@ -106,7 +106,7 @@ def test_a_task_whose_workers_have_gone_is_given_to_the_next_of_the_machine():
 
 
 def test_without_workers_one_task_waits_for_the_first():
-    tasks = TasksInFlight(Client())
+    tasks = PendingTasks(Client())
     assert (tasks.n_threads, tasks.threads_of_a_machine, tasks.has_room) == (0, 0, True)
     tasks.submit(ITEM, build, "task")
     assert not tasks.has_room
@@ -132,13 +132,13 @@ def test_a_receipt_that_is_lost_with_its_worker_is_an_error_of_the_task(ending):
 @pytest.mark.parametrize("ending", [("lost", None), ("finished", TimeoutError())])
 def test_a_lost_scheduler_is_an_error_of_the_cluster(ending):
     client = Client(ending)
-    tasks = TasksInFlight(client)
+    tasks = PendingTasks(client)
     tasks.submit(ITEM, build, "task")
     client.status = "closed"
     with pytest.raises(ClusterError, match="a lost connection"):
         tasks.wait(0.0)
     with pytest.raises(ClusterError, match="a lost connection"):
-        TasksInFlight(client).wait(0.0)
+        PendingTasks(client).wait(0.0)
 
 
 def test_a_connection_that_breaks_while_workers_are_counted_is_an_error_of_the_cluster():
@@ -149,7 +149,7 @@ def test_a_connection_that_breaks_while_workers_are_counted_is_an_error_of_the_c
         def cancel(self, futures, force):
             raise OSError("Stream is closed")
 
-    tasks = TasksInFlight(Broken())
+    tasks = PendingTasks(Broken())
     tasks.submit(ITEM, build, "task")
     with pytest.raises(ClusterError, match="a lost connection"):
         tasks.has_room  # noqa: B018, it asks for the workers
@@ -165,7 +165,7 @@ def test_a_worker_that_could_not_begin_a_task_is_an_error_of_the_cluster():
 
 def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_admitted():
     class Admitting:
-        def sound(self, there):
+        def usable(self, there):
             return there
 
     class Choosing(Client):
@@ -175,7 +175,7 @@ def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_a
 
     error = UnfitClusterError("worker", "version 1 of numpy", "version 2")
     client = Choosing(("error", error), a_1=1)
-    tasks = TasksInFlight(client, Admitting())
+    tasks = PendingTasks(client, Admitting())
     assert tasks.n_threads == 1
     tasks.submit(ITEM, build, "task")
     client.ending = ("finished", "receipt")
@@ -184,12 +184,12 @@ def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_a
 
 
 def test_nothing_is_an_outcome_while_no_task_ends():
-    assert TasksInFlight(Client()).wait(0.0) == []
+    assert PendingTasks(Client()).wait(0.0) == []
 
 
 def test_all_tasks_in_flight_are_cancelled():
     client = Client(a_1=2)
-    tasks = TasksInFlight(client)
+    tasks = PendingTasks(client)
     for _ in range(2):
         tasks.submit(ITEM, build, "task")
     tasks.cancel()
