@@ -17,7 +17,7 @@ import numpy as np
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.durable import remove_temporaries, write_json
-from mkldist.figures.files import keep_figure
+from mkldist.figures.sweep_figures import keep_figure
 from mkldist.gram.cache import NodeCache
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore

@@ -14,7 +14,7 @@ import mkldist
 from mkldist.data.catalogue import list_datasets
 from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.methods import resolve_methods
 from mkldist.resolve.resolved import resolve
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results

@@ -15,23 +15,27 @@ if TYPE_CHECKING:
         compare_over_data_sets,
         compared_losses,
     )
-    from mkldist.analysis.convergence import convergence_curves
+    from mkldist.analysis.curves import (
+        convergence_curves,
+        learning_curve,
+        loss_by_active_kernels,
+        loss_by_bank_size,
+        objective_path,
+    )
     from mkldist.analysis.decision_curves import prediction_curves
     from mkldist.analysis.growth import fit_power_law, scaling, scaling_fits
-    from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
     from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
     from mkldist.analysis.kernel_selection import (
         selection_frequency,
+        selection_stability,
         selection_table,
         weights_at_best,
     )
-    from mkldist.analysis.learning_curves import learning_curve
     from mkldist.analysis.nested_validation import (
         choose_setting,
         nested_selection,
         selection_optimism,
     )
-    from mkldist.analysis.objective_paths import objective_path
     from mkldist.analysis.over_data_sets import (
         friedman,
         holm,
@@ -46,7 +50,6 @@ if TYPE_CHECKING:
         corrected_t_test,
         correlated_posterior,
     )
-    from mkldist.analysis.stability import selection_stability
 
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
@@ -58,18 +61,18 @@ _MODULES = {
     "compare_over_data_sets": "mkldist.analysis.comparison",
     "compare_sweeps": "mkldist.analysis.compare_results",
     "compared_losses": "mkldist.analysis.comparison",
-    "convergence_curves": "mkldist.analysis.convergence",
+    "convergence_curves": "mkldist.analysis.curves",
     "corrected_interval": "mkldist.analysis.resampling",
     "corrected_t_test": "mkldist.analysis.resampling",
     "correlated_posterior": "mkldist.analysis.resampling",
     "fit_power_law": "mkldist.analysis.growth",
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
-    "learning_curve": "mkldist.analysis.learning_curves",
-    "loss_by_active_kernels": "mkldist.analysis.kernel_number_curves",
-    "loss_by_bank_size": "mkldist.analysis.kernel_number_curves",
+    "learning_curve": "mkldist.analysis.curves",
+    "loss_by_active_kernels": "mkldist.analysis.curves",
+    "loss_by_bank_size": "mkldist.analysis.curves",
     "mcnemar": "mkldist.analysis.points",
-    "objective_path": "mkldist.analysis.objective_paths",
+    "objective_path": "mkldist.analysis.curves",
     "mcnemar_points": "mkldist.analysis.points",
     "nested_selection": "mkldist.analysis.nested_validation",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
@@ -78,7 +81,7 @@ _MODULES = {
     "scaling_fits": "mkldist.analysis.growth",
     "selection_frequency": "mkldist.analysis.kernel_selection",
     "selection_optimism": "mkldist.analysis.nested_validation",
-    "selection_stability": "mkldist.analysis.stability",
+    "selection_stability": "mkldist.analysis.kernel_selection",
     "selection_table": "mkldist.analysis.kernel_selection",
     "signed_rank_posterior": "mkldist.analysis.over_data_sets",
     "weights_at_best": "mkldist.analysis.kernel_selection",

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.compare_results import PairComparison
-from mkldist.analysis.kernel_selection import is_selected, weight_shares
+from mkldist.analysis.kernel_selection import (
+    frequencies,
+    is_selected,
+    selection_stability,
+    weight_shares,
+)
 from mkldist.analysis.resampling import Interval, Overlap, known_interval, loss_interval
-from mkldist.analysis.stability import frequencies, selection_stability
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.metrics import Metric
 

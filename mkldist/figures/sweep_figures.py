@@ -1,15 +1,22 @@
-"""Pictures of a sweep: for every method its best recorded setting on the first split."""
+"""Pictures of a sweep: for every method its best recorded setting on the first split.
+
+A decision boundary is drawn blue against red, deeper away from the boundary.  With more than two
+classes, each class has a colour; its region is filled with a pale tint of it.  Files are drawn
+again only if their content would differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import remove_temporaries
-from mkldist.figures.files import keep_figure
+import numpy as np
+
+from mkldist.durable import remove_temporaries, replacing
+from mkldist.figures.boundary import Boundary
 from mkldist.identity import content_id
 from mkldist.metrics import PARTS
 from mkldist.planning.model import BankPlan, Plan, RunPlan
@@ -17,9 +24,228 @@ from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+WIDTH = 3.4  # inches, a column of a paper
+BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for labels and legend
+LINE_HEIGHT = 0.15  # inches
+FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
+LEVELS = 14
+SATURATION = 2.0  # value of |f| above which colours deepen no further
+TWO_COLOURS = ("#2166ac", "#b2182b")
+PALE = 0.28  # opacity of the colour of a class in the plane
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+GREY = "#5f5f5f"
+LONG_NAME = 8  # letters of a class name that needs a wider column in the legend
+STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+}
+# Size in points², opacity, edge and layer of the marks of each role.
+MARKS: dict[str, dict[str, Any]] = {
+    "test": {"s": 3, "alpha": 0.45, "linewidths": 0, "zorder": 3},
+    "unlabelled": {"s": 7, "alpha": 0.75, "linewidths": 0, "zorder": 4},
+    "training": {"s": 13, "linewidths": 0.4, "edgecolors": "white", "zorder": 5},
+    "labelled": {"s": 44, "linewidths": 1.0, "edgecolors": "black", "zorder": 6},
+}
+
+
+def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
+    """Return the picture of a decision boundary.
+
+    Parameters
+    ----------
+    shown : Boundary
+        Data of the picture.
+    title, subtitle : str
+        Text above the plane; the subtitle may have several lines.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        handles = _legend(shown)
+        n_columns = 3 if max(map(len, shown.class_names)) < LONG_NAME else 2
+        n_lines = subtitle.count("\n") + max(0, -(-len(handles) // n_columns) - 2)
+        height = BESIDES + LINE_HEIGHT * n_lines + (WIDTH - BESIDE) * _ratio(shown)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        axes = figure.add_subplot()
+        draw_plane = _draw_function if len(shown.class_names) == 2 else _draw_regions
+        draw_plane(axes, shown)
+        for role, rows in shown.roles.items():
+            _draw_points(axes, shown, role, rows)
+        axes.set_xlabel(shown.feature_names[0])
+        axes.set_ylabel(shown.feature_names[1])
+        axes.set_xlim(shown.axes[0][0], shown.axes[0][-1])
+        axes.set_ylim(shown.axes[1][0], shown.axes[1][-1])
+        if shown.to_scale:
+            axes.set_aspect("equal")
+        figure.suptitle(title, fontsize=9, fontweight="bold")
+        axes.set_title(subtitle, fontsize=7.5, color=GREY)
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=n_columns,
+            fontsize=7,
+            frameon=False,
+            handletextpad=0.4,
+            columnspacing=1.0,
+        )
+    return figure
+
+
+def _ratio(shown: Boundary) -> float:
+    """Return the height of the plane over its width."""
+    if not shown.to_scale:
+        return 0.85
+    width, height = (float(axis[-1] - axis[0]) for axis in shown.axes)
+    return min(max(height / width, FLATTEST), TALLEST)
+
+
+def _draw_function(axes: Axes, shown: Boundary) -> None:
+    """Colour the plane by the decision function, and draw its level lines at 0 and, if any, ±1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list(
+        "boundary", ["#6ba3d0", "#d6e6f2", "#f7f7f7", "#f9dccf", "#e58368"]
+    )
+    (values,) = shown.values
+    deepest = min(SATURATION, float(np.abs(values).max())) or SATURATION
+    levels = np.linspace(-deepest, deepest, LEVELS + 1)
+    clipped = np.clip(values, -deepest, deepest)
+    filled = axes.contourf(*shown.axes, clipped, levels=levels, cmap=colours, zorder=0)
+    filled.set_rasterized(True)  # as curves, they would be most of a file
+    for level, width, line in ((-1.0, 0.6, "--"), (0.0, 1.4, "-"), (1.0, 0.6, "--")):
+        if values.min() < level < values.max():
+            axes.contour(
+                *shown.axes, values, levels=[level], colors="black", linewidths=width,
+                linestyles=line, zorder=2,
+            )  # fmt: skip
+
+
+def _draw_regions(axes: Axes, shown: Boundary) -> None:
+    """Colour the plane by the class of the greatest decision function; draw where two are equal."""
+    from matplotlib.colors import to_rgb
+
+    winner = shown.values.argmax(axis=0)
+    pale = 1.0 - PALE * (1.0 - np.array([to_rgb(colour) for colour in _colours(shown)]))
+    extent = (*shown.axes[0][[0, -1]], *shown.axes[1][[0, -1]])
+    axes.imshow(pale[winner], extent=extent, origin="lower", aspect="auto", zorder=0)
+    for number in np.unique(winner):
+        others = np.delete(shown.values, number, axis=0).max(axis=0)
+        lead = shown.values[number] - others
+        if lead.min() < 0.0 < lead.max():
+            axes.contour(*shown.axes, lead, levels=[0.0], colors="black", linewidths=0.9, zorder=2)
+
+
+def _colours(shown: Boundary) -> list[Any]:
+    """Return a colour for each class."""
+    if len(shown.class_names) == 2:
+        return list(TWO_COLOURS)
+    import matplotlib as mpl
+
+    palette = mpl.color_sequences["tab10"]
+    return [palette[number % len(palette)] for number in range(len(shown.class_names))]
+
+
+def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
+    """Draw the points of one role in the colours of their classes, or in grey if unlabelled."""
+    for number in range(len(shown.class_names)):
+        some = rows[shown.numbers[rows] == number]
+        colour = GREY if role == "unlabelled" else _colours(shown)[number]
+        marker = "o" if role == "unlabelled" else MARKERS[number % len(MARKERS)]
+        x, y = shown.points[some].T
+        axes.scatter(x, y, color=colour, marker=marker, **MARKS[role])
+
+
+def _legend(shown: Boundary) -> list[Any]:
+    """Return the entries of the legend: a mark for each role and class, and the lines."""
+    from matplotlib.lines import Line2D
+
+    def mark(label: str, colour: str, marker: str, role: str) -> Line2D:
+        style = MARKS[role]
+        return Line2D(
+            [], [], linestyle="none", marker=marker, label=label, color=colour,
+            markersize=np.sqrt(style["s"]) * 0.85 + 0.8, alpha=style.get("alpha"),
+            markeredgecolor=style.get("edgecolors", colour), markeredgewidth=style["linewidths"],
+        )  # fmt: skip
+
+    handles = []
+    for role in shown.roles:
+        if role == "unlabelled":
+            handles.append(mark(role, GREY, "o", role))
+            continue
+        for number, name in enumerate(shown.class_names):
+            called = f"class {name}" if name.lstrip("+-").isdigit() else name
+            colour, marker = _colours(shown)[number], MARKERS[number % len(MARKERS)]
+            handles.append(mark(f"{called}, {role}", colour, marker, role))
+    handles.append(Line2D([], [], color="black", linewidth=1.4, label="boundary"))
+    if len(shown.values) == 1 and (shown.values.min() < -1.0 or shown.values.max() > 1.0):
+        handles.append(
+            Line2D([], [], color="black", linewidth=0.6, linestyle="--", label="margins, f = ±1")
+        )
+    return handles
+
+
+# Metadata field of each kind of file that holds the content id.
+CARRIERS = {".png": "Source", ".svg": "Identifier"}
+DOTS_PER_INCH = 220
+
+
+def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure]) -> bool:
+    """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both exist.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files, made if it is missing.
+    name : str
+        Name of the files.
+    content : str
+        Content id of the picture, which is written into the files.
+    draw : callable
+        Function that returns the picture.
+
+    Returns
+    -------
+    bool
+        True if the picture was drawn.
+    """
+    paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
+    if all(_shows(path, content) for path in paths):
+        return False
+    figure = draw()
+    for path in paths:
+        _write(path, figure, content)
+    return True
+
+
+def _shows(path: Path, content: str) -> bool:
+    try:
+        return content.encode() in path.read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def _write(path: Path, figure: Figure, content: str) -> None:
+    import matplotlib as mpl
+
+    metadata: dict[str, str | None] = {CARRIERS[path.suffix]: content}
+    if path.suffix == ".svg":
+        metadata["Date"] = None
+    with replacing(path) as temporary, mpl.rc_context({"svg.hashsalt": content}):
+        figure.savefig(temporary, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
+
+
 VERSION = 1  # of the style of pictures
 FIRST_SPLIT = 0
-LINE = 46  # letters below a title
+LINE_LETTERS = 46  # letters below a title
 SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
 
@@ -85,7 +311,6 @@ def draw_figures(
 
         def draw(figure: FigurePlan = figure, dataset: Any = dataset, splits: Any = splits) -> Any:
             from mkldist.figures.boundary import boundary
-            from mkldist.figures.drawing import draw_boundary
 
             shown = boundary(figure.bank, dataset, splits, figure.record)
             return draw_boundary(shown, figure.title, figure.subtitle)
@@ -174,7 +399,7 @@ def _subtitle(record: RunRecord, dims: Iterable[str]) -> str:
 def _lines(phrases: Sequence[str]) -> list[str]:
     """Return phrases set on lines, which break only between phrases."""
     kept_together = ", ".join(phrase.replace(" ", "\xa0") for phrase in phrases)
-    return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE)]
+    return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE_LETTERS)]
 
 
 def _short(value: Any) -> str:

@@ -31,7 +31,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
-from mkldist.resolve.search_check import n_asked
+from mkldist.resolve.methods import n_asked
 from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.node_variables import metric_of

@@ -227,3 +227,8 @@ def logarithmic(axes: Axes, *names: str) -> None:
         axis.set_major_locator(LogLocator(subs=subs, numticks=7))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def slug(text: str) -> str:
+    """Return a name in small letters, digits and hyphens."""
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())

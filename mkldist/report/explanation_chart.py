@@ -13,9 +13,8 @@ from mkldist.analysis.resampling import Interval
 from mkldist.durable import check_free, replacing, writing
 from mkldist.errors import OutputError, ending_words
 from mkldist.figures.palette import COLOURS
-from mkldist.report.charts import FORMATS, WIDTH, Chart, printed
+from mkldist.report.charts import FORMATS, WIDTH, Chart, printed, slug
 from mkldist.report.explanation_words import LEAST, shown_shares
-from mkldist.report.loss_figures import slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,17 +15,20 @@ from mkldist.durable import check_free, make_folder, write_file, writing
 from mkldist.report.answer import answers_of, answers_table
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
-from mkldist.report.curves import (
+from mkldist.report.explanation_chart import explanation_chart
+from mkldist.report.explanation_words import answers, explanation_table, warnings
+from mkldist.report.facts import Facts, records
+from mkldist.report.loss_figures import (
+    MOST,
     bank_size_charts,
     convergence_charts,
     kernel_number_charts,
     learning_charts,
+    objective_charts,
+    path_charts,
+    rank_chart,
     scaling_charts,
 )
-from mkldist.report.explanation_chart import explanation_chart
-from mkldist.report.explanation_words import answers, explanation_table, warnings
-from mkldist.report.facts import Facts, records
-from mkldist.report.loss_figures import MOST, objective_charts, path_charts, rank_chart
 from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
 from mkldist.report.page_target import origin_of
 from mkldist.report.prediction_charts import prediction_charts

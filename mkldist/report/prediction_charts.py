@@ -17,8 +17,7 @@ from mkldist.analysis.decision_curves import (
 )
 from mkldist.analysis.paired_losses import LABEL_UNITS
 from mkldist.analysis.pairing import Chosen
-from mkldist.report.charts import Chart, line_with_band, new_figure
-from mkldist.report.loss_figures import slug
+from mkldist.report.charts import Chart, line_with_band, new_figure, slug
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
 if TYPE_CHECKING:

@@ -9,9 +9,16 @@ import numpy as np
 
 from mkldist.analysis.growth import SIZES
 from mkldist.figures.palette import Look
-from mkldist.report.charts import HEIGHT, LETTERS, Chart, legend_below, logarithmic, new_figure
+from mkldist.report.charts import (
+    HEIGHT,
+    LETTERS,
+    Chart,
+    legend_below,
+    logarithmic,
+    new_figure,
+    slug,
+)
 from mkldist.report.facts import records
-from mkldist.report.loss_figures import slug
 from mkldist.report.scaling_times import Growth, part_shares, seconds_text
 
 if TYPE_CHECKING:

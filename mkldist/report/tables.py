@@ -19,8 +19,8 @@ from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.summary import loss_of
 from mkldist.durable import write_file
 from mkldist.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
+from mkldist.report.charts import slug
 from mkldist.report.facts import Facts, records
-from mkldist.report.loss_figures import slug
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import CLASS, PREDICTED, SPLIT
 from mkldist.results.selected import selected

@@ -9,9 +9,9 @@ import pandas as pd
 
 from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.figures.palette import looks
-from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure, slug
 from mkldist.report.facts import Facts
-from mkldist.report.loss_figures import MOST, slug
+from mkldist.report.loss_figures import MOST
 
 if TYPE_CHECKING:
     import xarray as xr

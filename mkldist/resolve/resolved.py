@@ -29,28 +29,28 @@ from mkldist.resolve.checks import (
     check_factors,
     check_figures,
     check_folds,
+    check_graph,
+    check_graph_views,
     check_metric,
     check_number_of_runs,
     check_presence,
     check_unlabelled,
     check_unscaled,
+    with_graph_views,
 )
-from mkldist.resolve.factor_choice import with_backends
-from mkldist.resolve.graph import check_graph, check_graph_views, with_graph_views
-from mkldist.resolve.method_check import (
+from mkldist.resolve.memory_limit import with_backends
+from mkldist.resolve.methods import (
     check_banks,
     check_graph_has_use,
     check_kernel_numbers,
     check_labels,
-    check_sharing_has_use,
-)
-from mkldist.resolve.method_grids import resolve_methods
-from mkldist.resolve.search_check import (
     check_search,
+    check_sharing_has_use,
+    check_two_classes,
     n_asked,
+    resolve_methods,
     smaller_shares,
 )
-from mkldist.resolve.source_check import check_two_classes
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec

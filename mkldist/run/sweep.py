@@ -49,8 +49,8 @@ from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.sweep_setup import is_small, sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.work import WallTime
-from mkldist.search.draws import Values
 from mkldist.search.rounds import Rounds
+from mkldist.search.study import Values
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.trial import TRIAL
 

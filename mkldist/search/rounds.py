@@ -26,9 +26,7 @@ from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore
 from mkldist.results.schema import SPLIT
 from mkldist.results.state import RunState
-from mkldist.search.adaptive import proposed
-from mkldist.search.draws import Values
-from mkldist.search.study import Ask, Study, drawn_batch
+from mkldist.search.study import Ask, Study, Values, drawn_batch, proposed
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.settings import setting
 from mkldist.spec.model import SweepSpec

@@ -11,11 +11,11 @@ from mkldist.analysis.kernel_selection import (
     is_selected,
     kernel_shares,
     selection_frequency,
+    selection_stability,
     selection_table,
     weight_shares,
     weights_at_best,
 )
-from mkldist.analysis.stability import selection_stability
 from tests.report.made_up import N_SPLITS, made_up
 
 

@@ -17,8 +17,14 @@ import pytest
 import xarray as xr
 
 from mkldist.report import charts
-from mkldist.report.curves import convergence_charts, learning_charts, scaling_charts
-from mkldist.report.loss_figures import loss_units, objective_charts, path_charts
+from mkldist.report.loss_figures import (
+    convergence_charts,
+    learning_charts,
+    loss_units,
+    objective_charts,
+    path_charts,
+    scaling_charts,
+)
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.weight_figures import weight_charts
 from mkldist.results.layout_file import lay_out

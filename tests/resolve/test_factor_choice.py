@@ -9,7 +9,7 @@ import pytest
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.factor_choice import most_points_of
+from mkldist.resolve.memory_limit import most_points_of
 from mkldist.resolve.resolved import resolve
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec

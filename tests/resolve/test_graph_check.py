@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.graph import check_graph
-from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.checks import check_graph
+from mkldist.resolve.methods import resolve_methods
 from tests.resolve.words import dataset, split, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'

@@ -10,7 +10,7 @@ from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import graph_spec
 from mkldist.kernels.graph_kernels import graph_kernels
-from mkldist.resolve.graph import check_graph_views, with_graph_views
+from mkldist.resolve.checks import check_graph_views, with_graph_views
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.resolve.words import dataset, split
 
@@ -51,7 +51,7 @@ def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monk
     one, two = found({"neighbours": 2}), found({"neighbours": 3})
     assert len({one, two, dataset(Y, x=X).fingerprint}) == 3
     monkeypatch.setattr(
-        "mkldist.resolve.graph.graph_kernels",
+        "mkldist.resolve.checks.graph_kernels",
         lambda x, specs: graph_kernels(x, specs) * (1.0 + 1e-15),
     )
     assert found({"neighbours": 2}) == one

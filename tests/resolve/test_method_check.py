@@ -6,15 +6,15 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.planning.facts import BankFacts
-from mkldist.resolve.method_check import (
+from mkldist.resolve.methods import (
     check_banks,
     check_graph_has_use,
     check_kernel_numbers,
     check_labels,
     check_method,
     check_sharing_has_use,
+    resolve_methods,
 )
-from mkldist.resolve.method_grids import resolve_methods
 from tests.resolve.words import dataset, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'

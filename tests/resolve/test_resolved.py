@@ -11,7 +11,7 @@ import pytest
 
 from mkldist.errors import InputError, SpecError
 from mkldist.identity import array_id
-from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.methods import resolve_methods
 from mkldist.resolve.resolved import Resolved, resolve
 from mkldist.spec.model import SweepSpec
 

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.resolve.checks import RUN_BYTES, check_number_of_runs
-from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.methods import resolve_methods
 from mkldist.spec import sizes
 from tests.planning.plans import dataset
 from tests.resolve.words import sweep

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.method_grids import resolve_methods
-from mkldist.resolve.search_check import check_search, smaller_shares
+from mkldist.resolve.methods import check_search, resolve_methods, smaller_shares
 from mkldist.spec.search import SearchSpec
 from tests.resolve.words import sweep
 
@@ -36,7 +35,7 @@ def test_what_a_search_lacks_is_named(words, where, said, advice):
 
 def test_adaptive_search_without_optuna_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.setattr("mkldist.resolve.search_check.find_spec", lambda name: None)
+    monkeypatch.setattr("mkldist.resolve.methods.find_spec", lambda name: None)
     words = '[search]\nkind = "adaptive"\ntrials = 5\n[selection]\n' + LEVEL
     with pytest.raises(SpecError, match=r"optuna.*pip install 'mkldist\[search\]'"):
         check_search(sweep(words))

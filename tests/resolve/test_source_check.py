@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.resolve.method_grids import resolve_methods
-from mkldist.resolve.source_check import check_two_classes
+from mkldist.resolve.methods import check_two_classes, resolve_methods
 from tests.resolve.words import dataset, sweep
 
 HINGE = '[[methods]]\nname = "spicymkl"\nloss = "hinge"\nC = [0.1, 1]\n'

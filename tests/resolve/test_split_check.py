@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.resolve.checks import check_folds, check_unlabelled
-from mkldist.resolve.method_grids import resolve_methods
+from mkldist.resolve.methods import resolve_methods
 from tests.resolve.words import dataset, split, sweep
 
 SIGNS_AND_ZERO = dataset([0, 1, 2, 0, 1, 2], classes=("-1", "0", "1"))

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from mkldist.search.adaptive import STARTUP, proposed
-from mkldist.search.draws import all_fresh
+from mkldist.search.study import STARTUP, all_fresh, proposed
 from mkldist.solvers.space import Space, Span
 
 SPACE = Space({"C": Span(1e-3, 1e3, log=True)}, {"loss": ["hinge", "squared"]}, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.search.draws import all_fresh, drawn, fresh, setting
+from mkldist.search.study import all_fresh, drawn, fresh, setting
 from mkldist.solvers.space import Space, Span
 
 SPACE = Space({"C": Span(0.0, 1.0)}, {"loss": ["a", "b", "c"]}, {})

@@ -1,0 +1,358 @@
+"""Curves of results.
+
+The certified gap of traced runs against passes over the bank and seconds; the objective of each
+method along a hyperparameter, such as its regularisation; its loss against the number of training
+points, and against its number of kernels: those it selects, or those it is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.analysis.comparison import Compared, best_setting, compared_losses, loss_name
+from mkldist.analysis.equal_settings import problem_settings
+from mkldist.analysis.growth import series_names
+from mkldist.analysis.paired_losses import overlap_of
+from mkldist.analysis.resampling import known_interval
+from mkldist.arrays import Floats
+from mkldist.errors import InputError, nearest
+from mkldist.methods.registry import METHODS
+from mkldist.metrics import metric_of_variable
+from mkldist.results.rows import (
+    complete_losses,
+    complete_values,
+    hyperparameters,
+    method_nodes,
+    place_of,
+)
+from mkldist.results.schema import CONVERGENCE, ITERATION, SPLIT
+from mkldist.results.selected import is_validated, selected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    import xarray as xr
+
+
+def learning_curve(tree: xr.DataTree) -> pd.DataFrame:
+    """Return the mean loss of each method at each size of ``[splits] n_train = [...]``.
+
+    At each size a method has its setting chosen there, as in
+    :func:`mkldist.analysis.compared_losses`.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it; the sweep may be running.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set of several sizes, method and size: ``dataset`` (without its size),
+        ``method`` (with its bank if there are several), ``n_train``, ``loss`` (name of the loss),
+        ``mean``, ``low`` and ``high`` (the 95 % interval by Nadeau & Bengio 2003; NaN for one
+        split) and ``n_splits``.  Sizes share their test points, so the intervals of two sizes do
+        not test their difference.
+    """
+    return curves_of(compared_losses(tree))
+
+
+def curves_of(compared: Sequence[Compared]) -> pd.DataFrame:
+    """Return the table of :func:`learning_curve` from losses that have been read."""
+    import pandas as pd
+
+    columns = ["dataset", "method", "n_train", "loss", "mean", "low", "high", "n_splits"]
+    table = pd.DataFrame([row for one in compared for row in _rows_of_size(one)], columns=columns)
+    several = table.groupby("dataset")["n_train"].transform("nunique") > 1
+    order = {name: place for place, name in enumerate(table["method"].unique())}
+    return table[several].sort_values(
+        ["dataset", "method", "n_train"],
+        key=lambda values: values.map(order) if values.name == "method" else values,
+        ignore_index=True,
+    )
+
+
+def _rows_of_size(one: Compared) -> list[tuple[str, str, int, str, float, float, float, int]]:
+    """Return the rows of one size of a data set."""
+    rows = []
+    for method in one.losses:
+        values = one.losses[method].to_numpy(float)
+        interval, n_splits = known_interval(values, one.overlap), int((~np.isnan(values)).sum())
+        size = round(one.overlap.n_train)
+        rows.append((one.series, str(method), size, one.loss, *interval, n_splits))
+    return rows
+
+
+N_KERNELS = "n_kernels"
+_LOSS = ("loss", "mean", "low", "high", "n_splits")
+
+
+def loss_by_active_kernels(tree: xr.DataTree) -> pd.DataFrame:
+    """Return the mean loss of each setting of each method, and how many kernels it selects.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it; the sweep may be running.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, bank, method and setting with a complete run: ``dataset``,
+        ``bank``, ``method``, the hyperparameters, ``active_kernels`` (mean number of kernels of
+        more than 0.001 of the largest weight), ``loss`` (name of the loss), ``mean``, ``low`` and
+        ``high`` (the 95 % interval by Nadeau & Bengio 2003; NaN for one split) and ``n_splits``.
+    """
+    import pandas as pd
+
+    rows = [row for node in method_nodes(tree) for row in _settings(node)]
+    columns = ["dataset", "bank", "method", "active_kernels", *_LOSS]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+
+
+def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
+    """Return the mean loss of each method on each size of ``[[banks]] n_kernels = [...]``.
+
+    On each bank a method has its setting chosen there: by validation in each split, else that of
+    the least mean loss on the test parts.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it; the sweep may be running.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, bank of several sizes, method and size: ``dataset``, ``bank``
+        (without its size), ``method``, ``n_kernels``, and ``loss``, ``mean``, ``low``, ``high`` and
+        ``n_splits`` as in :func:`loss_by_active_kernels`.
+    """
+    import pandas as pd
+
+    nodes = method_nodes(selected(tree) if is_validated(tree) else tree)
+    banks = {path: bank for path, (_, bank) in series_names(nodes).items()}
+    rows = [row for node in nodes for row in _chosen(node, banks[node.path])]
+    table = pd.DataFrame(rows, columns=["dataset", "bank", "method", N_KERNELS, *_LOSS])
+    group = ["dataset", "bank", "method"]
+    several = table.groupby(group)[N_KERNELS].transform("nunique") > 1
+    return table[several].reset_index(drop=True)
+
+
+def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
+    """Yield the row of each setting of a node that has a complete run."""
+    loss, dims = loss_name([node]), hyperparameters(node)
+    if not {loss, "active_kernels"} <= set(node.data_vars):
+        return
+    losses = complete_losses(node, loss, (SPLIT, *dims))
+    kernels = complete_values(node, "active_kernels", (SPLIT, *dims))
+    overlap = overlap_of(node.ds)
+    for place in np.ndindex(losses.shape[1:]):
+        values = losses[:, *place]
+        known = ~np.isnan(values)
+        if known.any():
+            yield {
+                **place_of(node),
+                **{n: node.ds[n].to_numpy()[i].item() for n, i in zip(dims, place, strict=True)},
+                "active_kernels": float(kernels[known, *place].mean()),
+                "loss": loss,
+                **known_interval(values, overlap)._asdict(),
+                "n_splits": int(known.sum()),
+            }
+
+
+def _chosen(node: xr.DataTree, bank: str) -> Iterator[dict[str, Any]]:
+    """Yield the row of a node's chosen setting, if it has a complete run."""
+    loss = loss_name([node])
+    values, _ = best_setting(node, loss)
+    n_splits = int((~np.isnan(values)).sum())
+    if n_splits and N_KERNELS in node.ds.coords:
+        yield {
+            **place_of(node),
+            "bank": bank,
+            N_KERNELS: int(node.ds[N_KERNELS].median()),
+            "loss": loss,
+            **known_interval(values, overlap_of(node.ds))._asdict(),
+            "n_splits": n_splits,
+        }
+
+
+def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
+    """Return the mean objective of each method at each value of a hyperparameter.
+
+    Other hyperparameters have, at each value, their setting of least mean loss.  Only rows of one
+    data set, bank and `problem` minimise the same function, so that their objectives agree up to
+    their gaps.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it; the sweep may be running.
+    along : str
+        The hyperparameter; methods without it have no row.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset``, ``bank``, ``problem`` (loss and regulariser in words, with the settings that
+        define them), ``method``, the value, ``loss`` (mean test error, or root mean square
+        error), ``objective`` and ``objective_sd`` (mean and deviation over the splits; NaN for one
+        split), ``lower_bound`` (mean) and ``n_splits``.  Values without a complete run have no row.
+    """
+    import pandas as pd
+
+    columns = ["dataset", "bank", "problem", "method", along, "loss", "objective", "objective_sd",
+               "lower_bound", "n_splits"]  # fmt: skip
+    nodes = [node for node in method_nodes(tree) if along in hyperparameters(node)]
+    rows = [
+        (place["dataset"], place["bank"], problem, place["method"], *row)
+        for node in nodes
+        for place, problem in [(place_of(node), _problem(node, along))]
+        for row in _rows(node, along)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _problem(node: xr.DataTree, along: str) -> str:
+    """Return in words what a node's method minimises; its own name where its settings vary that."""
+    name = str(node.attrs["method"])
+    if name not in METHODS:
+        return name
+    method = METHODS[name]
+    varied = {*hyperparameters(node)} - {along} - method.params.steering()
+    if varied or method.problem.startswith("SVM on"):
+        return name  # baselines choose kernels, each in its own way
+    settings = json.dumps(problem_settings(node), sort_keys=True)
+    return f"{method.problem}, {method.loss}, {method.regularizer} {settings}"
+
+
+def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
+    """Yield the row of each value of a node."""
+    loss = loss_name([node])
+    if not {loss, "objective", "dual_objective"} <= set(node.data_vars):
+        return
+    values, objectives, bounds = (
+        _by_value(node, name, along) for name in (loss, "objective", "dual_objective")
+    )
+    losses = metric_of_variable(loss).loss(values)
+    for place, value in enumerate(node[along].to_numpy().tolist()):
+        known = np.isfinite(losses[:, place]) & np.isfinite(objectives[:, place])
+        count = known.sum(axis=0)
+        if not count.any():
+            continue
+        sums = np.where(known, losses[:, place], 0.0).sum(axis=0)
+        means = np.where(count > 0, sums / np.maximum(count, 1), np.inf)
+        best = int(means.argmin())
+        own = objectives[known[:, best], place, best]
+        spread = float(own.std(ddof=1)) if len(own) > 1 else np.nan
+        lower = float(bounds[known[:, best], place, best].mean())
+        yield value, float(means[best]), float(own.mean()), spread, lower, len(own)
+
+
+def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:
+    """Return a variable as (splits, values, other settings), NaN where no run is complete."""
+    others = [dim for dim in hyperparameters(node) if dim != along]
+    dims = (SPLIT, along, *others)
+    found = complete_values(node, name, dims)
+    return found.reshape(*found.shape[:2], -1)
+
+
+COSTS = ("passes", "seconds")
+"""Costs that a gap is drawn against."""
+N_POINTS = 60  # of a curve, at most
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+def convergence_curves(tree: xr.DataTree, against: str = "seconds") -> pd.DataFrame:
+    """Return the median over the runs of the best gap so far, and its quartiles.
+
+    The runs are those of all settings and splits of a method that were traced; with more than two
+    classes, each class counts as one.  Before its first bound a run has no gap, and after its end
+    it keeps its last one.  A quartile is the gap of one of the runs, without interpolation.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it, of a sweep with ``trace = true``.
+    against : {"seconds", "passes"}
+        The run's own time with its share of the passes, or how often it has read the whole bank.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, bank, method and value of `against`: ``dataset``, ``bank``,
+        ``method``, the value, ``gap_low``, ``gap`` and ``gap_high`` (the quartiles; NaN where too
+        few runs have a bound), and ``runs``.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For another `against`.
+    """
+    import pandas as pd
+
+    if against not in COSTS:
+        expected = " or ".join(f'"{name}"' for name in COSTS)
+        raise InputError(
+            "convergence_curves", f"against = {against!r}", expected, nearest(against, COSTS)
+        )
+    columns = ["dataset", "bank", "method", against, "gap_low", "gap", "gap_high", "runs"]
+    rows = []
+    for node in method_nodes(tree):
+        runs = list(_runs(node, against))
+        if runs:
+            place = place_of(node).values()
+            rows += [(*place, *row, len(runs)) for row in _quartiles(runs, against)]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _runs(node: xr.DataTree, against: str) -> Iterator[tuple[Floats, Floats]]:
+    """Yield cost and best gap so far, both (T,), of each run with a gap."""
+    if CONVERGENCE not in node.children or not {against, "gap"} <= set(node[CONVERGENCE].data_vars):
+        return
+    data = node[CONVERGENCE].to_dataset()
+    if not (length := data.sizes[ITERATION]):  # no run is recorded yet
+        return
+    gaps, costs = (
+        data[name].transpose(..., ITERATION).to_numpy().reshape(-1, length)
+        for name in ("gap", against)
+    )
+    for gap, cost in zip(gaps, costs, strict=True):
+        known = np.isfinite(gap) & np.isfinite(cost)
+        if known.any():
+            yield cost[known], np.minimum.accumulate(gap[known])
+
+
+def _quartiles(
+    runs: list[tuple[Floats, Floats]], against: str
+) -> list[tuple[float, float, float, float]]:
+    """Return rows of a cost and the quartiles of the gaps there, where the median is known."""
+    points = _points(np.concatenate([cost for cost, _ in runs]), against)
+    values = np.array([_at(points, cost, gap) for cost, gap in runs])
+    found = np.quantile(values, QUARTILES, axis=0, method="inverted_cdf")
+    low, median, high = np.where(np.isfinite(found), found, np.nan).tolist()
+    rows = zip(points.tolist(), low, median, high, strict=True)
+    return [row for row in rows if not np.isnan(row[2])]
+
+
+def _points(costs: Floats, against: str) -> Floats:
+    """Return the costs at which a curve is drawn, spaced evenly on a logarithmic axis."""
+    low, high = float(costs.min()), float(costs.max())
+    if against == "passes":
+        found: Floats = np.unique(np.ceil(np.geomspace(1.0, max(high, 1.0), N_POINTS)))
+    elif high > low > 0.0:
+        found = np.geomspace(low, high, N_POINTS)
+    else:
+        found = np.unique(costs)
+    return found
+
+
+def _at(points: Floats, cost: Floats, gap: Floats) -> Floats:
+    """Return the gap of a run at each point; infinite before its first."""
+    last = np.searchsorted(cost, points * (1.0 + 1e-12), side="right") - 1
+    return np.where(last >= 0, gap[np.maximum(last, 0)], np.inf)
