@@ -146,7 +146,14 @@ def _read(path: Path) -> TreeLayout | None:
     found = _content(path)
     if found is None or found[0].get("version") != LAYOUT_VERSION:
         return None
-    head, arrays = found
+    try:
+        return _layout(*found)
+    except (LookupError, TypeError, ValueError):  # another version wrote other fields
+        return None
+
+
+def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
+    """Return the layout of a sound file."""
 
     def coordinates(where: str, described: Mapping[str, Any]) -> dict[str, Coordinate]:
         return {
