@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
+from mkldist.consoles import command_line, standard_output
+from mkldist.metrics import Metric, metric_of_variable, variable_words
 
 if TYPE_CHECKING:
-    from mkldist.analysis.compare_results import ResultsComparison
+    from rich.align import VerticalAlignMethod
+    from rich.console import Console
+    from rich.table import Table
+
+    from mkldist.analysis.compare_results import OverDataSets, PairComparison, ResultsComparison
     from mkldist.analysis.pairing import Results
 
 
@@ -61,7 +68,6 @@ def command(
     rows of the same data.  A minus B is printed, in the metric of the sweep.
     """
     from mkldist.analysis.compare_results import compare_results
-    from mkldist.cli.compare_tables import print_comparison
     from mkldist.report.comparison_words import sentences
 
     first, second, matches = _asked(words, datasets, methods)
@@ -212,3 +218,261 @@ def _isolated(results: Results) -> bool:
     import json
 
     return bool(json.loads(str(results.tree.attrs["spec"])).get("execution") == "isolated")
+
+
+MEASURES = ("active_kernels", "seconds", "gap", "objective")
+
+
+def print_comparison(
+    comparison: ResultsComparison, first: Results, second: Results, said: Sequence[str]
+) -> None:
+    """Print a comparison: a matrix of several methods of one sweep, else all numbers of pairs."""
+    console = standard_output()
+    pairs = comparison.pairs
+    groups: dict[tuple[str, ...], list[PairComparison]] = {}
+    for pair in pairs:
+        groups.setdefault((pair.dataset, pair.first.rpartition("/")[0], pair.loss), []).append(pair)
+    if first is second and len(pairs) > len(groups):
+        _print_matrices(console, groups, comparison.over, first)
+    else:
+        _print_details(console, pairs, first, second)
+    console.print()
+    for one in comparison.unpaired:
+        console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False)
+    for pair in pairs:
+        if any(pair.left_out):
+            left = f"{pair.left_out[0]} of A and {pair.left_out[1]} of B"
+            console.print(
+                f"{_name(pair)}: {pair.n_splits} splits are paired; {left} have no partner.",
+                highlight=False,
+            )
+    for sentence in said:
+        console.print(sentence, highlight=False, soft_wrap=False)
+
+
+def _print_matrices(
+    console: Console,
+    groups: Mapping[tuple[str, ...], Sequence[PairComparison]],
+    over_sets: Sequence[OverDataSets],
+    results: Results,
+) -> None:
+    """Print a matrix of the methods for each data set and bank, and one over the data sets."""
+    from mkldist.analysis.paired_losses import SIGNIFICANCE
+
+    console.print(f"methods in {results.path}", highlight=False, soft_wrap=True)
+    for (dataset, _, loss), pairs in groups.items():
+        means = {p.first: p.losses.first for p in pairs}
+        means |= {p.second: p.losses.second for p in pairs}
+        cells = {(p.first, p.second): _Cell(*p.losses[2:], p.p_holm) for p in pairs}
+        _print_matrix(console, dataset, loss, means, cells)
+    for loss in dict.fromkeys(one.loss for one in over_sets):
+        over = [one for one in over_sets if one.loss == loss]
+        count = max(len(one.datasets) for one in over)
+        cells = {
+            (o.first, o.second): _Cell(o.median_difference, math.nan, math.nan, o.p_holm)
+            for o in over
+        }
+        names = dict.fromkeys((name for pair in cells for name in pair), math.nan)
+        _print_matrix(console, f"median over {count} data sets", loss, names, cells)
+    console.print()
+    console.print(
+        "Above the diagonal: row minus column, with its 95 % interval where there is room; below: "
+        f"two-sided p, corrected for all pairs of this answer. * p is below {SIGNIFICANCE}.\n"
+        f"{command_line('compare', results.path, 'A', 'B')} has all numbers of two of them.",
+        highlight=False,
+        style="dim",
+    )
+
+
+class _Cell(NamedTuple):
+    """First minus second, its interval, and the corrected p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+    def turned(self) -> _Cell:
+        """Return second minus first."""
+        return _Cell(-self.difference, -self.high, -self.low, self.p)
+
+
+def _print_matrix(
+    console: Console,
+    title: str,
+    loss: str,
+    means: Mapping[str, float],
+    cells: Mapping[tuple[str, str], _Cell],
+) -> None:
+    """Print the differences of every two methods in the sweep's metric, the best mean first.
+
+    Columns have numbers in place of names, and no intervals, where there is no room for them.
+    """
+    from mkldist.analysis.paired_losses import SIGNIFICANCE
+
+    both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
+    methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
+    metric = metric_of_variable(loss)
+    unit = f"{title}, {variable_words(loss)}{' %' * (metric.unit == '%')}"
+
+    def made(named: bool, with_interval: bool) -> Table:
+        from rich.text import Text
+
+        headings = [name if named else f"({i})" for i, name in enumerate(methods, 1)]
+        with_mean = not all(map(math.isnan, means.values()))
+        table = plain_table([unit, *["mean"] * with_mean, *headings], "top")
+        for i, row in enumerate(methods):
+            values = [metric.number(metric.loss(means[row]))] * with_mean
+            for j, column in enumerate(methods):
+                cell = both_ways.get((row, column))
+                if cell is None:
+                    values.append("" if i == j else NOTHING)
+                elif i > j:
+                    values.append(p_value_text(cell.p))
+                else:
+                    cell = cell.turned() if metric.greater else cell
+                    star = " *" if cell.p < SIGNIFICANCE else ""
+                    difference, low, high = (_signed(value, metric) for value in cell[:3])
+                    text = difference + star
+                    if with_interval and low != NOTHING:
+                        text += f"\n{low} to {high}"
+                    values.append(text)
+            table.add_row(Text(row if named else f"({i + 1}) {row}"), *values)
+        return table
+
+    shapes = (made(*shape) for shape in ((True, True), (False, True), (False, False)))
+    console.print()
+    table = next(shapes)
+    for other in shapes:
+        if _least_width(table) <= console.width:
+            break
+        table = other
+    console.print(table)
+
+
+def _print_details(
+    console: Console, pairs: Sequence[PairComparison], first: Results, second: Results
+) -> None:
+    """Print all numbers of every pair, and what they are."""
+    one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
+    for letter, results, name in (("A", first, pairs[0].first), ("B", second, pairs[0].second)):
+        what = f"{name}, " if one_pair else "methods "
+        said_of = f"{letter}: {what}in {results.path}"
+        console.print(said_of, highlight=False, soft_wrap=True)
+    console.print()
+    console.print(_details(pairs))
+    console.print()
+    for line in legend(pairs):
+        console.print(line, highlight=False, style="dim")
+
+
+def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
+    """Yield what the rows and columns of tests are, and why there is no McNemar's test."""
+    from mkldist.analysis.paired_losses import SIGNIFICANCE
+
+    if any(not math.isnan(pair.p_value) for pair in pairs):
+        yield (
+            "p: how probable a difference as large, of either sign, is where both are equal, "
+            f"corrected for all pairs of this answer; below {SIGNIFICANCE} counts."
+        )
+        yield "probably better: A, B, or neither, where they are less apart than --rope."
+    classes = [pair for pair in pairs if metric_of_variable(pair.loss).task == "classification"]
+    if any(pair.points is not None for pair in classes):
+        yield "McNemar: splits whose test finds A better, B better, or leaves it open."
+    if any(pair.points is None for pair in classes):
+        yield "No McNemar: runs kept no predictions; [outputs] predictions = true keeps them."
+
+
+def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
+    """Return a table with these headings: text on the left, numbers on the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(
+            heading,
+            justify="right" if number else "left",
+            no_wrap=bool(number),
+            overflow="fold",
+            vertical=vertical,
+        )
+    return table
+
+
+def _least_width(table: Table) -> int:
+    """Return the width at which no word of the first column, and no line of others, is cut."""
+    first, *others = ([str(c.header), *map(str, c.cells)] for c in table.columns)
+    longest = [max(map(len, "\n".join(cells).split("\n"))) for cells in others]
+    return max(map(len, " ".join(first).split())) + sum(2 + width for width in longest)
+
+
+def _details(pairs: Sequence[PairComparison]) -> Table:
+    """Return the table of losses, kernels, times, gaps and objectives of every pair.
+
+    Objectives are there only where both minimise the same function.
+    """
+    from rich.text import Text
+
+    from mkldist.analysis.paired_losses import SIGNIFICANCE
+
+    table = plain_table(["", "A", "B", "A - B", "95 % interval", "p"], "top")
+    table.columns[4].no_wrap = False  # two lines where there is no room for one
+    for pair in pairs:
+        table.add_section()
+        table.add_row(Text(_name(pair), style="bold"))
+        metric = metric_of_variable(pair.loss)
+        scores = pair.scores
+        table.add_row(
+            f" {variable_words(pair.loss)}{' %' * (metric.unit == '%')}",
+            metric.number(scores.first),
+            metric.number(scores.second),
+            _signed(scores.difference, metric),
+            _interval([_signed(value, metric) for value in scores[3:]]),
+            p_value_text(pair.p_holm),
+            style="green" if pair.p_holm < SIGNIFICANCE else "",
+        )
+        for name in MEASURES:
+            found = pair.measures.get(name)
+            if found is not None and not math.isnan(found.difference):
+                ends = [NOTHING if math.isnan(v) else f"{v:+.3g}" for v in found[3:]]
+                table.add_row(
+                    f" {name.replace('_', ' ')}",
+                    _short(found.first),
+                    _short(found.second),
+                    f"{found.difference:+.3g}",
+                    _interval(ends),
+                )
+        for heading, text in _in_words(pair):
+            table.add_row(f" {heading}", *text)
+    return table
+
+
+def _in_words(pair: PairComparison) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield rows of three numbers: for A, for B, and for neither."""
+    if not math.isnan(pair.posterior.equivalent):
+        better, equal, worse = (f"{100 * share:.0f} %" for share in pair.posterior)
+        yield "probably better", (better, worse, f"equal {equal}")
+    if pair.points is not None:
+        first, second, both = (str(count) for count in pair.points[:3])
+        yield "McNemar, splits", (first, second, f"open {both}")
+
+
+def _interval(ends: Sequence[str]) -> str:
+    return NOTHING if NOTHING in ends else " to ".join(ends)
+
+
+def _name(pair: PairComparison) -> str:
+    """Return the data set and the methods."""
+    if pair.first == pair.second:
+        return f"{pair.dataset}/{pair.first}"
+    return f"{pair.dataset}: {pair.first}, {pair.second}"
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits."""
+    return NOTHING if math.isnan(value) else f"{value:.3g}"
+
+
+def _signed(value: float, metric: Metric) -> str:
+    return NOTHING if math.isnan(value) else metric.difference(value)

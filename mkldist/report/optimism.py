@@ -12,7 +12,7 @@ from mkldist.analysis.nested_validation import selection_optimism
 from mkldist.metrics import metric_of_variable
 from mkldist.report.charts import Chart, legend_below, new_figure, slug
 from mkldist.report.facts import Facts, records
-from mkldist.report.loss_figures import MOST, label, loss_units
+from mkldist.report.sweep_charts import MOST, label, loss_units
 from mkldist.report.tables import Cell, Row, Table, identity_columns, numbers
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RUNGS

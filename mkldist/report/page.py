@@ -18,7 +18,10 @@ from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.explanation_chart import explanation_chart
 from mkldist.report.explanation_words import answers, explanation_table, warnings
 from mkldist.report.facts import Facts, records
-from mkldist.report.loss_figures import (
+from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
+from mkldist.report.page_target import origin_of
+from mkldist.report.scaling_study import exponents_table, growth_cautions
+from mkldist.report.sweep_charts import (
     MOST,
     bank_size_charts,
     convergence_charts,
@@ -26,13 +29,11 @@ from mkldist.report.loss_figures import (
     learning_charts,
     objective_charts,
     path_charts,
+    prediction_charts,
     rank_chart,
     scaling_charts,
+    weight_charts,
 )
-from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
-from mkldist.report.page_target import origin_of
-from mkldist.report.prediction_charts import prediction_charts
-from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
     certificates_table,
@@ -45,7 +46,6 @@ from mkldist.report.tables import (
     results_table,
     stability_table,
 )
-from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.results.recorded import others_words
 from mkldist.spec.values import toml_text

@@ -1,4 +1,4 @@
-"""``mkldist compare`` with its `compare_tables`, on small real sweeps."""
+"""``mkldist compare``, on small real sweeps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from click.testing import CliRunner
 
 import mkldist
 from mkldist.analysis.points import PointCounts
-from mkldist.cli.compare import command
-from mkldist.cli.compare_tables import legend
+from mkldist.cli.compare import command, legend
 from mkldist.errors import InputError
 from tests.analysis.made_up_pairs import pair as made_up_pair
 from tests.analysis.two_sweeps import made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.report.loss_figures import convergence_charts
+from mkldist.report.sweep_charts import convergence_charts
 from tests.analysis.traced import traced
 from tests.report.studies import facts_of
 

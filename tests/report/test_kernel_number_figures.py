@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mkldist.analysis import loss_by_bank_size
-from mkldist.report.loss_figures import bank_size_charts, kernel_number_charts
+from mkldist.report.sweep_charts import bank_size_charts, kernel_number_charts
 from tests.analysis.studies import N_KERNELS, study
 from tests.report.studies import facts_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.report.loss_figures import learning_charts
+from mkldist.report.sweep_charts import learning_charts
 from tests.analysis.traced import learnt
 from tests.report.studies import facts_of
 

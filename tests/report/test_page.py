@@ -1,4 +1,4 @@
-"""A browser; `loss_figures`, `weight_figures` and `curves`; `charts` beneath them all."""
+"""The page in a browser, and the figures of `sweep_charts` with `charts` beneath them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import pytest
 import xarray as xr
 
 from mkldist.report import charts
-from mkldist.report.loss_figures import (
+from mkldist.report.page import Page, Section, made_page
+from mkldist.report.sweep_charts import (
     convergence_charts,
     learning_charts,
     loss_units,
     objective_charts,
     path_charts,
     scaling_charts,
+    weight_charts,
 )
-from mkldist.report.page import Page, Section, made_page
-from mkldist.report.weight_figures import weight_charts
 from mkldist.results.layout_file import lay_out
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results

@@ -1,8 +1,17 @@
-"""Figures of losses, objectives, gaps and times: along hyperparameters, passes, sizes; of ranks."""
+"""Figures of the page of a sweep, each a :class:`~mkldist.report.charts.Chart` with its data.
+
+Losses and objectives along hyperparameters; ranks; gaps by passes and seconds; losses and times by
+sizes; kernel weights by width; and the best method's predictions: ROC, precision and recall,
+calibration, values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.curves import (
@@ -13,15 +22,28 @@ from mkldist.analysis.curves import (
     loss_by_bank_size,
     objective_path,
 )
+from mkldist.analysis.decision_curves import (
+    calibration,
+    classes_of,
+    decisions_of,
+    precision_recall,
+    roc,
+)
+from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.analysis.paired_losses import LABEL_UNITS, in_units
+from mkldist.analysis.pairing import Chosen
+from mkldist.figures.palette import looks
 from mkldist.metrics import loss_words, metric_of_variable
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure, slug
 from mkldist.report.facts import Facts, records
 from mkldist.report.scaling_figures import charts_of
+from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import xarray as xr
     from matplotlib.figure import Figure
+
+    from mkldist.figures.palette import Look
 
 
 MOST = 6  # data sets that have figures of their own
@@ -348,3 +370,197 @@ def scaling_charts(facts: Facts) -> list[Chart]:
         if not growth.fits.empty
         for chart in charts_of(growth, facts.looks, MOST)
     ]
+
+
+MOST_WIDTHS, N_PARTS, MOST_LINES = 40, 20, 8
+LETTERS = 24  # of a name in a figure
+GROUP_WIDTH = "group and width"
+FREQUENCY = "frequency"
+PANELS = {"share": "share of weights", FREQUENCY: "share of splits"}
+"""Columns that the two panels of a figure draw, with the labels of their axes."""
+WHOLE = (-0.08, 1.08)
+"""Limits of an axis of shares of splits, with room for marks at its ends."""
+Weights = list[tuple[dict[str, str], "xr.DataArray"]]
+
+
+def weight_charts(facts: Facts) -> list[Chart]:
+    """Return the weights of each data set by width of the kernels."""
+    found = []
+    for dataset in facts.datasets[:MOST]:
+        own = [(place, weights) for place, weights in facts.weights if place["dataset"] == dataset]
+        found.append(_by_width(dataset, *_of_largest_bank(own), facts))
+    return [chart for chart in found if chart is not None]
+
+
+def _of_largest_bank(own: Weights) -> tuple[Weights, str]:
+    """Return the weights on the bank of most kernels, and a sentence if there are several banks."""
+    sizes = {place["bank"]: weights.sizes["kernel"] for place, weights in own}
+    if len(sizes) < 2:
+        return own, ""
+    largest = max(sizes, key=lambda bank: sizes[bank])
+    kept = [(place, weights) for place, weights in own if place["bank"] == largest]
+    return kept, f" Of {len(sizes)} banks, the one of most kernels is shown, {largest}."
+
+
+def _by_width(dataset: str, own: Weights, said: str, facts: Facts) -> Chart | None:
+    """Return the shares of each width; of several groups of features, those of the best method.
+
+    Widths on different groups, such as views, are of different units: each group has its line.
+    """
+    found = [
+        kernel_shares(_with_widths_of_groups(weights), GROUP_WIDTH).assign(**place)
+        for place, weights in own
+        if "width" in weights.coords and np.any(weights.to_numpy())
+    ]
+    if not found:
+        return None
+    columns = ["dataset", "bank", "method", GROUP_WIDTH, "n_kernels", "share", FREQUENCY]
+    table = pd.concat(found, ignore_index=True)[columns]
+    parts = table.pop(GROUP_WIDTH).str.rsplit("\n", n=1, expand=True)
+    table.insert(3, "feature_group", parts[0])
+    table.insert(4, "width", parts[1].astype(float))
+    table = table.sort_values(["method", "feature_group", "width"], kind="stable")
+    groups = table.groupby("feature_group")["share"].sum()
+    groups = groups.nlargest(MOST_LINES)[lambda sums: sums > 0.0]
+    if table["width"].nunique() < 2:
+        return None
+    shown, line, which = table, "method", "mean over the splits, at the method's chosen setting"
+    if len(groups) > 1:
+        best = facts.best_of(dataset, table["method"].unique())
+        shown = table[(table["method"] == best) & table["feature_group"].isin(groups.index)]
+        line, which = "feature_group", f"by group of features, mean over the splits of {best}"
+    styles = facts.looks if line == "method" else looks(groups.index)
+    several = any(weights.sizes["split"] > 1 for _, weights in own)
+    panels = [column for column in PANELS if several or column != FREQUENCY]
+    selecting = ", and the share of the splits that select a kernel of the width" * several
+
+    def draw() -> Figure:
+        figure, axes = new_figure(len(panels), height=1.4 + 1.1 * len(panels), shared=True)
+        for ax, column in zip(axes.flat, panels, strict=True):
+            for name, some in shown.groupby(line, sort=False):
+                look = styles[str(name)]
+                ax.plot(some["width"], some[column], color=look.colour, marker=look.marker,
+                        linestyle=look.line, label=_short(str(name)))  # fmt: skip
+            ax.set_ylabel(PANELS[column])
+            if column == FREQUENCY:
+                ax.set_ylim(*WHOLE)
+        logarithmic(ax, "x")
+        ax.set_xlabel("width of the kernel")
+        legend_below(figure)
+        return figure
+
+    return Chart(
+        f"widths-{slug(dataset)}",
+        f"{dataset}: kernel weights by width",
+        f"Share of the kernel weights on kernels of each width, {which}{selecting}.{said}",
+        table,
+        draw,
+    )
+
+
+def _with_widths_of_groups(weights: xr.DataArray) -> xr.DataArray:
+    """Return weights with group of features and width of each kernel in one text.
+
+    Of many random widths the medians of twenty parts of equal numbers stand for all.
+    """
+    widths = pd.Series(weights["width"].to_numpy())
+    groups = pd.Series("all", widths.index)
+    if "feature_group" in weights.coords:
+        groups = pd.Series(weights["feature_group"].to_numpy())
+    if widths.nunique() > MOST_WIDTHS:
+        rank = widths.groupby(groups).rank(method="dense", pct=True)
+        parts = np.ceil(rank * N_PARTS)
+        widths = widths.groupby([groups, parts]).transform("median")
+    texts = groups.astype(str) + "\n" + widths.map(repr)
+    return weights.assign_coords(
+        {GROUP_WIDTH: ("kernel", texts.where(widths.notna(), "").to_numpy(object))}
+    )
+
+
+def _short(text: str) -> str:
+    """Return a name without its middle if it is long: names differ at both ends."""
+    tail = LETTERS // 2 - 2
+    return text if len(text) <= LETTERS else f"{text[: LETTERS - tail - 1]}…{text[-tail:]}"
+
+
+MOST_POINTS = 2000  # of a scatter in the page
+UNIT = (-0.02, 1.02)
+"""Limits of an axis of shares, with room for marks at its ends."""
+BAND = "Mean over the splits of test rows, with one standard deviation."
+CURVES = {
+    "roc": ("ROC curve", roc, "false_positive_rate", "true_positive_rate", BAND),
+    "precision-recall": ("precision and recall", precision_recall, "recall", "precision", BAND),
+    "calibration": (
+        "calibration", calibration, "probability", "frequency",
+        "How often rows of about equal probability are of the class; probabilities of each split "
+        "are by a sigmoid of the decision values of the other splits. On the line they are right.",
+    ),
+}  # fmt: skip
+"""Title, data, columns of both axes and caption of each figure of two classes."""
+
+
+def prediction_charts(side: Chosen, look: Look) -> Iterator[Chart]:
+    """Yield the figures of a method at its chosen setting, where its decision values are known."""
+    dataset, method = side.place["dataset"], side.place["method"]
+    if side.node.attrs.get("task") == "regression":
+        yield from _of_values(side, look)
+        return
+    decisions = decisions_of(side)
+    classes = classes_of(side)
+    if not decisions or len(classes) != 2:
+        return
+    for name, (title, curve, x, y, caption) in CURVES.items():
+        table = curve(decisions)
+
+        def draw(table: pd.DataFrame = table, x: str = x, y: str = y) -> Figure:
+            figure, axes = new_figure(height=3.0)
+            (ax,) = axes.flat
+            sd = table["sd"] if "sd" in table else np.nan * table[y]
+            low, high = (table[y] - sd).clip(lower=0.0), (table[y] + sd).clip(upper=1.0)
+            marked = look if "n" in table else look._replace(marker="")
+            line_with_band(ax, marked, method, table[x], table[y], low, high)
+            if y != "precision":
+                ax.plot(UNIT, UNIT, color="0.5", linestyle=":", linewidth=1.0)
+            ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), xlim=UNIT, ylim=UNIT)
+            return figure
+
+        yield Chart(
+            f"{name}-{slug(dataset)}",
+            f"{dataset}: {title} of {classes[1]}, {method}",
+            caption,
+            table.assign(dataset=dataset, method=method),
+            draw,
+        )
+
+
+def _of_values(side: Chosen, look: Look) -> Iterator[Chart]:
+    """Yield predicted against true values, where decision values are known."""
+    data = side.data
+    if DECISION_VALUES.name not in data or LABEL not in data.coords:
+        return
+    values = data[DECISION_VALUES.name].transpose(SPLIT, SAMPLE).to_numpy()
+    splits, rows = np.nonzero(~np.isnan(values))
+    true, predicted = data[LABEL].to_numpy()[rows], values[splits, rows]
+    columns = {"split": data[SPLIT].to_numpy()[splits], "row": rows}
+    table = pd.DataFrame({**columns, "true": true, "predicted": predicted})
+    drawn = table.iloc[:: max(1, -(-len(table) // MOST_POINTS))]
+
+    def draw() -> Figure:
+        figure, axes = new_figure(height=3.0)
+        (ax,) = axes.flat
+        ax.plot(drawn["true"], drawn["predicted"], linestyle="none", marker=".", alpha=0.5,
+                color=look.colour)  # fmt: skip
+        ends = [drawn["true"].min(), drawn["true"].max()]
+        ax.plot(ends, ends, color="0.5", linestyle=":", linewidth=1.0)
+        ax.set(xlabel="true value", ylabel="predicted value")
+        return figure
+
+    dataset, method = side.place["dataset"], side.place["method"]
+    yield Chart(
+        f"predicted-{slug(dataset)}",
+        f"{dataset}: predicted against true values, {method}",
+        "Test rows of all splits; on the line both are equal.",
+        table,
+        draw,
+        dict.fromkeys(("true", "predicted"), LABEL_UNITS),
+    )
