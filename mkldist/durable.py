@@ -219,13 +219,14 @@ def is_alive(pid: int) -> bool:
 
     Where nobody waits for killed processes, as in a container, their ids stay; they have ended.
     """
+    import psutil
+
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
-    except PermissionError:
-        pass  # it belongs to another user
-    return not _has_ended(pid)
+    except psutil.AccessDenied:  # it belongs to another user
+        return True
 
 
 def output_error(where: str, error: OSError) -> OutputError:
@@ -317,20 +318,11 @@ def _write(path: Path, parts: Iterable[Buffer]) -> None:
 
 def _flush(path: Path) -> None:
     """Flush a file or folder to the device."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _has_ended(pid: int) -> bool:
-    """Return True for a process that has ended, of which only the exit code is left."""
-    try:
-        # The state follows the name, which is in brackets and may hold any character.
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1] == b"Z"
-    except OSError:
-        return False
 
 
 def _is_abandoned(path: Path) -> bool:

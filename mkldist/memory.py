@@ -6,11 +6,8 @@ Plans predict memory by these rules, and tasks keep to them.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 GIB = 2**30
 # A reader may hold the content of the file and the dense array at once.
@@ -19,7 +16,9 @@ SHARE_OF_MEMORY = 0.5
 
 def physical_memory() -> int:
     """Return the physical memory of this machine in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    import psutil
+
+    return int(psutil.virtual_memory().total)
 
 
 def at_most_half(n_bytes: float) -> str:
@@ -35,11 +34,9 @@ def at_most_half(n_bytes: float) -> str:
 
 def available_memory() -> int:
     """Return the bytes that processes can get: free ones, and those of files that are cached."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return 1024 * int(line.split()[1])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    import psutil
+
+    return int(psutil.virtual_memory().available)
 
 
 # Without a memory limit these bytes apply; with one, a share is the limit divided by the divisor.

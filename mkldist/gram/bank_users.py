@@ -6,16 +6,19 @@ alone.  The system releases a lock when its process ends, however it ends.
 
 from __future__ import annotations
 
-import fcntl
-import os
+import errno
+import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mkldist.durable import make_folder, output_error
 from mkldist.errors import OutputError
 
-ALONE = fcntl.LOCK_EX | fcntl.LOCK_NB
+if TYPE_CHECKING:
+    from filelock import ReadWriteLock
+
 LOCK = ".in-use"
 TURN = ".removing"
 """Who wants to be alone holds its lock first: an attempt gives up the use for a moment."""
@@ -28,12 +31,12 @@ class BankUse:
     ----------
     turn : Path, optional
         The file of :data:`TURN`; None for a URL and a folder that cannot be written.
-    descriptor : int
+    lock : ReadWriteLock, optional
         The shared lock, where there is one.
     """
 
-    def __init__(self, turn: Path | None = None, descriptor: int = -1) -> None:
-        self._turn, self._descriptor = turn, descriptor
+    def __init__(self, turn: Path | None = None, lock: ReadWriteLock | None = None) -> None:
+        self._turn, self._lock = turn, lock
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
@@ -41,14 +44,16 @@ class BankUse:
 
         Where nothing can be locked, nobody else is known, and the answer is True.
         """
-        if self._turn is None:
+        if self._turn is None or self._lock is None:
             yield True
             return
         with ExitStack() as held:
             try:
-                held.enter_context(held_lock(self._turn, ALONE))
-                held.callback(fcntl.flock, self._descriptor, fcntl.LOCK_SH)
-                fcntl.flock(self._descriptor, ALONE)
+                held.enter_context(held_lock(self._turn))
+                self._lock.release()
+                held.callback(self._lock.acquire_read)
+                self._lock.acquire_write(blocking=False)
+                held.callback(self._lock.release)
                 alone = True
             except OSError:
                 alone = False
@@ -71,7 +76,7 @@ def using_banks(root: str | None) -> Iterator[BankUse]:
         if root is not None and "://" not in root:
             with suppress(OSError):
                 make_folder(Path(root))
-                shared = held.enter_context(held_lock(Path(root) / LOCK, fcntl.LOCK_SH))
+                shared = held.enter_context(held_lock(Path(root) / LOCK, shared=True, wait=True))
                 use = BankUse(Path(root) / TURN, shared)
         yield use
 
@@ -89,7 +94,7 @@ def removing_banks(root: Path) -> Iterator[None]:
         try:
             make_folder(root)
             for name in (TURN, LOCK):
-                held.enter_context(held_lock(root / name, ALONE))
+                held.enter_context(held_lock(root / name))
         except BlockingIOError:
             raise OutputError(
                 str(root),
@@ -103,26 +108,37 @@ def removing_banks(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held_lock(path: Path, kind: int) -> Iterator[int]:
-    """Hold the lock of a file, made if it is missing, while the context lasts; yield the file.
+def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[ReadWriteLock]:
+    """Hold the lock of a file, made if it is missing, while the context lasts.
 
     Parameters
     ----------
     path : Path
         The file; its folder is there.
-    kind : int
-        ``fcntl.LOCK_SH`` or ``fcntl.LOCK_EX``, with ``fcntl.LOCK_NB`` not to wait.
+    shared : bool
+        True to hold it together with others who share it.
+    wait : bool
+        True to wait for others who hold it.
 
     Raises
     ------
     BlockingIOError
-        If it is held by others, and `kind` says not to wait.
+        If it is held by others, and `wait` is False.
     OSError
         If the file cannot be opened or locked.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    from filelock import ReadWriteLock, Timeout
+
+    lock = ReadWriteLock(path, is_singleton=False)
     try:
-        fcntl.flock(descriptor, kind)
-        yield descriptor
+        (lock.acquire_read if shared else lock.acquire_write)(blocking=wait)
+    except Timeout as error:
+        lock.close()
+        raise BlockingIOError(errno.EAGAIN, "in use", str(path)) from error
+    except sqlite3.Error as error:  # of its file
+        lock.close()
+        raise OSError(errno.ENOLCK, str(error), str(path)) from error
+    try:
+        yield lock
     finally:
-        os.close(descriptor)
+        lock.close()

@@ -117,7 +117,8 @@ class MappedBank(ArrayBank):
 
     def give_back(self) -> None:
         """Unmap all pages; the next read maps them again, from the page cache."""
-        self._map.madvise(mmap.MADV_DONTNEED)
+        if hasattr(self._map, "madvise"):  # elsewhere the system takes them back when it must
+            self._map.madvise(mmap.MADV_DONTNEED)
         self._mapped_in = 0
 
 

@@ -6,7 +6,6 @@ folder, and nobody removes it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -58,7 +57,7 @@ class NodeFolders:
             folder = self.root / name
             try:
                 make_folder(self.root, durable=False)
-                held.enter_context(held_lock(self._lock(name), fcntl.LOCK_SH))
+                held.enter_context(held_lock(self._lock(name), shared=True, wait=True))
                 make_folder(folder, durable=False)
                 os.utime(folder)
             except OSError as error:
@@ -97,7 +96,7 @@ class NodeFolders:
             if left <= self.budget_bytes:
                 return
             with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
-                with held_lock(self._lock(name), fcntl.LOCK_EX | fcntl.LOCK_NB):
+                with held_lock(self._lock(name)):
                     LocalBlobs(self.root, name).clear()
                 left -= size
 

@@ -5,18 +5,16 @@ The system frees a turn when the process that has it ends, however it ends.
 
 from __future__ import annotations
 
-import fcntl
-import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from hashlib import blake2b
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mkldist.durable import make_folder
-from mkldist.gram.bank_users import held_lock
+from mkldist.durable import machine_id, make_folder
 from mkldist.gram.cache import default_directory
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 def turn_file() -> Path:
@@ -24,12 +22,7 @@ def turn_file() -> Path:
 
     It lies in the user's cache folder, which several machines may share; its name tells them apart.
     """
-    try:
-        machine = BOOT_ID.read_text()
-    except OSError:
-        machine = socket.gethostname()
-    name = blake2b(machine.encode(), digest_size=6).hexdigest()
-    return default_directory() / "turns" / f"{name}.lock"
+    return default_directory() / "turns" / f"{machine_id()}.lock"
 
 
 @contextmanager
@@ -47,22 +40,28 @@ def machine_turn(on_wait: Callable[[], object]) -> Iterator[bool]:
         False where a file in the cache folder could not be locked, as on some network file systems:
         others may then have the turn, too.
     """
-    with ExitStack() as held:
-        path = turn_file()
-        has_turn = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, held)
-        if has_turn is False:
-            on_wait()
-            has_turn = _locked(path, fcntl.LOCK_EX, held)
-        yield has_turn is True
+    from filelock import FileLock
 
-
-def _locked(path: Path, operation: int, held: ExitStack) -> bool | None:
-    """Return whether a file is locked now, until the stack ends; None if it could not be."""
+    lock = FileLock(turn_file())
+    has_turn = _locked(lock, 0.0)
+    if has_turn is False:
+        on_wait()
+        has_turn = _locked(lock, -1.0)
     try:
-        make_folder(path.parent, durable=False)
-        held.enter_context(held_lock(path, operation))
-    except BlockingIOError:
+        yield has_turn is True
+    finally:
+        lock.release()
+
+
+def _locked(lock: BaseFileLock, seconds: float) -> bool | None:
+    """Return whether a lock is held within some seconds, -1 for any; None if it cannot be."""
+    from filelock import Timeout
+
+    try:
+        make_folder(Path(lock.lock_file).parent, durable=False)
+        lock.acquire(timeout=seconds)
+    except Timeout:
         return False
-    except OSError:
+    except (OSError, NotImplementedError):
         return None
     return True

@@ -32,7 +32,6 @@ PROBE = "probe"
 NOT_SEEN = "it does not see what the coordinator wrote"
 NOT_READ_BACK = "the coordinator does not see what it wrote"
 NO_LOCK = "its locks do not exclude other machines"
-MOUNTS = Path("/proc/self/mounts")
 NETWORK = ("nfs", "lustre", "cifs", "smb", "beegfs", "gpfs", "ceph", "glusterfs", "afs", "9p")
 """Beginnings of the types of file systems that lie on other machines."""
 MEMORY_LIMITS = ("target", "spill", "pause", "terminate")
@@ -195,22 +194,18 @@ def reply_name(address: str) -> str:
     return "-".join(part for part in address.replace("/", ":").split(":") if part)
 
 
-def file_system(path: Path, mounts: Path = MOUNTS) -> str:
+def file_system(path: Path) -> str:
     """Return the type of the file system of a path, such as ``"ext4"``; ``""`` if it is unknown.
 
     Parameters
     ----------
     path : Path
         An existing file or folder.
-    mounts : Path
-        Table of what is mounted, in the format of Linux.
     """
+    import psutil
+
     real = path.resolve()
-    try:
-        lines = [line.split() for line in mounts.read_text().splitlines()]
-    except OSError:
-        return ""
-    above = {Path(line[1]): line[2] for line in lines if len(line) > 2}
+    above = {Path(one.mountpoint): one.fstype for one in psutil.disk_partitions(all=True)}
     found = [(len(mount.parts), kind) for mount, kind in above.items() if _below(real, mount)]
     return max(found, default=(0, ""))[1]
 

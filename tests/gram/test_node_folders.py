@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 
 import pytest
+from filelock import ReadWriteLock
 
 from mkldist.errors import OutputError
 from mkldist.gram.node_folders import NodeFolders
@@ -44,11 +44,11 @@ def test_a_folder_in_use_stays_though_the_budget_is_exceeded(tmp_path, monkeypat
 
 
 def test_a_cache_without_locks_is_told(tmp_path, monkeypatch):
-    def no_locks(*_):
+    def no_locks(*_, **__):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
-    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(ReadWriteLock, "acquire_read", no_locks)
     with (
         pytest.raises(OutputError, match="a file system without locks"),
         NodeFolders("built").used("a"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from mkldist.worker import machine_turn
 from mkldist.worker.machine_turn import turn_file
@@ -69,8 +69,8 @@ def test_a_turn_that_nobody_has_is_not_waited_for():
     for _ in range(2):
         with machine_turn.machine_turn(lambda: pytest.fail("it waits")) as is_alone:
             assert is_alone
-            with pytest.raises(BlockingIOError), turn_file().open("w") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with pytest.raises(Timeout), FileLock(turn_file(), timeout=0.0):
+                pass
 
 
 def test_an_error_within_a_turn_comes_out_of_it():
@@ -81,16 +81,12 @@ def test_an_error_within_a_turn_comes_out_of_it():
         raise OSError("of the task" if is_alone else "no locks")
 
 
-def test_machines_that_share_a_cache_have_turns_of_their_own(tmp_path, monkeypatch):
+def test_machines_that_share_a_cache_have_turns_of_their_own(monkeypatch):
     files = set()
     for number in range(2):
-        (tmp_path / "boot").write_text(f"boot {number}")
-        monkeypatch.setattr(machine_turn, "BOOT_ID", tmp_path / "boot")
+        monkeypatch.setattr(machine_turn, "machine_id", lambda n=number: f"machine{n}")
         files.add(turn_file())
-        monkeypatch.setattr(machine_turn, "BOOT_ID", tmp_path / "none")
-        monkeypatch.setattr("socket.gethostname", lambda n=number: f"host{n}")
-        files.add(turn_file())
-    assert len(files) == 4
+    assert len(files) == 2
 
 
 def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
@@ -108,11 +104,11 @@ def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
 
 @pytest.mark.parametrize("refusal", ["no locks", "no folder"])
 def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, refusal):
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     if refusal == "no locks":
-        monkeypatch.setattr(fcntl, "flock", refuse)
+        monkeypatch.setattr(FileLock, "acquire", refuse)
     else:
         cache.write_text("a file")
     with machine_turn.machine_turn(lambda: pytest.fail("it waits")) as is_alone:

@@ -45,9 +45,11 @@ def test_limits_count_only_where_the_worker_has_a_limit():
         assert probe_environment((), worker()).limits == ()
 
 
-def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path):
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\n")
-    assert file_system(tmp_path, mounts) == "nfs4"
-    assert file_system(tmp_path.parent, mounts) == "ext4"
-    assert file_system(tmp_path, tmp_path / "missing") == ""
+def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path, monkeypatch):
+    mounts = [("/", "ext4"), (str(tmp_path), "nfs4")]
+    parts = [SimpleNamespace(mountpoint=place, fstype=kind) for place, kind in mounts]
+    monkeypatch.setattr("psutil.disk_partitions", lambda all: parts)
+    assert file_system(tmp_path) == "nfs4"
+    assert file_system(tmp_path.parent) == "ext4"
+    parts.clear()
+    assert file_system(tmp_path) == ""
