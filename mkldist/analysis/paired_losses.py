@@ -145,8 +145,8 @@ def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> b
     """Return True if losses are less than those of a constant prediction, as far as splits tell.
 
     The corrected resampled t-test decides, one-sided at 0.05.  Where it does not apply, for one
-    split or equal differences, the upper end of the interval of the mean loss does; without an
-    interval, the mean.
+    split, equal differences or fewer training rows than test rows, the upper end of the interval
+    of the mean loss does; without an interval, the mean.
 
     Parameters
     ----------
@@ -161,7 +161,8 @@ def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> b
     mean = float(differences.mean())
     if mean >= 0.0:
         return False
-    if len(differences) < 2 or only_shifted(differences):
+    few = overlap.n_train < overlap.n_test
+    if len(differences) < 2 or only_shifted(differences) or few:
         return bool(math.isnan(high) or high < float(constants.mean()))
     return corrected_t_test(differences, overlap).p_value / 2.0 < SIGNIFICANCE
 

@@ -124,7 +124,9 @@ def loss_interval(losses: Floats, overlap: Overlap, n_rows: float, most: float) 
         return Interval(math.nan, math.nan, math.nan)
     mean, scale, freedom = float(known.mean()), 0.0, len(known) - 1
     if freedom:
-        mean, scale, _ = _student(known, overlap)
+        # The rows bound what tests share.  Training parts smaller than these share less than they.
+        fewer, more = sorted((overlap.n_train, overlap.n_test))
+        mean, scale, _ = _student(known, Overlap(more, fewer, overlap.independent))
     if most == 1.0:
         return _share_interval(min(max(mean, 0.0), 1.0), scale, freedom, n_rows)
     if not freedom or mean <= 0.0 or n_rows < 2:

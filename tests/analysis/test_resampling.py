@@ -127,9 +127,12 @@ def test_the_interval_of_a_loss_without_bound_is_students_of_its_logarithm():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_splits", [1, 3, 5, 10])
-def test_intervals_of_errors_hold_the_expected_error_as_often_as_they_say(n_splits):
-    """Nearest centroids on 60 rows of two Gaussian classes, 42 of them for training."""
+@pytest.mark.parametrize(
+    ("n_splits", "n", "n_train"), [(1, 60, 42), (3, 60, 42), (5, 60, 42), (10, 60, 42),
+                                   (5, 200, 20), (10, 400, 10)],
+)  # fmt: skip
+def test_intervals_of_errors_hold_the_expected_error_as_often_as_they_say(n_splits, n, n_train):
+    """Nearest centroids on n rows of two Gaussian classes."""
     rng, truth, found = np.random.default_rng(0), [], []
     shift = np.array([3.5, 0.0, 0.0, 0.0, 0.0])
 
@@ -142,18 +145,20 @@ def test_intervals_of_errors_hold_the_expected_error_as_often_as_they_say(n_spli
         return ends[0] - ends[1], (ends[0] @ ends[0] - ends[1] @ ends[1]) / 2
 
     for _ in range(1000):
-        w, b = rule(*drawn(42))
+        w, b = rule(*drawn(n_train))
         centre, spread = w @ shift / 2, np.linalg.norm(w)
         ends = np.array([b - centre, -centre - b]) / spread
         truth.append(stats.norm.cdf(ends).mean())
     for _ in range(300):
-        (x, y), errors, tested = drawn(60), [], set()
+        (x, y), errors, tested, n_test = drawn(n), [], set(), n - n_train
         for _ in range(n_splits):
-            order = rng.permutation(60)
-            w, b = rule(x[order[18:]], y[order[18:]])
-            errors.append(((x[order[:18]] @ w >= b) != (y[order[:18]] > 0)).mean())
-            tested |= {*order[:18].tolist()}
-        overlap = Overlap(42, 18, independent=n_splits == 1)
+            of_class = 2 * rng.permutation(n // 2), 2 * rng.permutation(n // 2) + 1
+            order = np.stack(of_class, axis=1).ravel()  # both classes in turn
+            train, test = order[n_test:], order[:n_test]
+            w, b = rule(x[train], y[train])
+            errors.append(((x[test] @ w >= b) != (y[test] > 0)).mean())
+            tested |= {*test.tolist()}
+        overlap = Overlap(n_train, n_test, independent=n_splits == 1)
         found.append(loss_interval(np.array(errors), overlap, len(tested), 1.0))
     held = np.mean([one.low <= np.mean(truth) <= one.high for one in found])
     assert held >= 0.94
