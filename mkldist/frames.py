@@ -69,7 +69,7 @@ def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes
     Parameters
     ----------
     head : mapping
-        Numbers, texts, lists and mappings of these.
+        Numbers, texts, lists and mappings of these; whole numbers of more than 64 bits become text.
     arrays : mapping of str to array
         Arrays of numbers or of texts.
     """
@@ -81,7 +81,7 @@ def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes
         part = _entries(array)
         described.append([name, array.dtype.str, list(array.shape), len(part)])
         parts.append(part)
-    packed = msgpack.packb([dict(head), described])
+    packed = msgpack.packb([dict(head), described], default=_other)
     head_crc = _crc(0, packed)
     sizes = len(packed), sum(map(len, parts))
     fields = _FIELDS.pack(MAGIC, *sizes, head_crc, _crc(head_crc, *parts))
@@ -129,6 +129,13 @@ def arrays_of(described: Iterable[Any], body: bytes) -> Arrays | None:
     except (ValueError, TypeError, msgpack.UnpackException):
         return None
     return arrays if start == len(body) else None
+
+
+def _other(value: Any) -> str:
+    """Return what MessagePack has no kind for: large whole numbers."""
+    if isinstance(value, int):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} in a head: numbers, texts, lists and mappings")
 
 
 def _entries(array: npt.NDArray[Any]) -> bytes:

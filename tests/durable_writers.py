@@ -23,10 +23,10 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.export import export
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
-from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from mkldist.spec.graph import GraphSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
@@ -39,9 +39,8 @@ LAYOUT = TileLayout(12, 4)
 
 
 def write_record(root: Path) -> None:
-    store = RecordStore(root / "records")
-    store.remove_temporaries()
-    store.write(made_up_record(PLAN.runs[0]))
+    store = Journal(root / "records.journal")
+    store.append([made_up_record(PLAN.runs[0])])
     assert store.read(PLAN.runs[0].id) is not None
 
 

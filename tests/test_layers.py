@@ -16,9 +16,9 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads checksums compiled consoles counted counters errors "
-    "memory metrics natural_order npy_header processors target",
+    "memory metrics natural_order processors target",
     "identity",
-    "devices durable frames kernel_functions lapack methods.names row_places sealed",
+    "devices durable frames kernel_functions lapack methods.names row_places",
     "checked_json",
     "spec",
     "data kernels optim scores",

@@ -103,7 +103,7 @@ def test_cleaning_and_showing_imports_nothing_heavy(finished):
 
 @pytest.mark.slow
 def test_looking_at_records_does_not_import_xarray():
-    loaded = modules_after("from mkldist.results.records import RecordStore")
+    loaded = modules_after("from mkldist.results.journal import Journal")
     assert not loaded & (HEAVY | {"rich"})
 
 

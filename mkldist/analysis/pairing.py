@@ -14,8 +14,8 @@ from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.arrays import Bools, Floats
 from mkldist.metrics import metric_of_variable
+from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE
@@ -66,9 +66,9 @@ class Results:
         return selected(self.tree) if self.validated else self.tree
 
     @cached_property
-    def store(self) -> RecordStore:
+    def store(self) -> Journal:
         """The records."""
-        return RecordStore(OutputFolder(self.path).records)
+        return Journal(OutputFolder(self.path).records)
 
     def nodes(self) -> list[xr.DataTree]:
         """Return the nodes of the methods."""

@@ -113,12 +113,12 @@ def _telling_what_is_kept(sweep: GivenSweep, output: Path | None) -> Iterator[No
 
 def _n_recorded(sweep: GivenSweep, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
+    from mkldist.results.journal import Journal
     from mkldist.results.output import OutputFolder
-    from mkldist.results.records import RecordStore
     from mkldist.run.paths import output_path
 
     path = output_path(sweep.load(), output or sweep.results)
-    n_runs = len(RecordStore(OutputFolder(path).records).ids()) if path.is_dir() else 0
+    n_runs = len(Journal(OutputFolder(path).records).states()) if path.is_dir() else 0
     return counted(n_runs, "run is", "runs are")
 
 

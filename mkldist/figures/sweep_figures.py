@@ -21,7 +21,8 @@ from mkldist.identity import content_id
 from mkldist.metrics import PARTS
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -279,9 +280,7 @@ class FigurePlan:
         )
 
 
-def draw_figures(
-    plan: Plan, resolved: Resolved, store: RecordStore, folder: Path
-) -> tuple[Path, ...]:
+def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -> tuple[Path, ...]:
     """Draw the pictures that a sweep requests and whose runs are complete.
 
     An existing picture with the same content is not drawn again.
@@ -292,7 +291,7 @@ def draw_figures(
         The plan.
     resolved : Resolved
         Data of the sweep.
-    store : RecordStore
+    store : Journal
         Records of the sweep.
     folder : Path
         Folder of the pictures.
@@ -320,7 +319,7 @@ def draw_figures(
     return tuple(paths)
 
 
-def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
+def undrawable_runs(plan: Plan, store: Journal) -> list[str]:
     """Return complete runs that a picture may need but whose coefficients were not kept.
 
     Parameters
@@ -339,7 +338,7 @@ def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
     ]
 
 
-def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[FigurePlan]:
+def _figures(plan: Plan, resolved: Resolved, store: Journal) -> Iterator[FigurePlan]:
     """Yield a picture for every data set, bank and method with a complete run."""
     banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
     several_banks = len(plan.spec.sized_banks) > 1

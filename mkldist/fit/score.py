@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -303,15 +304,16 @@ def failed_record(
     The traceback of an exception goes to the provenance.  `subproblem` describes the one that
     failed, empty for the only one.
     """
+    made_by = {**environment(), "ended": time.time()}
     if isinstance(error, str):
-        return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
+        return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=made_by)
     trace = "".join(traceback.format_exception(error))
     place = f"{subproblem}: " if subproblem else ""
     return RunRecord.failed(
         run,
         f"{place}{type(error).__name__}: {error}",
         n_kernels=n_kernels,
-        provenance={**environment(), "traceback": trace},
+        provenance={**made_by, "traceback": trace},
     )
 
 

@@ -32,12 +32,12 @@ from mkldist.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of
 from mkldist.planning.model import RunPlan
 from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
 from mkldist.resolve.methods import n_asked
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.node_variables import metric_of
 from mkldist.results.output import OutputFolder
 from mkldist.results.provenance import environment
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of, to_frame
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
@@ -368,7 +368,7 @@ def source_of(results: Path, run_id: str) -> FittedFrom:
     """
     folder = OutputFolder(results)
     spec = SweepSpec.model_validate_json(read_layout(results).attributes["spec"])
-    record = RecordStore(folder.records).read(run_id)
+    record = Journal(folder.records).read(run_id)
     if record is None:
         raise StoreError(
             str(folder.records),

@@ -18,7 +18,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
 from mkldist.planning.model import BankPlan, Plan, RunPlan
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.run.work_queue import BatchItem, BuildItem, Item
 
@@ -47,17 +47,17 @@ class SolverCost:
     pass_seconds: float | None = None
 
 
-def recorded_costs(plan: Plan, store: RecordStore) -> dict[SolverKey, SolverCost]:
+def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
     """Return the mean costs of runs of a plan that are recorded as complete."""
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
-    complete = {i for i, state in store.ids().items() if state is RunState.COMPLETE}
+    complete = {i for i, state in store.states().items() if state is RunState.COMPLETE}
     for run in plan.runs:
         if run.id in complete and len(found[solver_key(run)]) < RECORDS_READ:
             found[solver_key(run)] += _recorded_cost(run, store)
     return {key: _mean(costs) for key, costs in found.items() if costs}
 
 
-def _recorded_cost(run: RunPlan, store: RecordStore) -> list[SolverCost]:
+def _recorded_cost(run: RunPlan, store: Journal) -> list[SolverCost]:
     """Return what a recorded run took; nothing if its record is damaged."""
     record = store.read(run.id)
     if record is None or "cpu_seconds" not in record.times:

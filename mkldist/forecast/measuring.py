@@ -23,7 +23,8 @@ from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import JOURNAL, Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.pending_tasks import PendingTasks
@@ -195,10 +196,10 @@ def _record_rates(folder: Path) -> tuple[float, float]:
     """Return the seconds to write a record, flushed, and of the processor to read it."""
     runs = [RunPlan(f"{i:016x}", "d", "b", "b", 0, "level", "level", {}) for i in range(RECORDS)]
     with tempfile.TemporaryDirectory(dir=folder, prefix=".mkldist-rates-") as place:
-        store = RecordStore(Path(place))
+        store = Journal(Path(place, JOURNAL))
         start = time.perf_counter()
         for run in runs:
-            store.write(RunRecord.failed(run, "a record that is timed"))
+            store.append([RunRecord.failed(run, "a record that is timed")])
         written = time.perf_counter() - start
         start = time.thread_time()
         for run in runs:

@@ -25,9 +25,9 @@ from mkldist.planning.costs import factor_rounds, factors_bytes
 from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory
+from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
-from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.data_read import FilesBefore, changed_lines
 from mkldist.run.progress import duration
@@ -260,7 +260,7 @@ TABLE_WIDTH = 80  # of the table
 
 
 def forecast_here(
-    rounds: Rounds, store: RecordStore, crew: Crew, storage: float | None = None
+    rounds: Rounds, store: Journal, crew: Crew, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
     """Return the forecast of a sweep by the rates of this machine, and notes on it.
 
@@ -271,7 +271,7 @@ def forecast_here(
     storage : float, optional
         Bytes a second of another storage.
     """
-    if not without(rounds.expected.batches, store.ids().keys()):
+    if not without(rounds.expected.batches, store.states().keys()):
         return (), ALL_RECORDED
     rates, said = rates_of_here(storage)
     rows, unknown = forecast_of(rounds, store, crew, rates)
@@ -304,7 +304,7 @@ def _measured() -> Rates:
 
 
 def forecast_of(
-    rounds: Rounds, store: RecordStore, crew: Crew, rates: Rates
+    rounds: Rounds, store: Journal, crew: Crew, rates: Rates
 ) -> tuple[tuple[Forecast, ...], str]:
     """Return the forecast of the runs that are not recorded, for rising numbers of workers.
 
@@ -314,7 +314,7 @@ def forecast_of(
     ----------
     rounds : Rounds
         The sweep; of a search, as many rounds as there may be.
-    store : RecordStore
+    store : Journal
         Its records, by which the code of the same methods is timed.
     crew : Crew
         The workers that are asked for.
@@ -326,7 +326,7 @@ def forecast_of(
     costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
     said = UNKNOWN.format(methods=first_of([*unknown], SHOWN)) if unknown else ""
-    return tuple(forecasts(costs, crew, store.ids())), said
+    return tuple(forecasts(costs, crew, store.states())), said
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
@@ -480,7 +480,7 @@ class SweepPlan:
         options = options.of_execution(spec.execution)
         files = FilesBefore.of(spec, data_dirs, origin.parent, given or {})
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
-        store = RecordStore(OutputFolder(output).records)
+        store = Journal(OutputFolder(output).records)
         rounds.replay(store)
         data = tuple(rounds.resolved.account_lines(spec))
         recorded = recorded_runs(rounds.plan, output)

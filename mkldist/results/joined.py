@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.errors import InputError
+from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes, place_of
 from mkldist.results.schema import OTHER_RUNS, RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
@@ -49,7 +49,7 @@ class _Part:
     @classmethod
     def of(cls, path: Path, tree: xr.DataTree) -> _Part:
         """Read one record of each bank and split."""
-        found, store = cls(path, tree), RecordStore(OutputFolder(path).records)
+        found, store = cls(path, tree), Journal(OutputFolder(path).records)
         for node in method_nodes(tree):
             place = place_of(node)
             dataset, banks = place["dataset"], found.banks[place["dataset"], place["bank"]]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.consoles import command_line
 from mkldist.durable import flush_folder, make_folder, replacing
 from mkldist.errors import UnreadableError
 from mkldist.frames import (
@@ -46,7 +46,7 @@ _ARRAYS = (
 )
 _TRACE = "trace."
 _IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*_ARRAYS, "trace")]
-_RUN, _REMOVED, _LAYOUT = "run", "removed", "layout"
+_RUN, _REMOVED = "run", "removed"
 _BUFFER = 2**20
 
 
@@ -72,14 +72,19 @@ class Damage(NamedTuple):
         Where they begin and end.
     run : str
         Run whose record they were; empty if that cannot be read.
+    is_torn : bool
+        True for the beginning of a frame at the end of the file: its writer was killed, is at work,
+        or the file has been cut.
     """
 
     start: int
     end: int
     run: str = ""
+    is_torn: bool = False
 
     def __str__(self) -> str:
-        return f"bytes {self.start} to {self.end}" + f", run {self.run}" * bool(self.run)
+        what = f", run {self.run}" * bool(self.run) + ", an unfinished record" * self.is_torn
+        return f"bytes {self.start} to {self.end}{what}"
 
 
 class Journal:
@@ -96,7 +101,11 @@ class Journal:
         self._inode: int | None = None
         self._end = 0
         self._runs: dict[str, _Frame] = {}
-        self._layout: _Frame | None = None
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if a folder, or a link to nothing, stands in the place of the file."""
+        return os.path.lexists(self.path) and not self.path.is_file()
 
     def append(self, records: Iterable[RunRecord]) -> None:
         """Append records, which then survive a loss of power; for the owner of the folder alone.
@@ -116,18 +125,6 @@ class Journal:
         gone = [run_id for run_id in dict.fromkeys(run_ids) if run_id in known]
         if gone:
             self._write([frame({"kind": _REMOVED, "ids": gone}, {})])
-
-    def set_layout(self, head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
-        """Append what the tree of results needs besides records; the last one counts."""
-        self._write([frame({**head, "kind": _LAYOUT}, arrays)])
-
-    def layout(self) -> tuple[dict[str, Any], Arrays] | None:
-        """Return the dict and the arrays of the last layout; None if there is no sound one."""
-        with self._opened() as file:
-            found = _content(file, self._layout) if file and self._layout else None
-        if found is not None:
-            del found[0]["kind"]
-        return found
 
     def states(self) -> dict[str, RunState]:
         """Return the recorded runs and their states, without reading an array."""
@@ -156,11 +153,7 @@ class Journal:
         return _record(*found) if found else None
 
     def damaged(self) -> list[Damage]:
-        """Read every byte; return what is damaged, and let its runs count as not recorded.
-
-        The beginning of a frame at the end of the file is damage, too: who was killed while it
-        wrote, and a file that has been cut, look alike.
-        """
+        """Read every byte; return what is damaged, and let its runs count as not recorded."""
         found: list[Damage] = []
         with self._opened() as file:
             if file is None:
@@ -175,10 +168,11 @@ class Journal:
                     found.append(Damage(place.at, place.end, run_id))
                     if self._runs.get(run_id) == place:
                         del self._runs[run_id]
-                    if self._layout == place:
-                        self._layout = None
             if size > at:
-                found.append(Damage(at, size))
+                file.seek(at)
+                rest = file.read(HEADER_BYTES)
+                torn = len(rest) < HEADER_BYTES or frame_header(rest) is not None
+                found.append(Damage(at, size, is_torn=torn))
         return found
 
     def compact(self) -> None:
@@ -187,16 +181,15 @@ class Journal:
         with self._opened() as file:
             if file is None:
                 return
-            places = sorted([*self._runs.values(), *([self._layout] if self._layout else [])])
+            places = sorted(self._runs.values(), key=lambda place: place.at)
             with replacing(self.path) as temporary, temporary.open("xb") as new:
                 for place in places:
                     file.seek(place.at)
-                    content = file.read(place.header.n_bytes)
-                    new.write(content)
+                    new.write(file.read(place.header.n_bytes))
         self._forget()
 
     def _forget(self) -> None:
-        self._inode, self._end, self._runs, self._layout = None, 0, {}, None
+        self._inode, self._end, self._runs = None, 0, {}
 
     @contextmanager
     def _opened(
@@ -208,14 +201,12 @@ class Journal:
         """
         try:
             file = self.path.open("rb", buffering=_BUFFER)
-        except FileNotFoundError as error:
-            if self.path.is_symlink():
-                raise self._unreadable("a link to nothing") from error
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) or self.is_blocked:
+                raise self._unreadable(error) from error
             self._forget()
             yield None
             return
-        except OSError as error:
-            raise self._unreadable(f"a file that cannot be read ({error.strerror})") from error
         with file:
             status = os.fstat(file.fileno())
             if status.st_ino != self._inode or status.st_size < self._end:
@@ -231,9 +222,7 @@ class Journal:
 
     def _take(self, place: _Frame, head: Mapping[str, Any]) -> None:
         """Let a frame count from now on."""
-        if place.kind == _LAYOUT:
-            self._layout = place
-        elif place.kind == _REMOVED:
+        if place.kind == _REMOVED:
             for run_id in head["ids"]:
                 self._runs.pop(run_id, None)
         elif place.state is not None:
@@ -259,8 +248,16 @@ class Journal:
         if is_new:
             flush_folder(self.path.parent)
 
-    def _unreadable(self, found: str) -> UnreadableError:
+    def _unreadable(self, error: OSError) -> UnreadableError:
+        found = f"a file that cannot be read ({error.strerror})"
         hint = "Make it readable, then repeat the command: finished work is kept"
+        if self.is_blocked:
+            found = "a folder, or a link to nothing"
+            repair = command_line("verify", self.path.parent, "--repair")
+            hint = (
+                f"Put the file back, or run '{repair}': it moves away what is there, and the "
+                "sweep's command does the runs again"
+            )
         return UnreadableError(str(self.path), found, "the journal of a sweep", hint)
 
 
@@ -318,7 +315,7 @@ def _placed(at: int, header: FrameHeader, head: Mapping[str, Any]) -> _Frame:
     if kind == _RUN and isinstance(head.get("id"), str):
         with suppress(ValueError):
             return _Frame(at, header, _RUN, RunState(str(head.get("state"))))
-    if kind == _LAYOUT or (kind == _REMOVED and isinstance(head.get("ids"), list)):
+    if kind == _REMOVED and isinstance(head.get("ids"), list):
         return _Frame(at, header, kind)
     return _Frame(at, header, "")
 

@@ -21,8 +21,8 @@ from mkldist.durable import (
     writing,
 )
 from mkldist.errors import OutputError
+from mkldist.results.journal import JOURNAL, Journal
 from mkldist.results.manifest import MANIFEST, owner, write_manifest
-from mkldist.results.records import RecordStore
 
 LOCK, OWNER = ".lock", ".owner"
 
@@ -46,8 +46,8 @@ class OutputFolder:
 
     @property
     def records(self) -> Path:
-        """Folder of records, one file per finished run."""
-        return self.path / "records"
+        """File of records, see :mod:`mkldist.results.journal`."""
+        return self.path / JOURNAL
 
     @property
     def snapshots(self) -> Path:
@@ -203,7 +203,7 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
 def _is_of_a_sweep(folder: OutputFolder) -> bool:
     """Return True for a folder with a manifest, a damaged one included, or with records of runs."""
     with writing(folder.path):
-        return os.path.lexists(folder.manifest) or bool(RecordStore(folder.records).ids())
+        return os.path.lexists(folder.manifest) or bool(Journal(folder.records).states())
 
 
 def _refuse_others(path: Path) -> None:

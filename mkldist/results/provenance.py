@@ -6,6 +6,7 @@ import os
 import platform
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -74,7 +75,7 @@ def environment() -> dict[str, Any]:
 
 
 def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> dict[str, Any]:
-    """Return the inputs, the software and the machine of a run, JSON-serialisable.
+    """Return inputs, software, machine and end of a run that has just ended, JSON-serialisable.
 
     Parameters
     ----------
@@ -93,6 +94,7 @@ def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> 
         "split_fingerprint": split,
         "blas_threads": threads,
         "pid": os.getpid(),
+        "ended": time.time(),
     }
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.errors import StoreError
 from mkldist.planning.model import Plan
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import COEFFICIENTS, DECISION_VALUES
 from mkldist.results.state import RunState
 
@@ -41,13 +42,13 @@ class Recorded:
 
 def recorded_runs(plan: Plan, path: Path) -> Recorded:
     """Count the recorded runs of a plan in a folder, if any, by the names of records; read none."""
-    states = RecordStore(OutputFolder(path).records).ids()
+    states = Journal(OutputFolder(path).records).states()
     planned = {run.id for run in plan.runs}
     own = [state for run_id, state in states.items() if run_id in planned]
     return Recorded(path, len(own), own.count(RunState.FAILED), len(states) - len(own))
 
 
-def lacking_runs(plan: Plan, store: RecordStore, folder: Path) -> list[str]:
+def lacking_runs(plan: Plan, store: Journal, folder: Path) -> list[str]:
     """Return the complete runs whose predictions or coefficients are asked for and were not kept.
 
     A layout, if there is one, that has a place for them was made when they were asked for: only
@@ -64,7 +65,7 @@ def lacking_runs(plan: Plan, store: RecordStore, folder: Path) -> list[str]:
         lacks.append(lambda record: not record.train_rows.size)
     if not lacks:
         return []
-    recorded = store.ids()
+    recorded = store.states()
     records = (store.read(run.id) for run in plan.runs if run.id in recorded)
     return [
         record.id
@@ -93,7 +94,7 @@ def other_runs(folder: Path) -> int:
     """
     nodes = read_layout(folder).nodes
     placed = {run_id for node in nodes for run_id in node.run_ids.ravel().tolist()}
-    return len(RecordStore(OutputFolder(folder).records).ids().keys() - placed)
+    return len(Journal(OutputFolder(folder).records).states().keys() - placed)
 
 
 def others_words(count: int) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mkldist.errors import StoreError
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import LAYOUT
 from mkldist.results.manifest import MANIFEST, manifest_name
 from mkldist.results.notes import AtWork, read_work_note
 from mkldist.results.output import Claim, OutputFolder, claim_on, no_folder
-from mkldist.results.records import RecordStore
 from mkldist.results.schema import MOST_RUNS
 from mkldist.results.state import RunState
 from mkldist.results.tree import Snapshot
@@ -136,5 +136,5 @@ def sweep_status(path: str | Path) -> SweepStatus:
         others=held.n_others if held else 0,
         most_runs=int(held.layout.attributes.get(MOST_RUNS, 0)) if held else 0,
         held=held,
-        without_layout=None if held else len(RecordStore(folder.records).ids()),
+        without_layout=None if held else len(Journal(folder.records).states()),
     )

@@ -15,10 +15,10 @@ from mkldist.arrays import Array
 from mkldist.errors import StoreError
 from mkldist.natural_order import natural_path_key
 from mkldist.results.coordinates import Coordinate
+from mkldist.results.journal import Journal
 from mkldist.results.layout import MethodNode, TreeLayout
 from mkldist.results.layout_file import LAYOUT, read_layout
 from mkldist.results.output import OutputFolder, no_folder
-from mkldist.results.records import RecordStore
 from mkldist.results.reported import (
     OF_CLASS,
     admissible,
@@ -124,14 +124,14 @@ class Snapshot:
         The layout.
     records : mapping of str to RunRecord
         The records by the ids of their runs; their arrays may be left out.
-    store : RecordStore
+    store : Journal
         Where the records with their arrays are.
     """
 
     folder: Path
     layout: TreeLayout
     records: Mapping[str, RunRecord]
-    store: RecordStore
+    store: Journal
 
     @classmethod
     def of(cls, folder: Path) -> Snapshot:
@@ -145,7 +145,7 @@ class Snapshot:
         if not (folder / LAYOUT).exists():
             found = "no results here" if folder.is_dir() else no_folder(folder)
             raise StoreError(str(folder), found, "a sweep's output folder")
-        store = RecordStore(OutputFolder(folder).records)
+        store = Journal(OutputFolder(folder).records)
         records = store.heads()
         return cls(folder, read_layout(folder), records, store)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from mkldist.durable import writing
 from mkldist.errors import MkldistError, StoreError, UnfitClusterError
 from mkldist.gram.bank_users import using_banks
+from mkldist.results.journal import Journal
 from mkldist.results.notes import note_banks
 from mkldist.results.output import OutputFolder, claimed
-from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, make_progress
@@ -111,7 +111,7 @@ def _build(
     from mkldist.run.sweep_loop import SweepLoop
     from mkldist.run.worker_pool import worker_pool
 
-    store = RecordStore(folder.records)
+    store = Journal(folder.records)
     with ExitStack() as stack:
         progress = stack.enter_context(make_progress(console))
         client, pool = stack.enter_context(options.connect()), None

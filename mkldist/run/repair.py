@@ -7,17 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from mkldist.counted import counted
-from mkldist.durable import discard, move_away, writing
+from mkldist.durable import move_away, writing
 from mkldist.errors import InputError, StoreError
 from mkldist.gram.array_documents import GROUP
 from mkldist.gram.blob_places import open_blobs
 from mkldist.planning.model import BankPlan
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out, read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.notes import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
-from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import banks_root
 from mkldist.run.sweep_setup import sweep_rounds
@@ -84,16 +84,15 @@ def repair(
 
 
 def _remove_records(folder: OutputFolder) -> str:
-    """Remove damaged records, and move away what stands in the place of a folder of records."""
-    store = RecordStore(folder.records)
+    """Write the records anew without damaged ones; move away what stands in their place."""
+    store = Journal(folder.records)
     with writing(folder.path):
-        moved = [move_away(path) for path in store.blocked()]
-        discarded = [discard(path) for path in store.damaged()]
-    moved += [place for place in discarded if place is not None]
-    n_removed = discarded.count(None)
-    said = [f"{n_removed} removed"] * (n_removed > 0 or not moved)
-    said += [f"moved to {path}" for path in moved]
-    return f"records: {', '.join(said)}; repeat the sweep's command to do their runs again"
+        if store.is_blocked:
+            done = f"moved to {move_away(store.path)}"
+        else:
+            done = f"{len(store.damaged())} removed"
+            store.compact()
+    return f"records: {done}; repeat the sweep's command to do their runs again"
 
 
 def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool) -> str:
@@ -119,7 +118,7 @@ def _described_again(
         left = counted(len(lost), "damaged description")
         yield f"{left} not written again, since the sweep cannot be read ({error})"
         return
-    rounds.replay(RecordStore(folder.records))
+    rounds.replay(Journal(folder.records))
     plans = {bank.id: bank for bank in rounds.plan.banks}
     written = 0
     for root, bank in lost:
@@ -170,7 +169,7 @@ def _renew(
     Returns a line if only the sweep file tells the specification.
     """
     rounds, origin, whole = _rounds(folder, data_dirs, allow_code=allow_code)
-    store = RecordStore(folder.records)
+    store = Journal(folder.records)
     root = banks_root(rounds.spec, folder.path)
     with claimed(folder.path, rounds.spec.name), writing(folder.path):
         rounds.replay(store)

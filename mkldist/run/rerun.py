@@ -14,11 +14,11 @@ from mkldist.analysis.repeated_runs import Agreement, agreement
 from mkldist.data.listing import first_of
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
 from mkldist.results.provenance import environment
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
@@ -207,11 +207,11 @@ def _base(results: Path) -> Path:
 def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     """Yield data set, split and provenance of a complete run of each split of each data set."""
     rows = to_frame(open_results(results), (STATE.name, RUN_ID.name))
-    store = RecordStore(OutputFolder(results).records)
+    store = Journal(OutputFolder(results).records)
     for dataset, own in rows.groupby("dataset", sort=False):
         if (own[STATE.name] == RunState.WAITING.value).all():
             raise StoreError(
-                str(store.directory),
+                str(store.path),
                 f"no record of a run on {dataset!r}, which tells its data",
                 "the records of the results",
                 "Repeat the sweep's command, which runs what is missing",

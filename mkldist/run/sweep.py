@@ -26,6 +26,7 @@ from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.store import list_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import (
     drop_damaged_note,
@@ -37,7 +38,6 @@ from mkldist.results.notes import (
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
 from mkldist.results.recorded import lacking_runs
-from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
@@ -260,7 +260,7 @@ def run_sweep(
     if of_file is not None and path.exists():
         own = {name: getattr(spec, name) for name in OF_CALL}
         whole = of_file.model_copy(update=own)
-        recorded = RecordStore(OutputFolder(path).records).ids()
+        recorded = Journal(OutputFolder(path).records).states()
         read = partial(sweep_rounds, whole, origin, data_dirs, options, kept.data)
         rounds = with_recorded(rounds, partial(read, allow_code=allow_code), recorded)
         spec = rounds.spec
@@ -298,7 +298,7 @@ class _Sweep:
 
     def __init__(self, rounds: Rounds, folder: OutputFolder, wall_time: WallTime) -> None:
         self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
-        self.folder, self.store = folder, RecordStore(folder.records)
+        self.folder, self.store = folder, Journal(folder.records)
         self._wall_time = wall_time
         self.known: frozenset[str] = frozenset()
         self.n_lacking = 0
@@ -313,7 +313,7 @@ class _Sweep:
 
     def recorded(self) -> dict[str, RunState]:
         """Return the recorded runs of the plan, and their states."""
-        return self._planned(self.store.ids())
+        return self._planned(self.store.states())
 
     def _planned(self, recorded: Mapping[str, RunState]) -> dict[str, RunState]:
         """Return those of some recorded runs that are of the plan."""
@@ -349,42 +349,42 @@ class _Sweep:
         predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
         the run failed.
         """
-        self.store.refuse_blocked()
         with writing(self.folder.path):
+            self._drop_damaged()
             self.rounds.replay(self.store)
             if retry_failed:
-                for run_id, state in self.recorded().items():
-                    if state is RunState.FAILED:
-                        self.store.remove(run_id)
-            for run_id in undrawable_runs(self.plan, self.store):
-                self.store.remove(run_id)
+                states = self.recorded().items()
+                self.store.remove(i for i, state in states if state is RunState.FAILED)
+            self.store.remove(undrawable_runs(self.plan, self.store))
             lacking = lacking_runs(self.plan, self.store, self.folder.path)
-            for run_id in lacking:
-                self.store.remove(run_id)
+            self.store.remove(lacking)
             self.n_lacking = len(lacking)
-            self.store.remove_temporaries()
             remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)
         recorded = self._prepare()
         self.known = frozenset(recorded)
         return self._planned(recorded)
 
+    def _drop_damaged(self) -> None:
+        """Write the records anew if some are damaged, without these: their runs are done again."""
+        n_lost = sum(not damage.is_torn for damage in self.store.damaged())
+        if n_lost:
+            self.store.compact()
+        unread = self.store.states().keys() - self.store.heads().keys()  # of another version
+        self.store.remove(unread)
+        if n_lost or unread:
+            were = counted(n_lost + len(unread), "record was", "records were")
+            self.mended.append(f"{were} damaged, whose runs are done again")
+
     def _prepare(self) -> dict[str, RunState]:
-        """Write the layout of the plan; return all records but damaged ones."""
+        """Write the layout of the plan; return the recorded runs."""
         with writing(self.folder.path):
             facts = tree_facts(self.rounds)
             was_damaged = lay_out(self.folder.path, self.plan, facts, environment)
-            recorded = self.store.ids()
-            unread = recorded.keys() - self.store.heads().keys()
-            for run_id in unread:
-                self.store.remove(run_id)
         if was_damaged:
             self.mended.append("the layout of the results was damaged, and is made anew")
         self._mend_note()
-        if unread:
-            runs = counted(len(unread), "run is", "runs are")
-            self.mended.append(f"{runs} done again: their records were damaged")
-        return {i: state for i, state in recorded.items() if i not in unread}
+        return self.store.states()
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if nothing is.

@@ -22,8 +22,8 @@ from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
+from mkldist.results.journal import Journal
 from mkldist.results.notes import AtWork, put_together, remove_work_note, write_work_note
-from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.clean import remove_bank
@@ -148,7 +148,7 @@ class SweepLoop:
         Client of the workers.
     work : Work
         The work.
-    store : RecordStore
+    store : Journal
         The records of runs.
     progress : Progress
         Shows how far the work is.
@@ -167,7 +167,7 @@ class SweepLoop:
         self,
         client: Client | ThreadWorker,
         work: Work,
-        store: RecordStore,
+        store: Journal,
         progress: Progress,
         earlier: Counts | None = None,
         pool: WorkerPool | None = None,
@@ -180,7 +180,7 @@ class SweepLoop:
         self._progress = progress
         isolated = work.settings.execution == "isolated"
         self._tasks = PendingTasks(client, self._pool, one_a_machine=isolated)
-        self._receiver = RecordReceiver(client, store.directory.parent)
+        self._receiver = RecordReceiver(client, store.path.parent)
         self._settings = replace(work.settings, queue=self._receiver.queue)
         self._taken_at = float("-inf")
         self._stages: dict[str, Stage] = {}  # of tasks that have told one
@@ -191,7 +191,7 @@ class SweepLoop:
         self._build_errors: dict[str, BaseException] = {}
         self._unread: list[UnreadableError] = []  # for each run that waits for its medium
         self._noted: set[str] = set()  # lines that are told once
-        self._status = StatusWriter(store.directory.parent, work.banks)
+        self._status = StatusWriter(store.path.parent, work.banks)
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
         n_banks = sum(ref.is_shared for ref in self._banks.values())
         self.counts = self._earlier.of_next_round(n_banks)
@@ -395,15 +395,21 @@ class SweepLoop:
         A record that comes twice is dropped.  One that was sent to a coordinator before this one
         may be of a run that is not asked for any more.
         """
+        new: dict[str, RunRecord] = {}
         for record in records:
-            state = self._states.get(record.id, "")
+            earlier = new.get(record.id)
+            state = str(earlier.state) if earlier else self._states.get(record.id, "")
             if not state and record.id not in self._planned:
                 former = self._store.read(record.id)
                 state = "" if former is None else str(former.state)
             if state and (state != RunState.FAILED or record.state is RunState.FAILED):
                 continue
-            with writing(self._store.directory):
-                self._store.write(record)
+            new[record.id] = record
+        if not new:
+            return
+        with writing(self._store.path):
+            self._store.append(new.values())
+        for record in new.values():
             if record.id in self._planned:
                 self._note_recorded(record.id, str(record.state))
 

@@ -16,11 +16,11 @@ from mkldist.fit.model_file import read_model
 from mkldist.gram.array_documents import DamagedDescriptionError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.stored_banks import BankStore, open_store
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import LAYOUT, is_sound
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.notes import BANK_NOTE, is_note_damaged, noted_banks
 from mkldist.results.output import OutputFolder, no_folder
-from mkldist.results.records import RecordStore
 from mkldist.run.kept_sweep import fits_checksum_header
 from mkldist.worker.laplacian_cache import checked_laplacians
 
@@ -65,7 +65,7 @@ def verify(path: Path) -> tuple[Checked, ...]:
         If no sweep wrote there.
     """
     folder = OutputFolder(path)
-    if not folder.manifest.is_file() and not folder.records.is_dir():
+    if not folder.manifest.is_file() and not folder.records.is_file():
         raise StoreError(
             str(path),
             f"no {MANIFEST} here" if path.is_dir() else no_folder(path),
@@ -106,16 +106,19 @@ def _manifest(folder: OutputFolder) -> Checked:
 
 
 def _records(folder: OutputFolder) -> Checked:
-    store = RecordStore(folder.records)
-    n_files = sum(1 for _ in folder.records.glob("*/*.npz")) + len(store.blocked())
-    return Checked("records", n_files, tuple(map(str, store.damaged())))
+    store = Journal(folder.records)
+    if store.is_blocked:
+        return Checked("records", 1, (str(store.path),))
+    damaged = tuple(f"{store.path}, {one}" for one in store.damaged())
+    return Checked("records", len(store.states()) + len(damaged), damaged)
 
 
 def _layout(folder: OutputFolder) -> Checked:
     path = folder.path / LAYOUT
     if path.exists():
         return Checked("layout", 1, () if is_sound(folder.path) else (str(path),))
-    n_runs = len(RecordStore(folder.records).ids())  # a sweep writes its layout before it does any
+    store = Journal(folder.records)  # a sweep writes its layout before it does any run
+    n_runs = 0 if store.is_blocked else len(store.states())
     runs = counted(n_runs, "run is", "runs are")
     return Checked("layout", 0, (f"{path}: not there, though {runs} recorded",) if n_runs else ())
 

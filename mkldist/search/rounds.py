@@ -23,7 +23,7 @@ from mkldist.planning.costs import passes_by_bank, typical_passes
 from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.schema import SPLIT
 from mkldist.results.state import RunState
 from mkldist.search.study import Ask, Study, Values, drawn_batch, proposed
@@ -83,7 +83,7 @@ class Taker:
                 yield Proposal(own | {GIVEN: given[run.id]}, at, source=run.id)
 
 
-def given_C(run: RunPlan, store: RecordStore) -> float | None:
+def given_C(run: RunPlan, store: Journal) -> float | None:
     """Return the C that a run gives; NaN if it failed or has no kernel, None unless recorded."""
     record = store.read(run.id)
     if record is None:
@@ -260,7 +260,7 @@ class Rounds:
             )
         return replace(ahead.plan, estimated_passes=passes), banks
 
-    def replay(self, store: RecordStore) -> None:
+    def replay(self, store: Journal) -> None:
         """Go from the first round as far as all runs are recorded."""
         if not self.are_several:
             return
@@ -269,7 +269,7 @@ class Rounds:
         while self.advance(store):
             pass
 
-    def advance(self, store: RecordStore) -> bool:
+    def advance(self, store: Journal) -> bool:
         """Go to the next round; return False if there is none, or this one lacks records."""
         for run in self._runs.values():
             if run.id not in self._losses:
@@ -285,7 +285,7 @@ class Rounds:
             lambda place, trial, rung: self._losses[self._runs[place, trial, rung].id], given
         )
 
-    def _recorded_C(self, store: RecordStore) -> dict[str, float] | None:
+    def _recorded_C(self, store: Journal) -> dict[str, float] | None:
         """Return the C that each run of another method gives; None unless all are recorded."""
         found = {}
         for runs in self._sources.values():
@@ -411,7 +411,7 @@ class Rounds:
         return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
 
 
-def _loss(store: RecordStore, run_id: str, metric: Metric) -> float | None:
+def _loss(store: Journal, run_id: str, metric: Metric) -> float | None:
     """Return the validation loss of a run; infinity if it has none, None unless recorded."""
     record = store.read(run_id)
     if record is None:

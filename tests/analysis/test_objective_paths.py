@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.analysis import objective_path
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import to_frame
 from mkldist.results.run_record import RunRecord
 from mkldist.results.tree import open_results
@@ -17,10 +17,10 @@ from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_rec
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paths")
-    plan, store = made_up_plan(), RecordStore(folder / "records")
+    plan, store = made_up_plan(), Journal(folder / "records.journal")
     for number, run in enumerate(plan.runs):
         record = made_up_record(run)
-        store.write(RunRecord.failed(run, "broken") if number == 0 else record)
+        store.append([RunRecord.failed(run, "broken") if number == 0 else record])
     lay_out(folder, plan, made_up_facts(plan, GRIDS))
     return open_results(folder)
 

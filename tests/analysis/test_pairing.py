@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from mkldist.analysis.pairing import Pair, Results, matching, paired
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.spec.selection import SelectionSpec
 from tests.analysis.two_sweeps import by_name, level_and_uniform, made
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -61,7 +60,7 @@ def test_other_rows_are_not_paired(first, tmp_path, changes, reason):
 
 def test_two_trees_need_the_records_that_tell_their_rows(first, tmp_path):
     second = made(tmp_path / "second", FIRST)
-    shutil.rmtree(tmp_path / "second" / "records")
+    (tmp_path / "second" / "records.journal").unlink()
     pairs, unpaired = paired(first, second, by_name)
     assert pairs == []
     assert "holds no records, which tell if data and splits are the same" in unpaired[0].reason
@@ -77,11 +76,11 @@ def test_validation_chooses_the_setting_of_each_split(tmp_path):
     plan = replace(plan, spec=plan.spec.model_copy(update={"selection": SelectionSpec()}))
     validation = {(0, 1.0): 0.1, (0, 10.0): 0.2, (1, 1.0): 0.3, (1, 10.0): 0.2, (2, 1.0): 0.0,
                   (2, 10.0): 0.1}  # fmt: skip
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
         error = 0.5 - validation[run.split, run.params["C"]]  # test errors would choose the other
         scores = {"test_error": error, "validation_error": 0.5 - error}
-        store.write(replace(made_up_record(run), scores=scores))
+        store.append([replace(made_up_record(run), scores=scores)])
     facts = made_up_facts(plan, {"level": {"C": [1.0, 10.0]}})
     lay_out(tmp_path, plan, facts)
     results = Results.of(str(tmp_path))

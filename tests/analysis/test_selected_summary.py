@@ -11,8 +11,8 @@ from rich.console import Console
 
 from mkldist.analysis.summary import selected_summary
 from mkldist.analysis.tables import recorded_table, results_table
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -37,9 +37,9 @@ def records(plan):
 @pytest.fixture(scope="module")
 def folder(plan, records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for record in records:
-        store.write(record)
+        store.append([record])
     lay_out(folder, plan, made_up_facts(plan))
     return folder
 
@@ -85,11 +85,11 @@ def test_what_most_splits_select_at_an_end_of_the_grid_is_told(records, tree):
 
 
 def test_a_split_whose_losses_are_equal_selects_no_end_of_the_grid(plan, records, tmp_path):
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for record in records:
         flat = {"validation_error": 0.25 + 0.25 * (record.params.get("C") != 0.1)}
         flat = flat if record.split == 0 else {"validation_error": 0.25}
-        store.write(replace(record, scores=record.scores | flat))
+        store.append([replace(record, scores=record.scores | flat)])
     lay_out(tmp_path, plan, made_up_facts(plan))
     table = selected_summary(open_results(tmp_path)).set_index("method")
     assert table.loc["level", "C"] == "0.1"
@@ -97,10 +97,10 @@ def test_a_split_whose_losses_are_equal_selects_no_end_of_the_grid(plan, records
 
 
 def test_splits_without_a_complete_run_select_nothing(plan, records, tmp_path):
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     done = [record for record in records if record.key == "level" and record.split == 1]
     for record in done:
-        store.write(record)
+        store.append([record])
     lay_out(tmp_path, plan, made_up_facts(plan))
     table = selected_summary(open_results(tmp_path)).set_index("method")
     best = min(done, key=lambda record: record.scores["validation_error"])
@@ -127,8 +127,8 @@ def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
 
 
 def test_runs_that_the_tree_does_not_hold_yet_count_once(plan, records, tmp_path):
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     lay_out(tmp_path, plan, made_up_facts(plan))
     for record in records[:5]:
-        store.write(record)
+        store.append([record])
     assert recorded_table(tmp_path).counts == (5, 0, len(plan.runs) - 5)

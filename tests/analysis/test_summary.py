@@ -14,8 +14,9 @@ from scipy import stats
 from mkldist.analysis.summary import summary
 from mkldist.analysis.tables import recorded_rows, recorded_table, results_table
 from mkldist.metrics import METRICS
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.tree import open_results
 from mkldist.spec.selection import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
@@ -24,9 +25,9 @@ PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)
 
 
 def tree_of(folder, records, plan=PLAN, grids=GRIDS):
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for record in records:
-        store.write(record)
+        store.append([record])
     lay_out(folder, plan, made_up_facts(plan, grids))
     return open_results(folder)
 
@@ -163,9 +164,9 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
             rmse = 10.0 * run.params["C"] + run.split
             record = dataclasses.replace(record, scores={"rmse": rmse, "mae": 1.0, "r2": 0.5})
         records.append(record)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for record in records:
-        store.write(record)
+        store.append([record])
     facts = dataclasses.replace(made_up_facts(plan, grids), tasks={"values": "regression"})
     lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
@@ -255,9 +256,9 @@ def of_splits(
     coordinates |= {"n_new": np.array([54, 36, 26, 20, 14][:n_splits])}
     coordinates |= {"constant_score": np.array(constants)}
     facts = dataclasses.replace(made_up_facts(plan, grids), splits={"heart": coordinates})
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for record in records:
-        store.write(record)
+        store.append([record])
     lay_out(tmp_path, plan, facts)
     rows = recorded_rows(tmp_path)
     table = summary(open_results(tmp_path))

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mkldist.analysis.pairing import Results
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import write_manifest
-from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -70,7 +70,7 @@ def made(
         datasets=datasets, banks=banks, n_splits=len(split_names), n_points=N_POINTS,
         predictions=True,
     )  # fmt: skip
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for run in plan.runs:
         record = made_up_record(run, n_points=N_POINTS)
         error = errors[run.dataset, run.key][run.split] + 0.2 * (run.params["C"] > 1.0)
@@ -97,7 +97,7 @@ def made(
         )
         if math.isnan(error):
             record = replace(record, state=RunState.FAILED, error="It was made to fail.")
-        store.write(record)
+        store.append([record])
     number = np.arange(len(split_names))
     sizes = {"n_train": N_TRAIN, "n_test": N_TEST, "n_unlabelled": 0}
     parts = {name: np.full(len(number), size) for name, size in sizes.items()}
@@ -124,7 +124,7 @@ def _predictions(split: int, wrong: Sequence[Sequence[int]] | None) -> dict[str,
 
 def records_of(results: Results) -> list[RunRecord]:
     """Return all records of results."""
-    return [r for i in results.store.ids() if (r := results.store.read(i)) is not None]
+    return [r for i in results.store.states() if (r := results.store.read(i)) is not None]
 
 
 def by_name(one: Mapping[str, str], other: Mapping[str, str]) -> bool:

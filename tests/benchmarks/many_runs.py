@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import psutil
 
+from mkldist.results.journal import Journal
 from tests.benchmarks.measuring import Measured, named
 from tests.benchmarks.starting import Spent, spent
 
@@ -87,10 +88,11 @@ class _Look(NamedTuple):
 
 def _looks(sweep: subprocess.Popen[bytes], folder: Path) -> Iterator[_Look]:
     """Look at a sweep now and then until it ends."""
-    records, coordinator = folder / "results" / "records", psutil.Process(sweep.pid)
+    records = Journal(folder / "results" / "records.journal")
+    coordinator = psutil.Process(sweep.pid)
     while sweep.poll() is None:
         time.sleep(PAUSE)
-        done = sum(1 for _ in records.glob("*/*.npz")) / N_RUNS
+        done = len(records.states()) / N_RUNS
         try:
             memory = coordinator.memory_info().rss / 2**20
         except psutil.Error:

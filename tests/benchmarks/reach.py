@@ -171,7 +171,7 @@ def drive_paths(
 
 def overhead(data_dir: Path | None) -> Iterator[Measured]:
     """Wall time of a sweep of the command line over the solvers' own time per worker."""
-    from mkldist.results.records import RecordStore
+    from mkldist.results.journal import Journal
     from mkldist.run.cluster import ConnectOptions
     from mkldist.run.sweep import run_sweep
     from mkldist.spec.load import load_sweep
@@ -185,8 +185,8 @@ def overhead(data_dir: Path | None) -> Iterator[Measured]:
         seconds, _ = timed(
             lambda: run_sweep(spec, origin=file, output=output, connect_options=options)
         )
-        store = RecordStore(output / "records")
-        times = [record.times for record in map(store.read, store.ids()) if record is not None]
+        store = Journal(output / "records.journal")
+        times = [record.times for record in map(store.read, store.states()) if record is not None]
         pure = sum(t["own_seconds"] + t["pass_seconds"] for t in times)
     note = f"{len(times)} runs, {seconds:.0f} s"
     work = f"quickstart, {THREADS} workers: wall time over solver time / workers"

@@ -111,7 +111,7 @@ def kinds(folder: Path) -> dict[str, list[Path]]:
         "bank note": _each("banks.json", folder),
         "words": _each("sweep.toml", folder),
         "model": [_output(folder) / MODEL],
-        "records": _each("records", folder),
+        "records": _each("records.journal", folder),
         "layout": _each("tree.layout", folder),
         "snapshots": _each("snapshots", folder),
         "data": _each("data", folder),

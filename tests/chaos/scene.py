@@ -218,7 +218,7 @@ def resumed(scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *options:
 def solved(output: Path) -> dict[str, int]:
     """Return when each run was recorded, without the failed ones, which may be done again."""
     times = record_times(output)
-    return {name: when for name, when in times.items() if f".{RunState.COMPLETE}." in name}
+    return {name: when for name, when in times.items() if name.endswith(f".{RunState.COMPLETE}")}
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from tests.chaos import scene
 from tests.chaos.campaign import Campaign
 from tests.chaos.media import media, read_only, vanished
 from tests.chaos.outcomes import Outcome, table_of
 from tests.chaos.scene import Ended, Scene, differing, solved
+from tests.results.sweeps import made_up_plan, made_up_record
 from tests.run import damage
 
 HARMS = (
@@ -101,11 +104,14 @@ def test_a_folder_that_is_hidden_cannot_be_used_and_comes_back_unchanged(tmp_pat
 
 
 def test_failed_runs_may_be_done_again_and_others_not(tmp_path):
-    folder = tmp_path / "records" / "ab"
-    folder.mkdir(parents=True)
-    for state in ("complete", "failed"):
-        (folder / f"abc.{state}.npz").touch()
-    assert list(solved(tmp_path)) == ["abc.complete.npz"]
+    complete, failed, *_ = made_up_plan().runs
+    ended = {"ended": 1.0}
+    records = [
+        replace(made_up_record(complete), provenance=ended),
+        RunRecord.failed(failed, "", provenance=ended),
+    ]
+    Journal(tmp_path / "records.journal").append(records)
+    assert solved(tmp_path) == {f"{complete.id}.complete": 10**9}
 
 
 def test_processes_that_stay_and_new_files_are_seen(tmp_path, monkeypatch):

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from mkldist.cli.status import command
 from mkldist.errors import InputError
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import claimed
-from mkldist.results.records import RecordStore
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -24,12 +24,12 @@ def said_of(folder: Path) -> str:
 
 
 def test_a_folder_without_a_layout_is_told(tmp_path):
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     with claimed(tmp_path, "made-up"):
         assert "; there is no tree.layout yet\n" in said_of(tmp_path)
     assert "stopped; there is no tree.layout yet; the same mkldist sweep" in said_of(tmp_path)
     for run in made_up_plan().runs[:3]:
-        store.write(made_up_record(run))
+        store.append([made_up_record(run)])
     said = said_of(tmp_path)
     assert "there is no tree.layout, though 3 runs are recorded; the same mkldist sweep" in said
     assert "every run has an outcome" not in said
@@ -51,7 +51,7 @@ def test_the_first_of_many_values_are_named(tmp_path):
 
 
 def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monkeypatch):
-    plan, store = made_up_plan(), RecordStore(tmp_path / "records")
+    plan, store = made_up_plan(), Journal(tmp_path / "records.journal")
     runs, looks = iter(plan.runs), []
     with ExitStack() as claims:
         claims.enter_context(claimed(tmp_path, "made-up"))
@@ -62,7 +62,7 @@ def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monke
             if len(looks) == 5:
                 claims.close()
             elif len(looks) % 2:
-                store.write(made_up_record(next(runs)))
+                store.append([made_up_record(next(runs))])
 
         monkeypatch.setattr(time, "sleep", sleep)
         words = [str(tmp_path), "--watch", "--every", "0.5"]

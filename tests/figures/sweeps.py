@@ -11,7 +11,8 @@ import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import BankPlan
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
@@ -104,6 +105,6 @@ def recorded(
     plan, resolved = planned(spec, output.parent / "sweep.toml", [], ConnectOptions(n_workers=1))
     banks = {bank.id: bank for bank in plan.banks}
     for one in plan.runs:
-        record = RecordStore(output / "records").read(one.id)
+        record = Journal(output / "records.journal").read(one.id)
         assert record is not None
         yield banks[one.bank], *resolved.datasets[one.dataset], record

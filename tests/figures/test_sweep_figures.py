@@ -12,7 +12,7 @@ from PIL import Image
 from mkldist.durable import machine_id, temporary_path
 from mkldist.errors import SpecError
 from mkldist.figures import sweep_figures
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec
@@ -98,9 +98,11 @@ def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, 
 def test_failed_runs_have_no_picture(tmp_path, scheduler, drawn, monkeypatch):
     spec = pictured()
     outcome = run(spec, tmp_path / "out", scheduler)
-    store = RecordStore(outcome.path / "records")
+    store = Journal(outcome.path / "records.journal")
     (_, _, _, majority) = next(r for r in recorded(spec, outcome.path) if r[3].key == "majority")
-    store.write(type(majority)(**{**vars(majority), "state": RunState.FAILED, "error": "broken"}))
+    store.append(
+        [type(majority)(**{**vars(majority), "state": RunState.FAILED, "error": "broken"})]
+    )
     drawn.clear()
     outcome = run(spec, tmp_path / "out", scheduler)
     assert outcome.failed == 1

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.kernels import Gaussian
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from tests.fit.ways import called
 
 N, C, WIDTHS = 90, 2.0, (0.7, 2.0)
@@ -128,7 +128,7 @@ def test_a_model_of_all_rows_has_their_weights():
 
 def test_a_changed_weight_runs_anew_and_the_same_one_does_not():
     def n_runs() -> int:
-        return len(RecordStore(Path("results/mine/records")).ids())
+        return len(Journal(Path("results/mine/records.journal")).states())
 
     counts = []
     for asked in ("balanced", {"yes": 3.0}, "balanced"):

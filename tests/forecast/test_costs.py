@@ -15,7 +15,8 @@ from mkldist.gram.layout import TileLayout
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import Plan
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.planning.plans import dataset, grid, plan_of
@@ -112,11 +113,11 @@ def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype
 
 def test_recorded_runs_replace_the_rates(tmp_path):
     plan, _ = planned("memory")
-    store = RecordStore(tmp_path)
+    store = Journal(tmp_path / "records.journal")
     for run, seconds in zip(plan.batches[0].runs, (1.0, 3.0), strict=False):
         times = {"cpu_seconds": seconds, "pass_cpu_seconds": 0.25 * seconds}
         fields = {"times": times, "counters": {"passes": 4}}
-        store.write(replace(RunRecord.failed(run, ""), state=RunState.COMPLETE, **fields))
+        store.append([replace(RunRecord.failed(run, ""), state=RunState.COMPLETE, **fields)])
     found = recorded_costs(plan, store)
     assert found == {("one", "xu2008", "level"): SolverCost(2.0, 4.0, 0.5)}
 

@@ -18,7 +18,7 @@ from mkldist.forecast.curve import forecasts
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import Crew
 from mkldist.memory import FLOAT_BYTES
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
@@ -84,7 +84,7 @@ def test_what_one_two_and_four_workers_compute_is_foretold_from_some_of_their_ru
         assert n_done == 72 > RECORDS_READ
         with misbehaving_methods():
             plan = costs_of(text, RATES, n_workers).plan
-            known = recorded_costs(plan, RecordStore(output / "records"))
+            known = recorded_costs(plan, Journal(output / "records.journal"))
             costs = costs_of(text, RATES, n_workers, known)
             rows = list(forecasts(costs, Crew(n_workers), numbers=()))
         [foretold] = [row for row in rows if row.workers == n_workers]

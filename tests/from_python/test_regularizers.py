@@ -18,7 +18,7 @@ from mkldist.cli import command
 from mkldist.errors import SpecError
 from mkldist.kernels import Gaussian
 from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.where(X[:, 0] + X[:, 1] > 0.0, 1, -1)
@@ -97,7 +97,7 @@ def test_ids_are_by_content_and_the_folder_is_read_again(mine):
     assert plan(words(0.05)).n_recorded == 0
     with pytest.raises(SpecError, match="other code"):
         mkldist.plan("results/m", allow_code=True)
-    assert len(RecordStore(Path("results/m/records")).ids()) == 1
+    assert len(Journal(Path("results/m/records.journal")).states()) == 1
 
 
 @pytest.mark.parametrize("call", [plan, sweep])

@@ -16,7 +16,7 @@ import xarray as xr
 import mkldist
 from mkldist.cli import command
 from mkldist.errors import FailedRunsWarning, SpecError, UnfitClusterError
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.status import sweep_status
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import misbehaving_methods, record_times, wait_until
@@ -45,7 +45,7 @@ def in_a_folder(tmp_path, monkeypatch):
 
 
 def ids(folder: str = "results/mine") -> set[str]:
-    return set(RecordStore(Path(folder) / "records").ids())
+    return set(Journal(Path(folder) / "records.journal").states())
 
 
 def test_a_sweep_returns_its_results_and_the_same_call_repeats_nothing(capsys):
@@ -171,10 +171,10 @@ def test_workers_start_wherever_the_call_stands(how, tmp_path):
 @pytest.mark.slow
 def test_an_interrupt_leaves_a_sweep_that_the_same_call_resumes():
     spec = {**SPEC, "splits": {"repeats": 60}, "methods": [{"name": "level", "C": [1, 10, 100]}]}
-    records = Path("results/mine/records")
+    records = Journal(Path("results/mine/records.journal"))
 
     def interrupt():
-        wait_until(lambda: len(list(records.rglob("*.npz"))) > 5, "some runs are recorded")
+        wait_until(lambda: len(records.states()) > 5, "some runs are recorded")
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupting = threading.Thread(target=interrupt)

@@ -22,16 +22,15 @@ import mkldist
 from mkldist.data.first_look import read_columns
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.predictions import write_predictions
-from mkldist.frames import frame, unframed
+from mkldist.frames import frame, frame_header, unframed
 from mkldist.gram.stored_banks import open_store
+from mkldist.results.journal import Journal
 from mkldist.results.manifest import read_manifest
-from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file
 from mkldist.run.interrupts import own_handlers
 from mkldist.run.sweep_setup import planned
-from mkldist.sealed import sealed, unsealed
 from mkldist.spec.load import load_sweep
 from mkldist.spec.values import toml_text
 from tests.fuzz.mutations import Draw, changed, damaged
@@ -135,14 +134,14 @@ def kinds() -> list[Kind]:
         Kind("table of zarr", partial(_wrong_of, f"{TABLE}/**/*"), partial(_plan_zarr, TABLE)),
         Kind("table for init", partial(_wrong_bytes, "d.csv"), _first_look),
         Kind("cluster file", _wrong_cluster, _cluster),
-        Kind("record", partial(_wrong_of, "small/records/*/*"), _record),
+        Kind("record", partial(_wrong_of, "small/records.journal"), _record),
         Kind("layout", partial(_wrong_bytes, "small/tree.layout"), _results),
         Kind("notes", partial(_wrong_of, "small/*"), _notes),
         Kind("snapshot", partial(_wrong_of, "small/snapshots/*/*"), _snapshot),
         Kind("bank", partial(_wrong_of, "banks/*/**/*"), _bank),
         Kind("model", partial(_wrong_bytes, "small.model"), _model),
         Kind("forged model", partial(_forged, "small.model"), _load_model),
-        Kind("forged record", partial(_forged, "small/records/*/*"), _record),
+        Kind("forged record", partial(_forged, "small/records.journal"), _record),
         Kind("new rows", partial(_wrong_bytes, "d.csv"), _predict),
     ]
 
@@ -210,10 +209,9 @@ def _wrong_of(pattern: str, folder: Path, draw: Draw) -> Wrong:
 
 
 def _forged(pattern: str, folder: Path, draw: Draw) -> Wrong:
-    """Return a sealed file, and a changed content whose seal is right."""
+    """Return a file of frames, and a changed frame of it whose checksums are right."""
     file = _one_of(list(folder.glob(pattern)), draw)
-    is_record = file.suffix == ".npz"
-    opened = (unsealed if is_record else unframed)(file.read_bytes())
+    opened = unframed(_frame_of(file, draw))
     assert opened is not None
     header, arrays = opened
     if draw.integers(3):
@@ -222,7 +220,16 @@ def _forged(pattern: str, folder: Path, draw: Draw) -> Wrong:
         name = sorted(arrays)[int(draw.integers(len(arrays)))]
         arrays[name] = _other_array(arrays[name], draw)
     plain = json.loads(json.dumps(header, default=str), parse_int=_fitting)
-    return file, (sealed if is_record else frame)(plain, arrays)
+    return file, frame(plain, arrays)
+
+
+def _frame_of(file: Path, draw: Draw) -> bytes:
+    """Return one of the frames of a file."""
+    content, frames = file.read_bytes(), []
+    while (header := frame_header(content)) is not None:
+        frames.append(content[: header.n_bytes])
+        content = content[header.n_bytes :]
+    return frames[int(draw.integers(len(frames)))]
 
 
 def _fitting(digits: str) -> int | str:
@@ -277,8 +284,10 @@ def _cluster(file: Path) -> None:
 
 
 def _record(file: Path) -> None:
-    RecordStore(file.parents[1]).read(file.name.partition(".")[0])
-    sweep_status(_output(file))
+    store = Journal(file)
+    for run_id in store.heads():
+        store.read(run_id)
+    sweep_status(file.parent)
 
 
 def _notes(file: Path) -> None:

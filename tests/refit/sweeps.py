@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 
@@ -103,5 +104,5 @@ def entry(name: str, **settings: Any) -> str:
 
 def recorded(results: Path) -> list[RunRecord]:
     """Return all records of a sweep."""
-    store = RecordStore(results / "records")
-    return [record for run_id in store.ids() if (record := store.read(run_id)) is not None]
+    store = Journal(results / "records.journal")
+    return [record for run_id in store.states() if (record := store.read(run_id)) is not None]

@@ -12,8 +12,9 @@ import pytest
 from mkldist.errors import InputError, StoreError
 from mkldist.fit.select import choose
 from mkldist.planning.model import Plan
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 pytestmark = pytest.mark.slow
@@ -23,11 +24,11 @@ def results_of(
     folder: Path, plan: Plan, change: Any = lambda record: record, grids: Any = GRIDS
 ) -> Path:
     """Write the tree of made-up records, each changed or left out (None); return its folder."""
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for run in plan.runs:
         record = change(made_up_record(run))
         if record is not None:
-            store.write(record)
+            store.append([record])
     lay_out(folder, plan, made_up_facts(plan, grids))
     return folder
 
@@ -62,9 +63,9 @@ def test_a_setting_that_beats_no_constant_is_chosen_only_where_none_does(tmp_pat
     coordinates = {"n_train": 90, "n_test": 30, "n_unlabelled": 0, "n_new": 30, "n_rarest": 9}
     coordinates |= {"constant_score": 0.3}
     splits = {name: np.full(3, value) for name, value in coordinates.items()}
-    plan, store = made_up_plan(), RecordStore(tmp_path / "records")
+    plan, store = made_up_plan(), Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(with_errors(errors)(made_up_record(run)))
+        store.append([with_errors(errors)(made_up_record(run))])
     facts = replace(made_up_facts(plan), splits={"heart": splits})
     lay_out(tmp_path, plan, facts)
     found = choose(tmp_path)
@@ -97,9 +98,9 @@ def test_without_test_parts_the_unlabelled_parts_choose(tmp_path):
     errors = {("level", 100.0): [0.1, 0.1, 0.1]}
     change = with_errors(errors, "unlabelled_error")
     facts = made_up_facts(plan, grids)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(change(made_up_record(run)))
+        store.append([change(made_up_record(run))])
     unlabelled = type(facts)(**{**vars(facts), "unlabelled": {"heart"}})
     lay_out(tmp_path, plan, unlabelled)
     found = choose(tmp_path)

@@ -11,8 +11,9 @@ import pytest
 from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError, SpecError
 from mkldist.fit.explain import explain
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from tests.refit.sweeps import entry, swept
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -89,7 +90,7 @@ def test_names_without_weights_are_refused(results, asked, said):
 @pytest.mark.slow
 def test_weights_are_explained_without_records(results, tmp_path):
     shutil.copytree(results, tmp_path / "copy")
-    shutil.rmtree(tmp_path / "copy" / "records")
+    (tmp_path / "copy" / "records.journal").unlink()
     (found,) = explain(tmp_path / "copy")
     assert found.no_decision == "records of its runs are missing"
     assert found.of("kernel")[0].weight.mean > 0.0
@@ -97,9 +98,9 @@ def test_weights_are_explained_without_records(results, tmp_path):
 
 def test_results_without_a_complete_run_say_so(tmp_path):
     plan = made_up_plan({"level": {}})
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(RunRecord.failed(run, "no memory"))
+        store.append([RunRecord.failed(run, "no memory")])
     lay_out(tmp_path, plan, made_up_facts(plan, {"level": {}}))
     with pytest.raises(InputError, match="no complete run of level"):
         explain(tmp_path)
@@ -108,14 +109,14 @@ def test_results_without_a_complete_run_say_so(tmp_path):
 def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
     grids = {"level": {}, "silp": {}}
     plan = made_up_plan(grids)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     errors = {"level": (0.1, 0.3, 0.3), "silp": (0.2, None, None)}
     for run in plan.runs:
         error = errors[run.key][run.split]
         record = RunRecord.failed(run, "no memory")
         if error is not None:
             record = replace(made_up_record(run), scores={"test_error": error})
-        store.write(record)
+        store.append([record])
     facts = replace(made_up_facts(plan, grids), splits={"heart": SIZES})
     lay_out(tmp_path, plan, facts)
     (found,) = explain(tmp_path)
@@ -125,9 +126,9 @@ def test_a_method_is_not_explained_for_the_splits_that_others_lack(tmp_path):
 @pytest.mark.parametrize(("constant", "better"), [(0.9, True), (0.05, False)])
 def test_a_method_is_held_to_the_best_constant_prediction(constant, better, tmp_path):
     plan = made_up_plan({"level": {}})
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run, error in zip(plan.runs, (0.1, 0.12, 0.14), strict=True):
-        store.write(replace(made_up_record(run), scores={"test_error": error}))
+        store.append([replace(made_up_record(run), scores={"test_error": error})])
     splits = SIZES | {"n_new": np.full(3, 20), "n_rarest": np.full(3, 5)}
     facts = made_up_facts(plan, {"level": {}})
     facts = replace(facts, splits={"heart": splits | {"constant_score": np.full(3, constant)}})

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.report.facts import Facts
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import FailedRun, SweepStatus
@@ -34,9 +34,9 @@ def made_up(folder: Path, *, damaged: bool = True, datasets: tuple[str, ...] = D
         )
         made[5] = replace(made[5], stop_reason="max_iter", gap=0.5)
         made = made[:-2]
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for record in made:
-        store.write(record)
+        store.append([record])
     facts = replace(made_up_facts(plan, GRIDS), splits={name: parts() for name in datasets})
     lay_out(folder, plan, facts)
     counts = Counter(record.state for record in made)

@@ -27,8 +27,8 @@ from mkldist.report.sweep_charts import (
     scaling_charts,
     weight_charts,
 )
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from tests.analysis.studies import study
 from tests.report.made_up import N_SPLITS, parts
@@ -269,9 +269,9 @@ def test_objectives_along_C_are_of_one_bank_and_of_methods_of_one_problem(tmp_pa
     C = {"C": [1.0, 10.0]}
     grids = {"level": C, "simplemkl": C, "uniform": C, "lp_mkl": {**C, "norm": [2.0, 4.0]}}
     plan = made_up_plan(grids, banks=("few", "many"), n_splits=N_SPLITS)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(made_up_record(run))
+        store.append([made_up_record(run)])
     made = replace(made_up_facts(plan, grids), splits={"heart": parts()})
     lay_out(tmp_path, plan, made)
     facts = facts_of(open_results(tmp_path))

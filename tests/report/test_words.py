@@ -9,8 +9,8 @@ import pytest
 from mkldist.report.answer import answer_sentences, answers_of
 from mkldist.report.facts import Facts
 from mkldist.report.words import Caution, cautions, headline
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from tests.report.made_up import N_SPLITS, parts
@@ -128,9 +128,9 @@ def test_of_several_banks_the_edges_are_told_by_method_and_bank(finished):
 
 def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts(tmp_path, finished):
     plan = made_up_plan({"level": {"C": [1.0]}}, datasets=("heart",), n_splits=N_SPLITS)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(made_up_record(run))
+        store.append([made_up_record(run)])
     facts = made_up_facts(plan, {"level": {"C": [1.0]}})
     lay_out(tmp_path, plan, replace(facts, splits={"heart": parts()}))
     one = Facts(open_results(tmp_path), finished.status)

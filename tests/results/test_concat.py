@@ -9,9 +9,9 @@ import pytest
 
 import mkldist
 from mkldist.errors import InputError
+from mkldist.results.journal import Journal
 from mkldist.results.layout import TreeFacts
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_plan, made_up_record
 
@@ -28,11 +28,11 @@ def tree(tmp_path_factory):
         plan,
         banks=tuple(replace(bank, n_kernels=SIZES[bank.spec.label]) for bank in plan.banks),
     )
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for run in plan.runs[:-1]:
         record = made_up_record(run, n_kernels=SIZES[run.bank_label])
         extra = {"margin": 2.0} if run.key == "level" else {}
-        store.write(replace(record, extra=extra))
+        store.append([replace(record, extra=extra)])
     facts = TreeFacts(
         {"heart": GRIDS, "wdbc": GRIDS},
         {
@@ -132,9 +132,9 @@ def test_a_searched_parameter_is_not_joined_with_a_grid_of_it(tmp_path):
         {"heart": {"level": {"trial": [0, 1]}, "uniform": {"C": [1.0, 2.0]}}},
         run_parameters={"heart": {"level": ["C"]}},
     )
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     for run in plan.runs:
-        store.write(made_up_record(run))
+        store.append([made_up_record(run)])
     lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
     np.testing.assert_array_equal(tree["heart/level"].C, [[1.0, 2.0]] * 3)

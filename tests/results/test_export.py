@@ -13,8 +13,9 @@ import xarray as xr
 from mkldist.errors import InputError, OutputError
 from mkldist.results import export as module
 from mkldist.results.export import export
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -26,9 +27,9 @@ RECORDS[PLAN.runs[0].id] = RunRecord.failed(PLAN.runs[0], 'no "memory", or\nnone
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    store = RecordStore(folder / "records")
+    store = Journal(folder / "records.journal")
     for record in RECORDS.values():
-        store.write(record)
+        store.append([record])
     lay_out(folder, PLAN, made_up_facts(PLAN))
     return folder
 
@@ -41,7 +42,7 @@ def test_netcdf_holds_the_tree(folder, tmp_path):
 
 def test_zarr_holds_the_tree_for_any_reader(tmp_path, folder):
     plan = made_up_plan({"uniform": {}}, n_splits=2)
-    RecordStore(tmp_path / "records").write(made_up_record(plan.runs[0]))
+    Journal(tmp_path / "records.journal").append([made_up_record(plan.runs[0])])
     lay_out(tmp_path, plan, made_up_facts(plan, {"uniform": {}}))
     target, *_ = export(tmp_path, "zarr", tmp_path / "to" / "results.zarr")
     with xr.open_datatree(target, engine="zarr") as back:
@@ -52,7 +53,7 @@ def test_zarr_holds_the_tree_for_any_reader(tmp_path, folder):
     export(tmp_path, "zarr", target, overwrite=True)
     assert [path.name for path in target.parent.iterdir()] == ["results.zarr"]
     with pytest.raises(OutputError):  # a folder of another kind stays
-        export(folder, "zarr", tmp_path / "records", overwrite=True)
+        export(folder, "zarr", target.parent, overwrite=True)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

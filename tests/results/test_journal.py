@@ -117,19 +117,6 @@ def test_only_outcomes_are_recorded(journal):
     assert not journal.path.exists()
 
 
-def test_the_last_layout_counts(journal):
-    assert journal.layout() is None
-    names = np.array(["gaussian(1)[all]", "ü"], dtype=object)
-    journal.set_layout({"n": 1}, {})
-    journal.append(records(1))
-    journal.set_layout({"n": 2}, {"kernel": names, "width": np.arange(3.0)})
-    head, arrays = Journal(journal.path).layout()
-    assert head == {"n": 2}
-    assert arrays["kernel"].tolist() == names.tolist()
-    assert arrays["width"].tolist() == [0, 1, 2]
-    assert set(journal.states()) == {RUNS[0].id}
-
-
 def test_a_tail_torn_at_any_byte_is_passed_over_and_cut_off(journal):
     sizes = three(journal)
     whole, written = journal.path.read_bytes(), records(3)
@@ -176,8 +163,6 @@ def test_heads_and_bodies_of_different_frames_do_not_fit_together(journal):
 def test_compacting_leaves_what_counts_and_drops_damage(journal):
     written = records(3)
     journal.append([RunRecord.failed(RUNS[0], "no memory"), *written])
-    journal.set_layout({"n": 1}, {})
-    journal.set_layout({"n": 2}, {})
     journal.append(records(6)[3:])
     journal.remove([RUNS[4].id])
     content = bytearray(journal.path.read_bytes())
@@ -190,7 +175,6 @@ def test_compacting_leaves_what_counts_and_drops_damage(journal):
     assert journal.damaged() == []
     assert set(reader.states()) == set(journal.states()) == {run.id for run in RUNS[:5]}
     assert all(same(reader.read(record.id), record) for record in written)
-    assert reader.layout() == ({"n": 2}, {})
     journal.append(records(6)[5:])
     assert len(reader.states()) == 6
 

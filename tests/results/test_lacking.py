@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from mkldist.results.journal import Journal
 from mkldist.results.recorded import lacking_runs
-from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 from tests.variants import quick
@@ -29,7 +29,7 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
     output, asked = tmp_path / "r", asking(words)
     run_here(PLAIN, output, None)
     before = records(output)
-    store = RecordStore(output / "records")
+    store = Journal(output / "records.journal")
     assert set(lacking_runs(plan_of(asked), store, output)) == before.keys()
     assert run_here(asked, output, None).computed == len(before)
     node = open_results(output)["two_moons/uniform"]

@@ -11,9 +11,9 @@ import textwrap
 import pytest
 
 from mkldist.errors import OutputError
+from mkldist.results.journal import Journal
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed, no_folder
-from mkldist.results.records import RecordStore
 from tests.results.sweeps import made_up_plan, made_up_record
 
 
@@ -84,7 +84,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
 def test_a_folder_whose_manifest_is_gone_is_still_that_of_its_records(tmp_path, kind):
     path = tmp_path / "one"
     with claimed(path, "one") as folder:
-        RecordStore(folder.records).write(made_up_record(made_up_plan().runs[0]))
+        Journal(folder.records).append([made_up_record(made_up_plan().runs[0])])
     folder.manifest.unlink()
     if kind != "gone":
         target = folder.manifest if kind == "loop" else tmp_path / "nothing"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from tests.results.sweeps import made_up_plan, made_up_record
 
 
 def test_runs_of_the_plan_failed_ones_and_others_are_counted(tmp_path):
     plan = made_up_plan()
-    store = RecordStore(OutputFolder(tmp_path).records)
+    store = Journal(OutputFolder(tmp_path).records)
     for run in plan.runs[:4]:
-        store.write(made_up_record(run))
-    store.write(RunRecord.failed(plan.runs[4], "worker lost"))
+        store.append([made_up_record(run)])
+    store.append([RunRecord.failed(plan.runs[4], "worker lost")])
     for run in made_up_plan(datasets=["wdbc"]).runs[:2]:
-        store.write(made_up_record(run))
+        store.append([made_up_record(run)])
     assert recorded_runs(plan, tmp_path) == Recorded(tmp_path, total=5, failed=1, others=2)
 
 

@@ -12,11 +12,12 @@ import pytest
 
 from mkldist.durable import machine_id
 from mkldist.errors import StoreError
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import write_manifest
 from mkldist.results.notes import AtWork, write_work_note
 from mkldist.results.output import Claim, claimed
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
@@ -31,11 +32,11 @@ def folder(tmp_path):
 
 def test_runs_are_counted_by_state_and_node(folder):
     plan = made_up_plan(datasets=["heart", "wdbc"], n_splits=2)
-    records = RecordStore(folder / "records")
+    records = Journal(folder / "records.journal")
     lay_out(folder, plan, made_up_facts(plan))
     for run in plan.runs[:5]:
-        records.write(made_up_record(run))
-    records.write(RunRecord.failed(plan.runs[5], "worker lost"))
+        records.append([made_up_record(run)])
+    records.append([RunRecord.failed(plan.runs[5], "worker lost")])
     status = sweep_status(folder)
     assert (status.name, status.n_runs, status.path) == ("made-up", len(plan.runs), folder)
     assert status.counts == {RunState.COMPLETE: 5, RunState.FAILED: 1, RunState.WAITING: 26}
@@ -54,9 +55,9 @@ def test_a_sweep_that_has_not_planned_yet_has_no_runs(folder):
 
 
 def test_recorded_runs_are_counted_where_the_layout_is_gone(folder):
-    plan, records = made_up_plan(n_splits=1), RecordStore(folder / "records")
+    plan, records = made_up_plan(n_splits=1), Journal(folder / "records.journal")
     for run in plan.runs[:2]:
-        records.write(made_up_record(run))
+        records.append([made_up_record(run)])
     assert sweep_status(folder).without_layout == 2
     lay_out(folder, plan, made_up_facts(plan))
     assert sweep_status(folder).without_layout is None
@@ -122,11 +123,11 @@ def test_runs_at_work_are_those_that_a_living_process_noted(folder):
 
 def test_recorded_runs_outside_the_plan_are_counted(folder):
     plan = made_up_plan()
-    records = RecordStore(folder / "records")
+    records = Journal(folder / "records.journal")
     lay_out(folder, plan, made_up_facts(plan))
-    records.write(made_up_record(plan.runs[0]))
+    records.append([made_up_record(plan.runs[0])])
     assert sweep_status(folder).others == 0
     for run in made_up_plan(datasets=["wdbc"]).runs[:3]:
-        records.write(made_up_record(run))
+        records.append([made_up_record(run)])
     assert sweep_status(folder).others == 3
     assert sweep_status(folder).counts[RunState.COMPLETE] == 1

@@ -9,13 +9,12 @@ import pytest
 import xarray as xr
 
 from mkldist.results.export import export
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
-from mkldist.results.record_format import decode, encode
-from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.rows import to_frame
+from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import ITERATION, N_RANKS, RANK, TRACES
 from mkldist.results.tree import open_results
-from mkldist.sealed import sealed, unsealed
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.variants import quick
 
@@ -67,8 +66,8 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
 
 
 @pytest.fixture
-def store(tmp_path) -> RecordStore:
-    return RecordStore(tmp_path / "records")
+def store(tmp_path) -> Journal:
+    return Journal(tmp_path / "records.journal")
 
 
 @pytest.mark.parametrize("few", [10**6, 0], ids=["at once", "when used"])
@@ -81,7 +80,7 @@ def test_traces_of_any_length_in_any_order(tmp_path, store, monkeypatch, lengths
     lay_out(tmp_path, PLAN, FACTS)
     for until in (0, 4, 6, len(records)):
         for record in records[:until]:
-            store.write(record)
+            store.append([record])
         assert_traces(open_results(tmp_path), records[:until])
     assert "convergence" not in open_results(tmp_path)["heart/uniform"].children
 
@@ -94,14 +93,14 @@ def test_a_run_that_is_done_again_replaces_its_trace(tmp_path, store):
         traced(run, 7),
         RunRecord.failed(run, "no memory", n_kernels=7),
     ):
-        store.write(record)
+        store.append([record])
         gap = open_results(tmp_path)["heart/level/convergence"].gap
         assert int(gap.notnull().sum()) == len(record.trace.get("gap", ()))
 
 
 def test_exports_hold_traces_and_tables_leave_them_out(tmp_path, store):
     for i, run in enumerate(PLAN.runs):
-        store.write(traced(run, i))
+        store.append([traced(run, i)])
     lay_out(tmp_path, PLAN, FACTS)
     with xr.open_datatree(
         export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
@@ -126,12 +125,3 @@ def test_traces_explain_themselves(tmp_path):
     node = open_results(tmp_path)["heart/level/convergence"].to_dataset()
     assert node.seconds.attrs["units"] == "s"
     assert all(node[variable.name].attrs["long_name"] for variable in TRACES)
-
-
-def test_records_of_before_there_were_training_rows_are_read():
-    header, arrays = unsealed(encode(made_up_record(PLAN.runs[0])))
-    del arrays["train_rows"]
-    found = decode(sealed(header, arrays))
-    assert found is not None
-    assert found.id == PLAN.runs[0].id
-    assert len(found.train_rows) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from mkldist.results.records import RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from tests.results.sweeps import GRIDS
 

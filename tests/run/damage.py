@@ -37,7 +37,7 @@ def kinds(output: Path) -> dict[str, list[Path]]:
     banks = files_below(output.parent / "banks")
     return {
         "manifest": [output / "sweep.json"],
-        "records": files_below(output / "records"),
+        "records": [output / "records.journal"],
         "layout": [output / "tree.layout"],
         "snapshots": files_below(output / "snapshots"),
         "banks": [output / "banks.json"] + [file for file in banks if file.name[0] != "."],

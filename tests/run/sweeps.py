@@ -20,7 +20,8 @@ import psutil
 
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
@@ -164,8 +165,8 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def records(output: Path) -> dict[str, RunRecord]:
-    store = RecordStore(output / "records")
-    found = {run_id: store.read(run_id) for run_id in store.ids()}
+    store = Journal(output / "records.journal")
+    found = {run_id: store.read(run_id) for run_id in store.states()}
     return {run_id: record for run_id, record in found.items() if record is not None}
 
 
@@ -176,8 +177,9 @@ def solutions(output: Path) -> dict[str, Solution]:
 
 
 def record_times(output: Path) -> dict[str, int]:
-    """Return when each record was written."""
-    return {path.name: path.stat().st_mtime_ns for path in (output / "records").rglob("*.npz")}
+    """Return when each recorded run ended, in nanoseconds, by its id and state."""
+    heads = Journal(output / "records.journal").heads().values()
+    return {f"{one.id}.{one.state}": int(1e9 * one.provenance["ended"]) for one in heads}
 
 
 def wait_until(

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from mkldist.errors import InputError
 from mkldist.fit.select import choose, prepared_fit
+from mkldist.results.journal import Journal
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.run.sweeps import records, run_here, sweep_text
@@ -58,9 +59,7 @@ def test_an_interrupted_sweep_goes_on(folder):
     kept = records(folder)
     gone = [i for i, record in kept.items() if record.key == "level"][:1]
     gone += [i for i, record in kept.items() if record.key == "spicymkl"][:1]
-    for run_id in gone:
-        [file] = (folder / "records").rglob(f"*{run_id}*")
-        file.unlink()
+    Journal(folder / "records.journal").remove(gone)
     outcome = run_here(TEXT, folder, None)
     assert outcome.computed == 2
     assert records(folder).keys() == kept.keys()

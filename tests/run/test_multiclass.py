@@ -15,8 +15,7 @@ from mkldist.methods.registry import METHODS, MODULES
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.export import export
-from mkldist.results.record_format import decode, encode
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
 from mkldist.spec.model import SweepSpec
@@ -80,7 +79,9 @@ def test_a_run_is_one_solver_for_each_class(tmp_path, fit):
         assert record.scores["auc"] == pytest.approx(np.mean(aucs))
         found = metrics.confusion_matrix(numbers, predicted)
         np.testing.assert_array_equal(of_classes["confusion"], found)
-        again = decode(encode(record))
+        journal = Journal(tmp_path / "again.journal")
+        journal.append([record])
+        again = journal.read(record.id)
         np.testing.assert_array_equal(again.of_classes["confusion"], found)
         assert again.kernel_weights.shape == record.kernel_weights.shape
 
@@ -162,8 +163,8 @@ def test_what_one_class_raises_names_it(tmp_path, monkeypatch):
     np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).normal(size=(70, 2)), y=y)
     with pytest.raises(AssertionError, match="class 'b': ArithmeticError: no such machine"):
         do(iris(UNIFORM, source=source, splits=""), tmp_path)
-    store = RecordStore(tmp_path / "records")
-    assert list(store.ids().values()) == [RunState.FAILED]
+    store = Journal(tmp_path / "records.journal")
+    assert list(store.states().values()) == [RunState.FAILED]
 
 
 def ids(done):

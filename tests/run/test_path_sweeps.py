@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from tests.run.sweeps import record_times, records, run_here, sweep_text
 
@@ -51,9 +51,9 @@ def test_a_path_goes_on_from_what_is_recorded(tmp_path, scheduler):
     run_here(text, output, scheduler)
     before, times = records(output), record_times(output)
     gone = {r.id for r in before.values() if r.split == 0 and r.params["C"] in (10.0, 30.0, 300.0)}
-    store = RecordStore(output / "records")
+    store = Journal(output / "records.journal")
     for run_id in gone:
-        store.remove(run_id)
+        store.remove([run_id])
     outcome = run_here(text, output, scheduler)
     after = records(output)
     assert outcome.computed == len(gone) == 3

@@ -17,9 +17,9 @@ import xarray as xr
 
 from mkldist.checked_json import checked_json
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
+from mkldist.results.journal import Journal
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
-from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.repair import repair
 from mkldist.run.sweep import run_sweep
@@ -103,12 +103,12 @@ def test_a_device_that_fails_ends_a_sweep_with_its_name(tmp_path, monkeypatch):
     fsync = os.fsync
 
     def fail(descriptor: int) -> None:
-        if Path(f"/proc/self/fd/{descriptor}").resolve().is_relative_to(tmp_path / "small/records"):
+        if Path(f"/proc/self/fd/{descriptor}").resolve() == tmp_path / "small/records.journal":
             raise OSError(errno.EIO, "Input/output error")
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OutputError, match="small/records: found a device that fails"):
+    with pytest.raises(OutputError, match=r"small/records\.journal: found a device that fails"):
         damage.sweep(tmp_path / "small")
 
 
@@ -267,11 +267,11 @@ def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
     output = tmp_path / "small"
     damage.sweep(output)
     expected = damage.values_of(output, timed=False)
-    store = RecordStore(output / "records")
-    n_runs = len(store.ids())
+    store = Journal(output / "records.journal")
+    n_runs = len(store.states())
     damage.flip(damage.kinds(output)["records"][0], np.random.default_rng(0))
     repair(output, damaged_kinds(output))
-    assert len(store.ids()) == n_runs - 1
+    assert len(store.states()) == n_runs - 1
     assert damage.sweep(output).computed == 1
     assert_equal(damage.values_of(output, timed=False), expected)
 
@@ -281,21 +281,15 @@ def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path,
     output = tmp_path / "small"
     damage.sweep(output)
     expected = damage.values_of(output, timed=False)
-    [record, *_, last] = damage.kinds(output)["records"]
+    [record] = damage.kinds(output)["records"]
+    n_lost = len(Journal(record).states())
     record.unlink()
     record.mkdir()
-    n_lost = 1 + len(list(last.parent.iterdir()))
-    assert last.parent != record.parent
-    last.parent.rename(tmp_path / "aside")
-    last.parent.write_text("a file")
-    assert damaged_kinds(output) == {"records"}
+    assert "records" in damaged_kinds(output)
     with pytest.raises(UnreadableError, match=f"verify {output} --repair"):
         damage.sweep(output)
     [said] = repair(output, {"records"})
-    assert said.startswith(
-        f"records: moved to {last.parent}.moved, moved to {record}.moved; repeat"
-    )
-    assert damaged_kinds(output) == set()
+    assert said.startswith(f"records: moved to {record}.moved; repeat")
     assert damage.sweep(output).computed == n_lost
     assert_equal(damage.values_of(output, timed=False), expected)
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 import mkldist
 from mkldist.metrics import METRICS
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
 from mkldist.run.sweep import round_note
@@ -353,9 +353,9 @@ def test_a_note_spans_the_settings_of_all_splits():
 def test_records_of_a_search_are_found_by_ids_alone(tmp_path, scheduler):
     output = tmp_path / "out"
     outcome = run_here(text(RANDOM), output, scheduler)
-    store = RecordStore(output / "records")
+    store = Journal(output / "records.journal")
     gone = outcome.plan.runs[3].id
-    store.remove(gone)
+    store.remove([gone])
     again = run_here(text(RANDOM), output, scheduler)
     assert (again.computed, again.skipped) == (1, 11)
     assert store.read(gone) is not None

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.worker import laplacian_cache
 from mkldist.worker.bank_refs import cached_inputs, laplacian
 from tests.run.few_labels import METHODS as METHOD_WORDS
@@ -182,12 +182,12 @@ def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
 
 def test_what_is_recorded_is_not_done_again(tmp_path, built):
     done = do(text(), tmp_path)
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     lost = [run.id for run in done.plan.runs if run.method in ("lapmkl", "uniform")]
     times = {i: store._path(i, r.state).stat().st_mtime_ns
-             for i in store.ids() if (r := store.read(i)) and i not in lost}  # fmt: skip
+             for i in store.states() if (r := store.read(i)) and i not in lost}  # fmt: skip
     for run_id in lost:
-        store.remove(run_id)
+        store.remove([run_id])
     laplacian.cache_clear()
     again = do(text(), tmp_path)
     assert len(built) == 2

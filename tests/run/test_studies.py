@@ -15,7 +15,7 @@ import mkldist
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import InputError
 from mkldist.gram.store import GramStore
-from mkldist.results.records import RecordStore
+from mkldist.results.journal import Journal
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
@@ -230,10 +230,10 @@ def test_runs_tell_what_passes_cost_and_nodes_what_banks_cost(study):
 def test_records_without_the_new_times_read_as_missing(study, tmp_path):
     output = tmp_path / "out"
     copytree(study, output)
-    store, gone = RecordStore(output / "records"), ("build_seconds", "pass_cpu_seconds")
+    store, gone = Journal(output / "records.journal"), ("build_seconds", "pass_cpu_seconds")
     for record in records(output).values():
         times = {name: seconds for name, seconds in record.times.items() if name not in gone}
-        store.write(replace(record, times=times))
+        store.append([replace(record, times=times)])
     assert in_this_process(STUDY, output).computed == 0
     with open_results(output) as tree:
         for node in method_nodes(tree):

@@ -14,8 +14,8 @@ import pytest
 
 from mkldist.errors import GramError, OutputError, StoreError, UnreadableError
 from mkldist.planning.model import RunPlan
+from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
-from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
@@ -123,7 +123,7 @@ def test_runs_whose_medium_cannot_be_read_are_done_by_the_next_call(
     failing = Failing(monkeypatch, task, UnreadableError("bank", "no answer"), times=10**9)
     with pytest.raises(UnreadableError, match="no answer; 6 runs left to do"):
         sweep(text, tmp_path / "small")
-    assert RecordStore(tmp_path / "small" / "records").ids() == {}
+    assert Journal(tmp_path / "small" / "records.journal").states() == {}
     failing.times = 0
     outcome = sweep(text, tmp_path / "small")
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
@@ -137,7 +137,7 @@ def test_runs_that_can_be_read_are_recorded_before_the_error_of_the_others(
     with pytest.raises(UnreadableError, match="1 run left to do"):
         sweep(sweep_text({"uniform": [1.0, 10.0]}, repeats=1), tmp_path / "small")
     assert failing.calls == 5
-    assert len(RecordStore(tmp_path / "small" / "records").ids()) == 1
+    assert len(Journal(tmp_path / "small" / "records.journal").states()) == 1
 
 
 def test_a_receipt_that_is_lost_with_its_worker_is_no_reason_to_end(tmp_path, client, monkeypatch):
@@ -249,7 +249,7 @@ def test_records_that_cannot_be_written_end_the_sweep(tmp_path, client, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(RecordStore, "write", full)
+        patch.setattr(Journal, "append", full)
         with pytest.raises(OutputError, match="found no space left"):
             sweep(TEXT, tmp_path / "small")
     assert sweep(TEXT, tmp_path / "small").computed == 6
@@ -280,7 +280,7 @@ def test_records_that_cannot_be_written_end_the_sweep(tmp_path, client, monkeypa
 )
 def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items, stages, doing):
     folder = OutputFolder(tmp_path)
-    store = RecordStore(folder.records)
+    store = Journal(folder.records)
     work = Work({}, (), batch_settings(spec_of(TEXT)))
     client.n_threads = threads
     loop = SweepLoop(client, work, store, SilentProgress())
@@ -341,19 +341,22 @@ def test_a_small_sweep_starts_no_process_and_imports_no_cluster(tmp_path):
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[-1].split() == ["children:", "imported:"]
-    assert set(RecordStore(tmp_path / "small" / "records").ids().values()) == {RunState.COMPLETE}
+    assert set(Journal(tmp_path / "small" / "records.journal").states().values()) == {
+        RunState.COMPLETE
+    }
 
 
 def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
-    real, lost = RecordStore.write, list[str]()
+    real, lost = Journal.append, list[str]()
 
-    def write(store, record):
-        real(store, record)
+    def append(store, records):
+        first, *others = records
+        real(store, [first, *others])
         if not lost:
-            lost.append(record.id)
-            store.remove(record.id)
+            lost.append(first.id)
+            store.remove(lost)
 
-    monkeypatch.setattr(RecordStore, "write", write)
+    monkeypatch.setattr(Journal, "append", append)
     outcome = sweep(TEXT, tmp_path / "small")
     assert outcome.waiting == 1
     assert outcome.counts[RunState.COMPLETE] == 5

@@ -8,10 +8,10 @@ import pytest
 from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
 from mkldist.kernels.graph import GraphSpec
+from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
-from mkldist.results.records import RecordStore
 from mkldist.run.verify import verify
 from mkldist.worker.laplacian_cache import cached_laplacian
 from tests.models.made_up import made_up_model
@@ -24,10 +24,10 @@ PLAN = made_up_plan(n_splits=1)
 @pytest.fixture
 def output(tmp_path):
     """Return an output folder with a tree of made-up runs, and their records."""
-    store = RecordStore(tmp_path / "records")
+    store = Journal(tmp_path / "records.journal")
     with claimed(tmp_path, "made-up"):
         for run in PLAN.runs:
-            store.write(made_up_record(run))
+            store.append([made_up_record(run)])
         lay_out(tmp_path, PLAN, made_up_facts(PLAN))
     return tmp_path
 
@@ -46,8 +46,8 @@ def test_files_are_counted_by_kind(output):
 
 
 def test_runs_that_wait_are_no_damage(output):
-    store = RecordStore(output / "records")
-    store.remove(PLAN.runs[0].id)
+    store = Journal(output / "records.journal")
+    store.remove([PLAN.runs[0].id])
     assert damaged(output) == {}
 
 

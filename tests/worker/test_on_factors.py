@@ -11,7 +11,8 @@ import pytest
 from mkldist.fit import engine as on_factors
 from mkldist.gram import factored_kernels
 from mkldist.gram.node_folders import NodeFolders
-from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.worker import tasks
 from mkldist.worker.tasks import BatchTask, solve_batch
@@ -70,7 +71,7 @@ def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
 def records(wanted: BatchTask) -> dict[str, RunRecord]:
     """Do a batch; return its records by method and C."""
     solve_batch(replace(wanted, settings=replace(wanted.settings, predictions=True)))
-    store = RecordStore(Path(wanted.settings.records))
+    store = Journal(Path(wanted.settings.records))
     return {f"{run.method} {run.params['C']:g}": store.read(run.id) for run in wanted.runs}
 
 
@@ -159,7 +160,7 @@ def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_p
     wanted = task(tmp_path, more=more, chosen=f'[[methods]]\nname = "{method}"\n')
     runs = tuple(run for run in wanted.runs if run.method == method)
     solve_batch(replace(wanted, runs=runs))
-    store = RecordStore(Path(wanted.settings.records))
+    store = Journal(Path(wanted.settings.records))
     for record in (store.read(run.id) for run in runs):
         assert record.state is RunState.COMPLETE, record.error
         assert record.extra["exact_gap"] <= 1e-3
