@@ -21,9 +21,8 @@ from mkldist.gram.factored_kernels import FactorLimits
 from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.batches import without
-from mkldist.planning.costs import factor_rounds, factors_bytes
+from mkldist.planning.costs import factor_rounds, factors_bytes, shard_traffic
 from mkldist.planning.model import BankPlan, Plan
-from mkldist.planning.shard_traffic import shard_traffic
 from mkldist.resolve.memory_limit import parse_memory
 from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder

@@ -1,4 +1,4 @@
-"""Graph Laplacians, by which semi-supervised methods use points without labels.
+"""Graph Laplacians, by which semi-supervised methods use points without labels, and their kernels.
 
 Edges join each point to its k nearest neighbours, or to all points within a distance epsilon.  With
 the weights w_ij >= 0 of the edges and the degrees ``D_ii = sum_j w_ij``, the Laplacian L is
@@ -20,6 +20,12 @@ Both are symmetric and positive semi-definite, and so is the power ``L^p``, the 
 * The search for the k nearest points in affine distance is confined to the 10 k nearest points in
   the tangent distance of affine deformations.  Argyriou et al. confine it to the twenty nearest
   points in Euclidean distance.
+
+The kernel of a graph with Laplacian L is ``G = L^+``.  Its functions are smooth on the graph: their
+norm is that of the graph, ``f'G^+ f = f'L f``, for f without the components that L leaves free,
+the constants on each connected component.  Several graphs, of other distances or numbers of
+neighbours, are several kernels, which a method of multiple kernel learning combines.  A kernel of a
+graph is known on the points of the graph alone.
 
 References
 ----------
@@ -273,3 +279,39 @@ def _weights(distance: Floats, spec: GraphSpec) -> Floats:
 
 def _is_sparse(x: Any) -> bool:
     return bool(scipy.sparse.issparse(x))
+
+
+def graph_kernels(x: Any, specs: Sequence[GraphSpec]) -> Floats:
+    """Return the kernels of graphs between points, the pseudo-inverses of their Laplacians.
+
+    Parameters
+    ----------
+    x : (n, d) array-like or scipy sparse
+        Points, as for :func:`mkldist.kernels.graph.graph_laplacian`.
+    specs : sequence of GraphSpec
+        The M graphs.
+
+    Returns
+    -------
+    (M, n, n) float64
+        Symmetric and positive semi-definite; zero between points of different components.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If the points have no such graph.
+
+    Examples
+    --------
+    >>> from mkldist.kernels.graph import graph_spec
+    >>> x = [[0.0], [1.0], [2.0]]
+    >>> graph_kernels(x, [graph_spec({"neighbours": 1})])[0].round(3).tolist()[0]
+    [0.556, -0.111, -0.444]
+    """
+    laplacians = graph_laplacians(x, specs)
+    n = laplacians[0].shape[0]
+    kernels = np.empty((len(laplacians), n, n))
+    for kernel, laplacian in zip(kernels, laplacians, strict=True):
+        inverse = scipy.linalg.pinvh(laplacian.toarray())
+        kernel[...] = 0.5 * (inverse + inverse.T)
+    return kernels

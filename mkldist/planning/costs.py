@@ -1,15 +1,16 @@
-"""Expected cost of a plan: memory of a worker, and passes over banks."""
+"""Expected cost of a plan: memory of a worker, passes over banks, and bytes that shards move."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from mkldist.gram.factored_kernels import FactorLimits, least_bytes
-from mkldist.gram.shards import block_bytes
+from mkldist.gram.shards import block_bytes, cut, kernel_bytes
 from mkldist.gram.view import takes_pass
 from mkldist.memory import (
     FLOAT_BYTES,
@@ -20,6 +21,7 @@ from mkldist.memory import (
     groups_at_once,
     kept_arrays_bytes,
     row_cache_bytes,
+    shard_bytes,
     trace_bytes,
     view_cache_bytes,
 )
@@ -388,3 +390,48 @@ def passes_of_runs(
 def _longest_chain(runs: Sequence[RunPlan]) -> int:
     """Return the number of runs of the longest path of a batch."""
     return max(Counter(run.chain for run in runs if run.on_path).values(), default=1)
+
+
+@dataclass(frozen=True)
+class ShardTraffic:
+    """Shards of a bank, and what requests move between them and the solver.
+
+    Parameters
+    ----------
+    n_shards : int
+        Number of shards.
+    largest_bytes : int
+        Bytes of the largest shard.
+    pass_bytes : int
+        Bytes that a pass moves for one vector: the vector to every shard, its forms back.
+    sum_bytes : int
+        Bytes that a combination of all kernels moves: the weights, and the sum from shard to shard.
+    """
+
+    n_shards: int
+    largest_bytes: int
+    pass_bytes: int
+    sum_bytes: int
+
+
+def shard_traffic(bank: BankPlan, memory_limit: int | None, n_workers: int) -> ShardTraffic:
+    """Return the shards of a bank and their traffic.
+
+    Parameters
+    ----------
+    bank : BankPlan
+        The bank.
+    memory_limit : int or None
+        Bytes that a worker may take; None without a limit.
+    n_workers : int
+        Number of workers.
+    """
+    shards = cut(bank.shape, shard_bytes(memory_limit), n_workers)
+    largest = max(shard.stop - shard.start for shard in shards) * kernel_bytes(bank.shape)
+    of_kernels = FLOAT_BYTES * bank.n_kernels
+    return ShardTraffic(
+        n_shards=len(shards),
+        largest_bytes=largest,
+        pass_bytes=FLOAT_BYTES * len(shards) * bank.n_points + of_kernels,
+        sum_bytes=FLOAT_BYTES * len(shards) * bank.shape.layout.n_entries + of_kernels,
+    )

@@ -22,8 +22,7 @@ from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.device_source import device_for
 from mkldist.gram.view import check_uncentred
 from mkldist.identity import content_id
-from mkldist.kernels.graph import adjacency
-from mkldist.kernels.graph_kernels import graph_kernels
+from mkldist.kernels.graph import adjacency, graph_kernels
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.metrics import default_metric, metrics_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from mkldist.kernels.graph import graph_laplacian, graph_spec
-from mkldist.kernels.graph_kernels import graph_kernels
+from mkldist.kernels.graph import graph_kernels, graph_laplacian, graph_spec
 
 
 def test_kernels_are_pseudo_inverses_of_the_laplacians():

@@ -12,8 +12,8 @@ from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.shards import kernel_bytes
 from mkldist.memory import shard_bytes
+from mkldist.planning.costs import shard_traffic
 from mkldist.planning.model import BankPlan
-from mkldist.planning.shard_traffic import shard_traffic
 from tests.gram.bank_suite import random_grams
 from tests.gram.test_sharded import sharded
 from tests.planning.plans import dataset, grid, plan_of

@@ -8,8 +8,7 @@ from numpy.testing import assert_array_equal
 
 from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
-from mkldist.kernels.graph import graph_spec
-from mkldist.kernels.graph_kernels import graph_kernels
+from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.resolve.checks import check_graph_views, with_graph_views
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.resolve.words import dataset, split

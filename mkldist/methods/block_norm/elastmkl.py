@@ -25,10 +25,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mkldist.methods.block_norm.exact_bound import exact_bound
+from mkldist.methods.block_norm.on_factors import exact_bound, renewed
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps

@@ -44,12 +44,11 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Diagonal, Quadratic
 from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.exact_bound import exact_bound
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
+from mkldist.methods.block_norm.on_factors import exact_bound, renewed
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
-from mkldist.methods.block_norm.renewal import renewed
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.outcome import StopReason

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.methods.block_norm.renewal import renewed
+from mkldist.methods.block_norm.on_factors import renewed
 from mkldist.methods.block_norm.working_set_iteration import BlockNormState
 from mkldist.solvers.base import Problem
 from tests.methods import plain_bank
