@@ -153,7 +153,7 @@ def _no_better(summary: Sequence[Row]) -> list[str]:
         return f" on {', '.join(names)}" if several else ""
 
     lines = [
-        f"~ no better than {words}{on(names)}, by a one-sided t-test."
+        f"~ no better than {words}{on(names)}, by a one-sided test."
         for words, names in found.items()
     ]
     starred = {row["dataset"] for row in summary if row.get("best")}

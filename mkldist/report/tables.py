@@ -216,7 +216,7 @@ def results_table(facts: Facts) -> Table:
     chosen = "inner folds" if facts.validated else "test parts"
     constant = (
         " Rows with ~ are no better than the best constant answer, such as always the majority, by "
-        "a one-sided corrected t-test."
+        "a one-sided test."
     )
     caption = (
         "Means over the splits, with 95 % intervals in brackets. Of each data set, the rows of the "

@@ -117,7 +117,7 @@ def test_what_did_not_end_well_is_told():
 def test_rows_that_beat_no_constant_are_told_with_what_to_try():
     worse = row("majority", test_error_mean=0.25, no_better=True)
     found = lines(worse, row(test_error_mean=0.1, best=True))
-    said = "~ no better than always answering the majority (error 25.00 %), by a one-sided t-test."
+    said = "~ no better than always answering the majority (error 25.00 %), by a one-sided test."
     assert found.count(said) == 1
     assert not any("starred" in line for line in found)
     found = lines(worse, row(test_error_mean=0.25, no_better=True))
