@@ -614,7 +614,8 @@ class KernelBank:
         or never stored and computed in every pass.  ``"auto"`` loads a bank that half of this
         machine's memory holds, and computes any other in every pass.  ``"factors"``, for many
         points, keeps of each kernel a thin factor G with ``G G' <= K``.  Some methods solve on
-        these, which go on until :attr:`mkldist.Solution.exact_gap` reaches `tol`.
+        these, which go on until :attr:`mkldist.Solution.exact_gap` reaches `tol`.  ``"auto"`` takes
+        none: with a bank in memory solvers are faster.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels or factors; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional

@@ -842,7 +842,12 @@ class MKLClassifier(KernelClassifier):
     M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
     iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger
     `tol` make a fit cheaper.
-    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone.
+    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone, but
+    a fit on a few thousand rows takes several times longer.
+
+    With ``n_jobs`` of scikit-learn, each process takes some seconds to import packages, and makes
+    kernels of its own.  A search of many short fits ends earlier with ``n_jobs=1``.
+
     Each of k > 2 classes that share no weights is a fit of its own, and `calibration` solves five
     more times on parts of the rows.
 
