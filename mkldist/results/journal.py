@@ -30,22 +30,13 @@ from mkldist.frames import (
     frame,
     frame_header,
 )
-from mkldist.results.run_record import RunRecord
+from mkldist.results.run_record import ARRAYS, RunRecord
 from mkldist.results.state import RunState
 
 JOURNAL = "records.journal"
 
-_ARRAYS = (
-    "kernels",
-    "weights",
-    "coefficients",
-    "test_rows",
-    "decision_values",
-    "train_rows",
-    "kernel_coefficients",
-)
 _TRACE = "trace."
-_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*_ARRAYS, "trace")]
+_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*ARRAYS, "trace")]
 _RUN, _REMOVED = "run", "removed"
 _BUFFER = 2**20
 
@@ -264,7 +255,7 @@ class Journal:
 def _record_frame(record: RunRecord) -> bytes:
     if not record.state.is_recorded:
         raise ValueError(f"a run that is {record.state} has no outcome to record")
-    arrays: dict[str, Any] = {name: getattr(record, name) for name in _ARRAYS}
+    arrays: dict[str, Any] = {name: getattr(record, name) for name in ARRAYS}
     arrays |= {_TRACE + name: values for name, values in record.trace.items()}
     head = {name: getattr(record, name) for name in _IN_HEAD}
     head["of_classes"] = {name: np.asarray(a).tolist() for name, a in record.of_classes.items()}
@@ -276,7 +267,7 @@ def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
     if head is None or head.get("kind") != _RUN:
         return None
     trace = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
-    given: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    given: dict[str, Any] = {name: arrays[name] for name in ARRAYS if name in arrays}
     try:
         own = {**head, "state": RunState(head["state"])}
         del own["kind"]

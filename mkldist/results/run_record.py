@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -218,6 +218,12 @@ class RunRecord:
             object.__setattr__(self, "n_active", int(np.count_nonzero(active)))
         if self.n_nonzero < 0:
             object.__setattr__(self, "n_nonzero", len(self.kernels))
+
+
+ARRAYS = tuple(
+    item.name for item in fields(RunRecord) if item.default_factory in (_no_floats, _no_ints)
+)
+"""Names of the fields that are arrays."""
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def assert_equal(found: dict[str, xr.Dataset], expected: dict[str, xr.Dataset]) 
         xr.testing.assert_equal(found[path], data)
 
 
-@pytest.mark.parametrize("kind", quick(["records", "banks", "manifest", "results", "snapshots"]))
+@pytest.mark.parametrize("kind", quick(["records", "banks", "manifest", "layout", "snapshots"]))
 def test_a_flipped_bit_is_found_and_repaired(made, kind):
     rng = np.random.default_rng(len(kind))
     expected = damage.values_of(made)
