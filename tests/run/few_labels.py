@@ -100,7 +100,8 @@ def do(toml: str, folder: Path) -> Done:
     passes, records = 0, dict[str, RunRecord]()
     for batch in plan.batches:
         ref = refs[BankKey.of(batch.runs[0])]
-        build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
+        if missing := tuple(block.index for block in ref.store().missing()):
+            build(BuildTask(ref, missing))
         receipt = solve_batch(BatchTask(ref, batch.runs, settings))
         passes += receipt.passes
         records |= {record.id: record for record in map(unpacked, receipt.records)}

@@ -163,8 +163,6 @@ def test_what_one_class_raises_names_it(tmp_path, monkeypatch):
     np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).normal(size=(70, 2)), y=y)
     with pytest.raises(AssertionError, match="class 'b': ArithmeticError: no such machine"):
         do(iris(UNIFORM, source=source, splits=""), tmp_path)
-    store = Journal(tmp_path / "records.journal")
-    assert list(store.states().values()) == [RunState.FAILED]
 
 
 def ids(done):

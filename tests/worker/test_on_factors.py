@@ -11,10 +11,10 @@ import pytest
 from mkldist.fit import engine as on_factors
 from mkldist.gram import factored_kernels
 from mkldist.gram.node_folders import NodeFolders
-from mkldist.results.journal import Journal
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.worker import tasks
+from mkldist.worker.record_sender import unpacked
 from mkldist.worker.tasks import BatchTask, solve_batch
 from tests.run.sweeps import (
     end,
@@ -70,9 +70,14 @@ def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
 
 def records(wanted: BatchTask) -> dict[str, RunRecord]:
     """Do a batch; return its records by method and C."""
-    solve_batch(replace(wanted, settings=replace(wanted.settings, predictions=True)))
-    store = Journal(Path(wanted.settings.records))
-    return {f"{run.method} {run.params['C']:g}": store.read(run.id) for run in wanted.runs}
+    settings = replace(wanted.settings, predictions=True)
+    found = solved(replace(wanted, settings=settings))
+    return {f"{run.method} {run.params['C']:g}": found[run.id] for run in wanted.runs}
+
+
+def solved(wanted: BatchTask) -> dict[str, RunRecord]:
+    """Do a batch; return its records by run."""
+    return {one.id: one for one in map(unpacked, solve_batch(wanted).records)}
 
 
 @pytest.mark.parametrize("fit", quick(["train", "all"]))
@@ -159,9 +164,7 @@ def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_p
     more = "[selection]\nfolds = 3\n"
     wanted = task(tmp_path, more=more, chosen=f'[[methods]]\nname = "{method}"\n')
     runs = tuple(run for run in wanted.runs if run.method == method)
-    solve_batch(replace(wanted, runs=runs))
-    store = Journal(Path(wanted.settings.records))
-    for record in (store.read(run.id) for run in runs):
+    for record in solved(replace(wanted, runs=runs)).values():
         assert record.state is RunState.COMPLETE, record.error
         assert record.extra["exact_gap"] <= 1e-3
         assert record.scores["validation_error"] < 0.3
