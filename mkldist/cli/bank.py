@@ -98,7 +98,7 @@ def show(folder: str, as_json: bool) -> None:
 def _row(folder: str, bank: str) -> dict[str, Any]:
     """Return what is known of a bank; of a damaged one its id and the damage."""
     from mkldist.errors import StoreError
-    from mkldist.gram.stored_banks import open_store
+    from mkldist.gram.store import open_store
 
     try:
         store = open_store(folder, bank)
@@ -142,7 +142,7 @@ def verify(folder: str, as_json: bool) -> None:
 def _verified(folder: str, bank: str) -> dict[str, Any]:
     """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
     from mkldist.errors import StoreError
-    from mkldist.gram.stored_banks import open_store
+    from mkldist.gram.store import open_store
 
     try:
         store = open_store(folder, bank)

@@ -13,7 +13,6 @@ from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
 from mkldist.gram.bank import block_kernels
 from mkldist.gram.cache import DEFAULT_BUDGET
-from mkldist.gram.chunks import blocks_of
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.facts import DatasetFacts
@@ -201,7 +200,7 @@ def _n_blocks(bank: BankPlan) -> int:
     """Return the number of blocks that are built of a bank."""
     if bank.is_factored:
         return bank.n_kernels  # a piece of each factor
-    return len(blocks_of(bank.shape)) if bank.stored else 0
+    return len(bank.shape.blocks) if bank.stored else 0
 
 
 def _n_values(bank: BankPlan) -> int:

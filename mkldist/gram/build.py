@@ -10,8 +10,9 @@ from typing import Self
 from mkldist.arrays import Floating
 from mkldist.gram.build_time import BuildTime, Stopwatch
 from mkldist.gram.loading import BankBuffer, block_buffer, fitted, load_entries, read_block
+from mkldist.gram.shapes import Block
 from mkldist.gram.sources import BankSource, check_finite
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.store import GramStore
 
 
 @dataclass(frozen=True)

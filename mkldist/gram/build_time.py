@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from dataclasses import dataclass
-
-from mkldist.checksums import CHECKSUM_BYTES, crc32c
-
-FORMAT = "<dd"
-N_BYTES = struct.calcsize(FORMAT)
 
 
 @dataclass(frozen=True)
@@ -30,25 +24,6 @@ class BuildTime:
     def __add__(self, other: BuildTime) -> BuildTime:
         """Return the time of both."""
         return BuildTime(self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds)
-
-    @property
-    def encoded(self) -> bytes:
-        """The two numbers as bytes, float64 of little-endian order, followed by their checksum."""
-        numbers = struct.pack(FORMAT, self.seconds, self.cpu_seconds)
-        return numbers + crc32c([numbers])
-
-    @classmethod
-    def decoded(cls, content: bytes | None) -> BuildTime | None:
-        """Return the time that `content` encodes; None for anything else.
-
-        Banks that were made before there was a checksum have the two numbers alone.
-        """
-        if content is None or len(content) not in (N_BYTES, N_BYTES + CHECKSUM_BYTES):
-            return None
-        numbers, checksum = content[:N_BYTES], content[N_BYTES:]
-        if checksum and checksum != crc32c([numbers]):
-            return None
-        return cls(*struct.unpack(FORMAT, numbers))
 
 
 NO_TIME = BuildTime()

@@ -26,7 +26,8 @@ from mkldist.errors import OutputError
 from mkldist.gram.bank import ArrayBank, Chunk, DiagonalPart, Rows, block_kernels, kernel_groups
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import block_buffer, fitted, load_blocks, read_block
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.shapes import Block
+from mkldist.gram.store import GramStore
 from mkldist.identity import content_id
 
 SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in

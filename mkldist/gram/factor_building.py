@@ -9,9 +9,10 @@ from mkldist.errors import StoreError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.build_time import Stopwatch
 from mkldist.gram.factor_bank import factorised
-from mkldist.gram.factor_store import FactorBlock, FactorStore
 from mkldist.gram.loading import retried
+from mkldist.gram.shapes import FactorBlock
 from mkldist.gram.sources import BankSource
+from mkldist.gram.store import FactorStore
 from mkldist.optim.pivoted_cholesky import PIECE, Piece
 
 
@@ -61,7 +62,7 @@ class StoredPieces:
         """
         self.store.write(self.store.block(self.kernel, index), piece, self._watch.spent())
         self.n_blocks += 1
-        self.n_bytes += self.store.shape.column_bytes
+        self.n_bytes += self.store.shape.chunk_bytes
         self._watch = Stopwatch()
 
 

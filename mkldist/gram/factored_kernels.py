@@ -23,12 +23,12 @@ from mkldist.gram.device_source import thin_products
 from mkldist.gram.factor_bank import FactorBank, factorised
 from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_shelf import FactorShelf
-from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.point_bank import PointBank
 from mkldist.gram.point_products import has_point_products, point_products
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.gram.sources import BankSource, SelectedSource, check_finite
+from mkldist.gram.store import FactorStore
 from mkldist.gram.view import BankView, answer_views, make_views, takes_pass
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 

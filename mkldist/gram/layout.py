@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mkldist.arrays import read_only
 from mkldist.compiled import compiled
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 MAX_TILE = 256
 TILES_PER_SIDE = 8
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from mkldist.arrays import Floating
 from mkldist.errors import StoreError, UnreadableError
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.shapes import Block
+from mkldist.gram.store import GramStore
 
 
 class BankBuffer:

@@ -15,8 +15,8 @@ from pathlib import Path
 from mkldist.durable import make_folder, output_error
 from mkldist.errors import OutputError
 from mkldist.gram.bank_users import held_lock
+from mkldist.gram.blobs import open_blobs
 from mkldist.gram.cache import DEFAULT_BUDGET, default_directory, locked
-from mkldist.gram.local_blobs import LocalBlobs
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NodeFolders:
                 return
             with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
                 with held_lock(self._lock(name)):
-                    LocalBlobs(self.root, name).clear()
+                    open_blobs(self.root, name).clear()
                 left -= size
 
     def _lock(self, name: str) -> Path:

@@ -36,10 +36,10 @@ from mkldist.gram.bank import (
     slabs,
 )
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
-from mkldist.gram.metadata import BankShape
 from mkldist.gram.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
 from mkldist.gram.products import WeightedSum
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.shapes import BankShape
 
 
 @dataclass(frozen=True, eq=False)

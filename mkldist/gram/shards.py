@@ -8,7 +8,7 @@ import numpy as np
 
 from mkldist.arrays import Floating
 from mkldist.gram.bank import block_kernels
-from mkldist.gram.metadata import BankShape
+from mkldist.gram.shapes import BankShape
 from mkldist.gram.sources import BankSource, check_finite
 
 

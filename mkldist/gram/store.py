@@ -1,63 +1,328 @@
-"""The Gram store: a bank of Gram matrices on disk or behind a URL, block by block.
+"""Banks on disk or behind a URL, block by block, as arrays of the zarr library.
 
-A block is a few kernels × a few tiles, about 8 MiB, one chunk of a zarr array.  It is written
-whole with its checksum, flushed to the device, and only then marked complete.  A block that is not
-marked, is cut short or has a flipped bit is never returned.
+A bank is a group of two arrays.  ``gram`` or ``factors`` has a chunk for each block: its values,
+padding, and four whole numbers, its tag, that say whose and which block it is.  zarr's crc32c codec
+guards all of them, so a block of another bank or place is as damaged as one with a flipped bit.
+``complete`` has a chunk for each block that is whole: the wall and the processor time that it took
+to build, and its tag.  It is written after the block.  Values are not compressed: codecs save a
+sixth of a Gram matrix and cost most of the reading speed.
+
+A chunk is renamed into place, so that readers see all or nothing, but not flushed to the device:
+what a power cut takes of it fails its checksum, and is built again.
+
+The values of a block of Gram matrices are k kernels × t·b² entries in the layout of
+:mod:`mkldist.gram.layout`.  Those of a piece of a factor are its columns, one a row, then their
+pivots, -1 where there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating
+from mkldist.checksums import CHECKSUM_BYTES, crc32c
+from mkldist.durable import write_file
 from mkldist.errors import StoreError, UnreadableError
-from mkldist.gram import metadata
-from mkldist.gram.array_documents import GROUP, described
-from mkldist.gram.blob_places import LAPLACIANS, SNAPSHOTS, list_folders, open_blobs
-from mkldist.gram.blobs import Blobs
-from mkldist.gram.build_time import N_BYTES, NO_TIME, BuildTime, Stopwatch
-from mkldist.gram.chunks import (
-    Block,
-    ChunkParts,
-    blocks_of,
-    chunk_bytes,
-    chunk_name,
-    mark_name,
-    seconds_name,
+from mkldist.gram.blobs import (
+    LAPLACIANS,
+    NO_FILE,
+    SNAPSHOTS,
+    TEMPORARY,
+    Blobs,
+    list_folders,
+    open_blobs,
 )
+from mkldist.gram.build_time import NO_TIME, BuildTime, Stopwatch
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
+from mkldist.gram.shapes import TAG, BankShape, Block, FactorBlock, FactorShape
+from mkldist.identity import content_id
+from mkldist.optim.pivoted_cholesky import PIECE, Piece
 
-__all__ = ["Block", "GramStore", "list_banks"]
+if TYPE_CHECKING:
+    import zarr
 
-MARK = b"\x01"
+COMPLETE, DESCRIBED = "complete", "bank"
+ATTEMPTS = 3  # to describe a bank that other processes describe too
+# What zarr raises for a document that is missing, cut short or altered, or for a damaged chunk.
+_DAMAGE = (*NO_FILE, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+Shape = TypeVar("Shape", BankShape, FactorShape)
+OneBlock = TypeVar("OneBlock", Block, FactorBlock)
+
+
+class DamagedDescriptionError(StoreError):
+    """The description of a bank is missing, cut short or altered, and can be written again."""
 
 
 @dataclass(frozen=True, eq=False)
-class GramStore:
-    """One bank of Gram matrices; make it by :meth:`create` or :meth:`open`.
+class StoredBank(Generic[Shape, OneBlock]):
+    """What the stores of Gram matrices and of factors have in common.
 
     Parameters
     ----------
     blobs : Blobs
         Its files.
-    shape : BankShape
-        Kernels, layout and dtype.
+    shape : BankShape or FactorShape
+        Facts that determine its blocks.
     attrs : mapping
-        Further facts recorded at creation, such as the fingerprint of the kernels.
+        Further facts recorded at creation, such as the name of the data set.
     """
 
     blobs: Blobs
-    shape: BankShape
+    shape: Shape
     attrs: Mapping[str, Any]
-    _marked: set[int] = field(default_factory=set, repr=False)
+    _complete: set[int] = field(default_factory=set, repr=False)
+
+    _of: ClassVar[type[BankShape] | type[FactorShape]]
+
+    @classmethod
+    def described(
+        cls, root: str | Path, bank_id: str, shape: Shape, attrs: Mapping[str, Any] | None
+    ) -> Self:
+        """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`.
+
+        Any number of processes may do so at once.  A damaged description is written again: every
+        block says by itself whose it is.
+
+        Raises
+        ------
+        StoreError
+            If a bank of another shape has this name.
+        OutputError
+            If `root` cannot be written.
+        """
+        blobs = open_blobs(root, bank_id)
+        blobs.discard_abandoned()
+        for _ in range(ATTEMPTS):
+            try:
+                store = cls.open(root, bank_id)
+                break
+            except DamagedDescriptionError:
+                _describe(blobs, shape, attrs or {})
+        else:
+            store = cls.open(root, bank_id)
+        if store.shape != shape:
+            raise StoreError(
+                store.location,
+                f"a bank of {store.shape}",
+                f"{shape}",
+                "Delete it or choose another folder of banks",
+            )
+        return store
+
+    @classmethod
+    def open(cls, root: str | Path, bank_id: str) -> Self:
+        """Return the store of an existing bank.
+
+        Raises
+        ------
+        DamagedDescriptionError
+            If its description is missing, cut short or altered.
+        StoreError
+            If it is of another version.
+        """
+        blobs = open_blobs(root, bank_id)
+        with _reading(blobs, "zarr.json"):
+            facts, attrs = _group(blobs)
+            if facts.pop("kind") != cls._of.array:
+                raise StoreError(blobs.location, "a bank of another kind", cls._of.array)
+            shape = cast(Shape, cls._of.of(facts))
+            if shape.facts != facts:  # as a version of another id has
+                raise ValueError(f"a bank of {facts}")
+        for name in _sizes(shape):
+            _checked_array(blobs, name, shape)
+        return cls(blobs, shape, attrs)
+
+    @property
+    def location(self) -> str:
+        """Folder or URL."""
+        return self.blobs.location
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return self.shape.n_kernels
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """float32 or float64, little-endian as stored."""
+        return np.dtype(self.shape.dtype).newbyteorder("<")
+
+    @property
+    def blocks(self) -> list[OneBlock]:
+        """The blocks that the bank must have, and further ones that it has."""
+        raise NotImplementedError
+
+    def numbered(self, index: int) -> OneBlock:
+        """Return the block of a number, stored or not."""
+        raise NotImplementedError
+
+    def check(self, block: OneBlock) -> None:
+        """Read a block and check it; raise a StoreError if it is damaged."""
+        raise NotImplementedError
+
+    def missing(self) -> list[OneBlock]:
+        """Return the blocks that the bank must have and has not, as the medium has them now."""
+        complete = self.stored()
+        return [block for block in self.blocks if block.index not in complete]
+
+    def stored(self) -> set[int]:
+        """Return the numbers of the complete blocks, as the medium has them now."""
+        self._complete.clear()
+        for name in self.blobs.names(f"{COMPLETE}/c"):
+            row, column = name.split("/")[2:4] if name.count("/") == 4 else ("", "")
+            if row.isdigit() and column.isdigit():
+                self._complete.add(int(row) * self.shape.grid[1] + int(column))
+        return set(self._complete)
+
+    def holds(self, block: OneBlock) -> bool:
+        """Return True if a block is complete."""
+        if block.index not in self._complete and self.blobs.has(self._name(COMPLETE, block)):
+            self._complete.add(block.index)
+        return block.index in self._complete
+
+    def build_time(self) -> BuildTime | None:
+        """Return the time to build all blocks; None while some are missing or theirs is damaged."""
+        if self.missing():
+            return None
+        blocks = [self.numbered(index) for index in sorted(self._complete)]
+        rows, columns = zip(*map(self._place, blocks), strict=True)
+        try:
+            with _reading(self.blobs, COMPLETE):
+                found = np.asarray(self._arrays[COMPLETE][:, : max(columns) + 1])[rows, columns]
+        except DamagedDescriptionError:
+            return None
+        if not np.array_equal(found[:, 2:], [self._tag(block) for block in blocks]):
+            return None
+        return BuildTime(*found[:, :2].sum(axis=0).tolist())
+
+    def verify(self) -> list[OneBlock]:
+        """Read every complete block, and return the damaged ones."""
+        bad = []
+        for block in (self.numbered(index) for index in sorted(self.stored())):
+            try:
+                self._check_mark(block)
+                self.check(block)
+            except StoreError:
+                bad.append(block)
+        return bad
+
+    def invalidate(self, blocks: Iterable[OneBlock]) -> None:
+        """Make blocks count as missing, so that they will be built again."""
+        for block in blocks:
+            self.blobs.remove(self._name(COMPLETE, block))
+            self._complete.discard(block.index)
+
+    def drop_damaged(self) -> list[int]:
+        """Make damaged blocks count as missing; return their numbers."""
+        bad = self.verify()
+        self.invalidate(bad)
+        return [block.index for block in bad]
+
+    def delete(self) -> None:
+        """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
+        self._complete.clear()
+        self.blobs.clear()
+
+    def _put(self, block: OneBlock, parts: Sequence[Floating], spent: BuildTime) -> None:
+        """Write the values of a block, given in parts, then mark it complete."""
+        watch = Stopwatch()
+        flat = np.zeros(self.shape.block_entries + TAG, self.dtype)
+        np.concatenate([part.reshape(-1) for part in parts], out=flat[: sum(map(np.size, parts))])
+        flat[-TAG:] = self._tag(block)
+        with self.blobs.writable(self._name(self.shape.array, block)):
+            self._arrays[self.shape.array][self._place(block)] = flat
+        spent += watch.spent()
+        with self.blobs.writable(self._name(COMPLETE, block)):
+            facts = [spent.seconds, spent.cpu_seconds, *self._tag(block)]
+            self._arrays[COMPLETE][self._place(block)] = np.array(facts)
+        self._complete.add(block.index)
+
+    def _get(self, block: OneBlock, parts: Sequence[Floating]) -> None:
+        """Read the values of a block into contiguous arrays of the store's dtype.
+
+        Raises
+        ------
+        StoreError
+            If the block is missing, damaged, or that of another bank or place.
+        UnreadableError
+            If the medium does not answer.
+        """
+        tag = np.empty(TAG, self.dtype)
+        whole = [*parts, self._padding(parts), tag]
+        name = self._name(self.shape.array, block)
+        if self.blobs.is_local:
+            problem = _read_chunk(Path(self.location) / name, whole)
+        else:
+            problem = _read_array(f"{self.location}/{name}", self._arrays, self.shape, whole, block)
+        if not problem and not np.array_equal(tag, self._tag(block)):
+            problem = "is that of another bank or place" if tag.any() else "is not complete"
+        if problem:
+            raise self._damaged(name, block, problem)
+
+    def _damaged(self, name: str, block: OneBlock, problem: str) -> StoreError:
+        return StoreError(
+            f"{self.location}/{name}",
+            f"block {block.index}, which {problem}",
+            "a complete block",
+            "Repeat the sweep or run 'mkldist bank build' to compute it again",
+        )
+
+    def _check_mark(self, block: OneBlock) -> None:
+        """Raise StoreError if the mark of a complete block is damaged."""
+        name = self._name(COMPLETE, block)
+        try:
+            with _reading(self.blobs, name):
+                found = np.asarray(self._arrays[COMPLETE][self._place(block)])
+        except DamagedDescriptionError as error:
+            raise self._damaged(name, block, f"has a damaged mark ({error.found})") from error
+        if not np.array_equal(found[2:], self._tag(block)):
+            raise self._damaged(name, block, "has the mark of another bank or place")
+
+    def _place(self, block: OneBlock) -> tuple[int, int]:
+        return divmod(block.index, self.shape.grid[1])
+
+    def _name(self, array: str, block: OneBlock) -> str:
+        """Return the name of a block's chunk, which the specification of zarr determines."""
+        row, column = self._place(block)
+        return f"{array}/c/{row}/{column}/0"
+
+    def _padding(self, parts: Sequence[Floating]) -> Floating:
+        """Return zeros up to the numbers that every block has."""
+        return np.zeros(self.shape.block_entries - sum(part.size for part in parts), self.dtype)
+
+    def _tag(self, block: OneBlock) -> npt.NDArray[np.float64]:
+        """Return the numbers that tell a block from those of other banks and places, (TAG,)."""
+        whose = f"{self.blobs.folder} {self.shape.facts} {block.index}".encode()
+        digest = np.frombuffer(blake2b(whose, digest_size=3 * TAG).digest(), np.uint8)
+        tag: npt.NDArray[np.float64] = digest.reshape(TAG, 3) @ np.array([1.0, 2.0**8, 2.0**16])
+        return tag
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the arrays of zarr behind, which another process opens by itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_arrays"}
+
+    @cached_property
+    def _arrays(self) -> dict[str, zarr.Array[Any]]:
+        return {name: _checked_array(self.blobs, name, self.shape) for name in _sizes(self.shape)}
+
+
+@dataclass(frozen=True, eq=False)
+class GramStore(StoredBank[BankShape, Block]):
+    """A bank of Gram matrices; make it by :meth:`create` or :meth:`open`."""
+
+    _of = BankShape
 
     @classmethod
     def create(
@@ -69,12 +334,7 @@ class GramStore:
         dtype: npt.DTypeLike,
         attrs: Mapping[str, Any] | None = None,
     ) -> GramStore:
-        """Return the store of a bank, made if it is missing.
-
-        Any number of processes may create it at once: all write the same description, and the
-        `attrs` of the last one stay.  An existing store keeps its `attrs` and its blocks.  If its
-        description is damaged in one of three documents, it is written again; every block has its
-        own checksum.
+        """Return the store of a bank, made if it is missing, see :meth:`described`.
 
         Parameters
         ----------
@@ -90,62 +350,9 @@ class GramStore:
             float32 or float64.
         attrs : mapping, optional
             JSON-serialisable facts to keep.
-
-        Raises
-        ------
-        StoreError
-            If another bank or something else has this name.
-        OutputError
-            If `root` cannot be written.
         """
-        blobs = open_blobs(root, bank_id)
-        wanted = BankShape(n_kernels, layout, np.dtype(dtype).name)
-        if wanted.dtype not in metadata.DTYPES or n_kernels < 1 or layout.n_points < 1:
-            raise ValueError(f"a bank of {wanted}; expected kernels and points of float32 or 64")
-        documents = metadata.documents(wanted, attrs or {})
-
-        def is_mostly() -> bool:
-            return metadata.is_mostly({name: blobs.get(name) for name in documents}, wanted)
-
-        store = described(blobs, documents, lambda: cls.open(root, bank_id), is_mostly)
-        if store.shape != wanted:
-            raise StoreError(
-                store.location,
-                f"a bank of {store.shape}",
-                f"{wanted}",
-                "Delete it or choose another folder of banks",
-            )
-        return store
-
-    @classmethod
-    def open(cls, root: str | Path, bank_id: str) -> GramStore:
-        """Return the store of an existing bank.
-
-        Raises
-        ------
-        StoreError
-            If it is missing, cut short or of another layout.
-        """
-        blobs = open_blobs(root, bank_id)
-        names = (GROUP, metadata.GRAM, metadata.COMPLETE)
-        content = {name: blobs.get(name) for name in names}
-        shape, attrs = metadata.parsed(blobs.location, content)
-        return cls(blobs, shape, attrs)
-
-    @property
-    def location(self) -> str:
-        """Folder or URL."""
-        return self.blobs.location
-
-    @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-        return self.shape.n_kernels
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return self.shape.layout.n_points
+        shape = BankShape(n_kernels, layout, np.dtype(dtype).name)
+        return cls.described(root, bank_id, shape, attrs)
 
     @property
     def layout(self) -> TileLayout:
@@ -153,42 +360,30 @@ class GramStore:
         return self.shape.layout
 
     @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """float32 or float64, little-endian as stored."""
-        return np.dtype(self.shape.dtype).newbyteorder("<")
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.shape.layout.n_points
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all blocks on disk."""
-        return len(self.blocks) * chunk_bytes(self.shape)
+        """Bytes of all blocks."""
+        return len(self.blocks) * self.shape.chunk_bytes
 
-    @cached_property
+    @property
     def blocks(self) -> list[Block]:
         """All blocks, those of the same kernels adjacent."""
-        return blocks_of(self.shape)
+        return self.shape.blocks
 
-    def missing(self) -> list[Block]:
-        """Return the blocks that are not marked complete, as the medium has them now."""
-        self._look_at_marks()
-        return [block for block in self.blocks if block.index not in self._marked]
+    def numbered(self, index: int) -> Block:
+        """Return the block of a number."""
+        return self.shape.blocks[index]
 
-    def holds(self, block: Block) -> bool:
-        """Return True if a block is marked complete."""
-        if block.index not in self._marked:
-            if self.blobs.get(mark_name(block, self.shape)) != MARK:
-                return False
-            self._marked.add(block.index)
-        return True
-
-    def build_time(self) -> BuildTime | None:
-        """Return the time to build all blocks; None while some are missing or theirs is unknown."""
-        contents = [self.blobs.get(seconds_name(block, self.shape)) for block in self.blocks]
-        times = [BuildTime.decoded(content) for content in contents]
-        known = [time for time in times if time is not None]
-        return sum(known, NO_TIME) if len(known) == len(times) else None
+    def check(self, block: Block) -> None:
+        """Read a block and check it; raise a StoreError if it is damaged."""
+        self.read(block)
 
     def write(self, block: Block, values: Floating, spent: BuildTime = NO_TIME) -> None:
-        """Write a block, make it durable, then mark it complete.
+        """Write a block, then mark it complete.
 
         Parameters
         ----------
@@ -206,14 +401,7 @@ class GramStore:
         """
         if values.shape != block.shape:
             raise ValueError(f"found values {values.shape}; expected {block.shape}")
-        watch = Stopwatch()
-        parts = ChunkParts(np.ascontiguousarray(values, dtype=self.dtype), self.shape)
-        parts.seal()
-        self.blobs.put(chunk_name(block, self.shape), parts.views)
-        # Times and mark need no flush: without the mark the block is only built once more.
-        self._put_seconds(block, spent + watch.spent())
-        self.blobs.put(mark_name(block, self.shape), [MARK], durable=False)
-        self._marked.add(block.index)
+        self._put(block, [values.astype(self.dtype, copy=False)], spent)
 
     def read(self, block: Block, out: Floating | None = None) -> Floating:
         """Return the values of a complete block.
@@ -233,139 +421,289 @@ class GramStore:
         Raises
         ------
         StoreError
-            Naming the block, if it is incomplete, missing, cut short, or fails its checksum.
+            Naming the block, if it is missing, damaged, or that of another bank or place.
+        UnreadableError
+            If the medium does not answer.
         """
         if out is not None and out.shape != block.shape:
             raise ValueError(f"found an output array {out.shape}; expected {block.shape}")
         direct = out is not None and out.dtype == self.dtype and out.flags.c_contiguous
-        body = out if out is not None and direct else np.empty(block.shape, dtype=self.dtype)
-        problem = self._read_into(block, body)
-        if problem:
-            raise self._damaged(block, problem)
+        values = out if direct and out is not None else np.empty(block.shape, dtype=self.dtype)
+        self._get(block, [values])
         if out is None or direct:
-            return body
-        np.copyto(out, body, casting="same_kind")
+            return values
+        out[...] = values
         return out
 
-    def verify(self) -> list[Block]:
-        """Read every block that is marked complete, and return the damaged ones.
 
-        A block whose mark is there and does not fit, or cannot be read, is one of them.
-        """
-        buffer = np.empty(self.blocks[0].shape, dtype=self.dtype)
-        bad = self._look_at_marks(read=self._mark_or_nothing)
-        for block in self.blocks:
-            if block.index not in self._marked:
-                continue
-            try:
-                self.read(block, out=buffer[: block.shape[0]])
-            except StoreError:
-                bad.append(block)
-        return sorted(bad, key=lambda block: block.index)
+@dataclass(frozen=True, eq=False)
+class FactorStore(StoredBank[FactorShape, FactorBlock]):
+    """A bank of thin factors; make it by :meth:`create` or :meth:`open`.
 
-    def damaged_times(self) -> list[str]:
-        """Return the names of damaged files of build times; missing ones count as none."""
-        described = [metadata.seconds_document(self.shape, checked=c) for c in (True, False)]
-        document = self.blobs.get(metadata.SECONDS)
-        bad = [metadata.SECONDS] if document not in (None, *described) else []
-        for block in self.blocks:
-            name = seconds_name(block, self.shape)
-            content = self.blobs.get(name)
-            if content is not None and BuildTime.decoded(content) is None:
-                bad.append(name)
-        return bad
+    A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make
+    it write the same, up to the rounding of their linear algebra libraries.  A factor that is to be
+    longer goes on from the pieces that are there.
+    """
 
-    def remove_damaged_times(self) -> int:
-        """Remove damaged build times, which are then unknown, and return the number of files.
+    _of = FactorShape
 
-        What describes them is written again.
-        """
-        bad = self.damaged_times()
-        for name in bad:
-            self.blobs.remove(name)
-        if metadata.SECONDS in bad:
-            times = (self.blobs.get(seconds_name(block, self.shape)) for block in self.blocks)
-            checked = all(content is None or len(content) > N_BYTES for content in times)
-            document = metadata.seconds_document(self.shape, checked=checked)
-            self.blobs.put(metadata.SECONDS, [document], durable=False)
-        return len(bad)
+    @classmethod
+    def create(
+        cls,
+        root: str | Path,
+        bank_id: str,
+        shape: FactorShape,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> FactorStore:
+        """Return the store of a bank, made if it is missing, see :meth:`described`."""
+        return cls.described(root, bank_id, shape, attrs)
 
-    def invalidate(self, blocks: Iterable[Block]) -> None:
-        """Drop the marks of `blocks`, so that they are missing and will be built again."""
-        for block in blocks:
-            self.blobs.remove(mark_name(block, self.shape))
-            self._marked.discard(block.index)
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.shape.n_points
 
-    def drop_damaged(self) -> list[int]:
-        """Drop the marks of damaged blocks; return their indices."""
-        bad = self.verify()
-        self.invalidate(bad)
-        return [block.index for block in bad]
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all pieces that are stored."""
+        return len(self.stored()) * self.shape.chunk_bytes
 
-    def delete(self) -> None:
-        """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
-        self._marked.clear()
-        self.blobs.clear()
+    @property
+    def blocks(self) -> list[FactorBlock]:
+        """The first piece of every kernel, and all further ones that are stored."""
+        firsts = (self.block(kernel, 0).index for kernel in range(self.n_kernels))
+        return [self.numbered(index) for index in sorted({*firsts, *self.stored()})]
 
-    def _mark_or_nothing(self, name: str) -> bytes | None:
-        """Return the content of a mark, empty if it cannot be read."""
-        try:
-            return self.blobs.get(name)
-        except UnreadableError:
-            return b""
+    def block(self, kernel: int, piece: int) -> FactorBlock:
+        """Return a piece of the factor of a kernel, stored or not."""
+        return self.shape.block(kernel, piece)
 
-    def _look_at_marks(self, read: Callable[[str], bytes | None] | None = None) -> list[Block]:
-        """Note which blocks the medium has marked now; return those with a mark that does not fit.
+    def numbered(self, index: int) -> FactorBlock:
+        """Return the piece of a number, stored or not."""
+        return self.block(*divmod(index, self.shape.grid[1]))
 
-        A mark that has vanished meanwhile counts as none.
-        """
-        read = read or self.blobs.get
-        self._marked.clear()
-        by_name = {mark_name(block, self.shape): block for block in self.blocks}
-        unfit = []
-        for name in self.blobs.names("complete"):
-            if name not in by_name:
-                continue
-            content = read(name)
-            if content == MARK:
-                self._marked.add(by_name[name].index)
-            elif content is not None:
-                unfit.append(by_name[name])
-        return unfit
+    def check(self, block: FactorBlock) -> None:
+        """Read a piece and check it; raise a StoreError if it is damaged."""
+        self.read(block)
 
-    def _read_into(self, block: Block, body: Floating) -> str:
-        """Read a block into a contiguous array, and return its damage in words, or ``""``."""
-        if not self.holds(block):
-            return "is not complete"
-        parts = ChunkParts(body, self.shape)
-        expected = chunk_bytes(self.shape)
-        size = self.blobs.read_into(chunk_name(block, self.shape), parts.views)
-        if size is None:
-            return "is marked complete but has no file"
-        if size != expected:
-            return f"has {size} bytes instead of {expected}"
-        return "" if parts.is_sound else "fails its checksum"
+    def write(self, block: FactorBlock, piece: Piece, spent: BuildTime = NO_TIME) -> None:
+        """Write a piece, converted to the store's dtype; see :meth:`GramStore.write`."""
+        columns = np.zeros(block.shape, self.dtype)
+        columns[: len(piece.columns)] = piece.columns
+        pivots = np.full(PIECE, -1, self.dtype)
+        pivots[: len(piece.columns)] = piece.pivots
+        self._put(block, [columns, pivots], spent)
 
-    def _put_seconds(self, block: Block, spent: BuildTime) -> None:
-        """Write the times to build a block, and before those of the first what describes them."""
-        found = self.blobs.get(metadata.SECONDS)
-        plain = found == metadata.seconds_document(self.shape, checked=False)
-        if not plain and (block.index == 0 or found is None):
-            document = metadata.seconds_document(self.shape)
-            self.blobs.put(metadata.SECONDS, [document], durable=False)
-        # The times of an old bank stay as they are described.
-        content = spent.encoded[:N_BYTES] if plain else spent.encoded
-        self.blobs.put(seconds_name(block, self.shape), [content], durable=False)
+    def read(self, block: FactorBlock) -> Piece:
+        """Return a piece that is stored; errors are those of :meth:`GramStore.read`."""
+        columns, pivots = np.empty(block.shape, self.dtype), np.empty(PIECE, self.dtype)
+        self._get(block, [columns, pivots])
+        count = int(np.count_nonzero(pivots >= 0))
+        return Piece(columns[:count], pivots[:count].astype(np.intp))
 
-    def _damaged(self, block: Block, problem: str) -> StoreError:
-        return StoreError(
-            f"{self.location}/{chunk_name(block, self.shape)}",
-            f"block {block.index}, which {problem}",
-            "a complete block",
-            "Repeat the sweep or run 'mkldist bank build' to compute it again",
-        )
+
+BankStore: TypeAlias = GramStore | FactorStore
+
+
+def open_store(root: str | Path, bank_id: str) -> BankStore:
+    """Return the store of an existing bank, of Gram matrices or of factors.
+
+    Raises
+    ------
+    StoreError
+        If it is missing, damaged or of another version.
+    """
+    blobs = open_blobs(root, bank_id)
+    with _reading(blobs, "zarr.json"):
+        kind = _group(blobs)[0]["kind"]
+    return (FactorStore if kind == FactorShape.array else GramStore).open(root, bank_id)
 
 
 def list_banks(root: str | Path) -> list[str]:
     """Return the ids of the banks below a folder or URL, sorted, damaged ones included."""
     return [name for name in list_folders(root) if name not in (LAPLACIANS, SNAPSHOTS)]
+
+
+# Description
+
+
+def _sizes(shape: BankShape | FactorShape) -> dict[str, tuple[tuple[int, int, int], str]]:
+    """Return the shapes and types of the arrays of a bank."""
+    of_values = (*shape.grid, shape.block_entries + TAG), shape.dtype
+    return {shape.array: of_values, COMPLETE: ((*shape.grid, 2 + TAG), "float64")}
+
+
+def _spec(whole: tuple[int, int, int], dtype: str) -> dict[str, Any]:
+    """Return the arguments of ``zarr.create_array`` for an array of a bank."""
+    return {
+        "shape": whole,
+        "chunks": (1, 1, whole[2]),
+        "dtype": dtype,
+        "fill_value": 0.0,
+        "filters": None,
+        "serializer": {"name": "bytes", "configuration": {"endian": "little"}},
+        "compressors": [{"name": "crc32c"}],
+        "dimension_names": ["row", "column", "number"],
+    }
+
+
+def _describe(blobs: Blobs, shape: BankShape | FactorShape, attrs: Mapping[str, Any]) -> None:
+    """Write the documents of a bank that are missing or damaged."""
+    import zarr
+    from zarr.errors import ContainsArrayError, ContainsGroupError
+
+    facts = {**shape.facts, "kind": shape.array, "id": blobs.folder}
+    checksum = content_id(facts=facts, attributes=dict(attrs))
+    group = {**attrs, DESCRIBED: {**facts, "checksum": checksum}}
+    with blobs.writable(""):
+        try:
+            with _reading(blobs, "zarr.json"):
+                _group(blobs)
+        except DamagedDescriptionError:
+            blobs.remove("zarr.json")
+            with suppress(ContainsGroupError):
+                zarr.create_group(_zarr_store(blobs), attributes=group)
+        for name, size in _sizes(shape).items():
+            try:
+                _checked_array(blobs, name, shape)
+            except DamagedDescriptionError:
+                blobs.remove(f"{name}/zarr.json")
+                with suppress(ContainsArrayError):
+                    zarr.create_array(_zarr_store(blobs), name=name, **_spec(*size))
+
+
+def _group(blobs: Blobs) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the facts of a bank's shape, and its further attributes."""
+    if blobs.is_local and not blobs.has("zarr.json"):  # told without the import of zarr
+        raise FileNotFoundError(blobs.location)
+    import zarr
+
+    attrs = dict(zarr.open_group(_zarr_store(blobs), mode="r", zarr_format=3).attrs)
+    facts = dict(cast("dict[str, Any]", attrs.pop(DESCRIBED)))
+    if facts.pop("checksum") != content_id(facts=facts, attributes=attrs):
+        raise ValueError("attributes that fail their checksum")
+    if facts.pop("id") != blobs.folder:
+        raise ValueError("the description of another bank")
+    return facts, attrs
+
+
+def _checked_array(blobs: Blobs, name: str, shape: BankShape | FactorShape) -> zarr.Array[Any]:
+    """Return an array of a bank; raise DamagedDescriptionError unless it is as it was made."""
+    import zarr
+
+    with _reading(blobs, f"{name}/zarr.json"):
+        array = zarr.open_array(
+            _zarr_store(blobs), path=name, mode="r+", zarr_format=3,
+            config={"write_empty_chunks": True},
+        )  # fmt: skip
+        if array.metadata != _metadata(*_sizes(shape)[name]):
+            raise ValueError("another array than that of the bank")
+    return array
+
+
+@lru_cache(maxsize=64)
+def _metadata(whole: tuple[int, int, int], dtype: str) -> Any:
+    """Return what zarr makes of the description of an array."""
+    import zarr
+    from zarr.storage import MemoryStore
+
+    return zarr.create_array(MemoryStore(), **_spec(whole, dtype)).metadata
+
+
+@contextmanager
+def _reading(blobs: Blobs, name: str) -> Iterator[None]:
+    """Turn errors of zarr into those of a damaged or missing file, or of a medium."""
+    where = f"{blobs.location}/{name}"
+    try:
+        yield
+    except StoreError:
+        raise
+    except _DAMAGE as error:
+        found = "no such file" if isinstance(error, NO_FILE) else f"{error or type(error).__name__}"
+        hint = f"Repeat the sweep, which mends it, or delete {blobs.location} to build it again"
+        raise DamagedDescriptionError(where, found, "the description of a bank", hint) from error
+    except Exception as error:
+        found = f"a read that failed: {type(error).__name__}: {error}"
+        raise UnreadableError(where, found, "a readable file") from error
+
+
+def _zarr_store(blobs: Blobs) -> Any:
+    """Return the store of zarr for a folder or URL."""
+    from zarr.storage import FsspecStore
+
+    if blobs.is_local:
+        return _local_store()(blobs.location)
+    blobs.file_system()  # which names what is wrong with the URL
+    return FsspecStore.from_url(blobs.location)
+
+
+@cache
+def _local_store() -> Any:
+    """Return zarr's store of a folder, whose temporary files name the process that writes them."""
+    import asyncio
+
+    from zarr.storage import LocalStore
+
+    class LocalFiles(LocalStore):
+        async def set(self, key: str, value: Any) -> None:
+            parts, through = [memoryview(value.as_numpy_array())], self.root.parent / TEMPORARY
+            await asyncio.to_thread(
+                write_file, self.root / key, parts, through=through, durable=False
+            )
+
+    return LocalFiles
+
+
+# Chunks
+
+
+def _read_array(
+    where: str,
+    arrays: Mapping[str, zarr.Array[Any]],
+    shape: BankShape | FactorShape,
+    parts: Sequence[Floating],
+    block: Block | FactorBlock,
+) -> str:
+    """Read a chunk by zarr into arrays, and return its damage in words, or ``""``."""
+    try:
+        flat = np.asarray(arrays[shape.array][divmod(block.index, shape.grid[1])])
+    except _DAMAGE:
+        return "fails its checksum"
+    except Exception as error:
+        found = f"a read that failed: {type(error).__name__}: {error}"
+        raise UnreadableError(where, found, "a readable file") from error
+    start = 0
+    for part in parts:
+        part.reshape(-1)[:] = flat[start : start + part.size]
+        start += part.size
+    return ""
+
+
+def _read_chunk(path: Path, parts: Sequence[Floating]) -> str:
+    """Read the chunk of a local file into arrays, and return its damage in words, or ``""``.
+
+    The values of a chunk that is not compressed begin its file, and their crc32c ends it.  zarr
+    would copy them thrice: a pass over a bank takes it more than twice as long.
+    """
+    views = [part.reshape(-1).view(np.uint8) for part in parts]
+    views.append(np.zeros(CHECKSUM_BYTES, np.uint8))
+    expected = sum(view.nbytes for view in views)
+    try:
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != expected or not all(_fill(file, view) for view in views):
+                return f"has {size} bytes instead of {expected}"
+    except NO_FILE:
+        return "is not complete"
+    except OSError as error:
+        found = f"a read that failed: {error.strerror or error}"
+        raise UnreadableError(str(path), found, "a readable file") from error
+    return "" if views.pop().tobytes() == crc32c(views) else "fails its checksum"
+
+
+def _fill(file: FileIO, view: npt.NDArray[np.uint8]) -> bool:
+    """Read until an array is full; return False if the file ends before."""
+    start = 0
+    while start < len(view) and (count := file.readinto(view[start:].data)):
+        start += count
+    return start == len(view)

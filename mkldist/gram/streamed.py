@@ -14,7 +14,8 @@ from mkldist.arrays import Floating, Ints
 from mkldist.gram.bank import Bank, Chunk, DiagonalPart, Rows, diagonal_part
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.shapes import Block
+from mkldist.gram.store import GramStore
 
 
 class StreamedBank(Bank):

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from mkldist.gram.factor_documents import FactorShape
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
+from mkldist.gram.shapes import BankShape, FactorShape
 from mkldist.identity import json_text
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
@@ -81,7 +80,7 @@ class BankPlan:
     def stored_bytes(self) -> int:
         """Bytes on disk before the first run; factors may grow after it."""
         if self.is_factored:
-            return self.n_kernels * self.factor_shape.piece_bytes
+            return self.n_kernels * self.factor_shape.chunk_bytes
         return self.n_bytes if self.stored else 0
 
 

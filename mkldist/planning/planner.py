@@ -16,9 +16,9 @@ from itertools import chain
 import numpy as np
 
 from mkldist.devices import CPU
-from mkldist.gram.factor_documents import VERSION
 from mkldist.gram.factored_kernels import FactorLimits
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
+from mkldist.gram.shapes import FACTORS_VERSION
 from mkldist.identity import CommonParts, content_id
 from mkldist.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
@@ -226,7 +226,7 @@ class _Planner:
                 * n_points
                 * FactorLimits.of(spec.rank, spec.tolerance).first(n_points)
             )
-            factors = {"factors": [VERSION, PIECE, self.spec.seed]}
+            factors = {"factors": [FACTORS_VERSION, PIECE, self.spec.seed]}
         dtype = self._dtype(spec, n_values)
         n_bytes = n_values * np.dtype(dtype).itemsize
         device = {} if spec.device == CPU else {"device": spec.device}

@@ -11,10 +11,9 @@ from shlex import quote
 
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.bank_users import removing_banks
-from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.blobs import open_blobs
 from mkldist.gram.cache import NodeCache
-from mkldist.gram.store import GramStore, list_banks
-from mkldist.gram.stored_banks import BankStore, open_store
+from mkldist.gram.store import BankStore, GramStore, list_banks, open_store
 from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
 from mkldist.results.output import OutputFolder
 from mkldist.run.paths import BANKS

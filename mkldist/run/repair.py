@@ -9,9 +9,7 @@ from pathlib import Path
 from mkldist.counted import counted
 from mkldist.durable import move_away, writing
 from mkldist.errors import InputError, StoreError
-from mkldist.gram.array_documents import GROUP
-from mkldist.gram.blob_places import open_blobs
-from mkldist.planning.model import BankPlan
+from mkldist.gram.blobs import open_blobs
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out, read_layout
 from mkldist.results.manifest import restored_manifest
@@ -96,7 +94,7 @@ def _remove_records(folder: OutputFolder) -> str:
 
 
 def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool) -> str:
-    """Write damaged descriptions again, and remove marks of damaged blocks, and build times."""
+    """Write damaged descriptions again, and make damaged blocks count as missing."""
     done = [*_described_again(folder, data_dirs, allow_code=allow_code)]
     return f"banks: {'; '.join([*done, *_without_damaged_blocks(folder)])}"
 
@@ -106,7 +104,7 @@ def _described_again(
 ) -> Iterator[str]:
     """Write damaged descriptions of banks again from the sweep; yield words on what was done.
 
-    A bank that the sweep does not have now, or of whose description too little is left, is removed.
+    A bank that the sweep does not have now is removed.
     Where the sweep or its data cannot be read, banks stay as they are.
     """
     lost = [(root, bank) for store, root, bank in damaged_banks(folder.path) if store is None]
@@ -122,7 +120,8 @@ def _described_again(
     plans = {bank.id: bank for bank in rounds.plan.banks}
     written = 0
     for root, bank in lost:
-        if bank in plans and _is_described_again(plans[bank], root):
+        if bank in plans:
+            BankRef(plans[bank], root, snapshot="", data_fingerprint="").store()
             written += 1
         else:
             open_blobs(root, bank).clear()
@@ -130,31 +129,19 @@ def _described_again(
         yield f"{counted(written, 'description')} written again"
     if written < len(lost):
         yield (
-            f"{counted(len(lost) - written, 'bank')} removed, since the sweep has no such bank now "
-            "or too little of the description is left; a sweep that needs it builds it again"
+            f"{counted(len(lost) - written, 'bank')} removed, since the sweep has no such bank now;"
+            " a sweep that needs it builds it again"
         )
 
 
-def _is_described_again(plan: BankPlan, root: str) -> bool:
-    """Write the damaged description of a bank again; return False if too little of it is left."""
-    try:
-        BankRef(plan, root, snapshot="", data_fingerprint="").store()
-    except StoreError:
-        return False
-    return True
-
-
 def _without_damaged_blocks(folder: OutputFolder) -> Iterator[str]:
-    """Remove the marks of damaged blocks, and damaged build times; yield words on it."""
-    n_blocks = n_times = 0
+    """Make damaged blocks count as missing; yield words on it."""
+    n_blocks = 0
     for store, _, _ in list(damaged_banks(folder.path)):
         if store is not None:
             n_blocks += len(store.drop_damaged())
-            n_times += store.remove_damaged_times()
     if n_blocks:
         yield f"{counted(n_blocks, 'block')} marked as missing; a sweep that needs them builds them"
-    if n_times:
-        yield f"{counted(n_times, 'build time')} removed, which are unknown now"
 
 
 def _renew(
@@ -182,7 +169,9 @@ def _renew(
         if whole_note(folder.path) is None:
             drop_damaged_note(folder.path)
             stored = [bank.id for bank in plan.banks if bank.stored]
-            note_banks(folder.path, root, [i for i in stored if open_blobs(root, i).get(GROUP)])
+            note_banks(
+                folder.path, root, [i for i in stored if open_blobs(root, i).has("zarr.json")]
+            )
     lost = f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"
     return [] if whole else [lost]
 

@@ -22,7 +22,7 @@ from mkldist.durable import writing
 from mkldist.errors import OutOfTimeError, OutputError
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import BankUse, removing_banks, using_banks
-from mkldist.gram.blob_places import LAPLACIANS, open_blobs
+from mkldist.gram.blobs import LAPLACIANS, open_blobs
 from mkldist.gram.store import list_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan

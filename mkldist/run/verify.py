@@ -13,9 +13,8 @@ from mkldist.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model
-from mkldist.gram.array_documents import DamagedDescriptionError
-from mkldist.gram.blob_places import LAPLACIANS, open_blobs
-from mkldist.gram.stored_banks import BankStore, open_store
+from mkldist.gram.blobs import LAPLACIANS, open_blobs
+from mkldist.gram.store import BankStore, DamagedDescriptionError, open_store
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import LAYOUT, is_sound
 from mkldist.results.manifest import MANIFEST, read_manifest
@@ -93,7 +92,7 @@ def damaged_banks(path: Path) -> Iterator[tuple[BankStore | None, str, str]]:
         except DamagedDescriptionError:
             yield None, root, bank
             continue
-        if store.verify() or store.damaged_times():
+        if store.verify():
             yield store, root, bank
 
 
@@ -170,7 +169,6 @@ def _banks(folder: OutputFolder) -> Checked:
             continue
         n_files += len(store.blocks) - len(store.missing())
         damaged += [f"{store.location}, block {block.index}" for block in store.verify()]
-        damaged += [f"{store.location}/{name}, a build time" for name in store.damaged_times()]
     return Checked("banks", n_files, tuple(damaged), _places(folder.path))
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.data.snapshot import HEADER, snapshot_header
 from mkldist.devices import CPU, device_named
 from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
-from mkldist.gram.blob_places import SNAPSHOTS, open_blobs
+from mkldist.gram.blobs import SNAPSHOTS, open_blobs
 from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.resolve.code_check import code_of
 from mkldist.run.record_receiver import queue_name, reaching

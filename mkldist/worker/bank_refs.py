@@ -19,12 +19,10 @@ from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot
 from mkldist.durable import write_file, writing
 from mkldist.errors import DataError, StoreError
 from mkldist.fit.problem import BankInputs
-from mkldist.gram.blob_places import SNAPSHOTS, open_blobs
-from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.blobs import SNAPSHOTS, open_blobs
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.node_folders import NodeFolders
-from mkldist.gram.store import GramStore
-from mkldist.gram.stored_banks import BankStore
+from mkldist.gram.store import BankStore, FactorStore, GramStore
 from mkldist.kernel_functions.custom import search_first
 from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable

@@ -18,10 +18,8 @@ import scipy
 
 from mkldist.checksums import Footer
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.blob_places import LAPLACIANS, open_blobs
-from mkldist.gram.blobs import Blobs
+from mkldist.gram.blobs import LAPLACIANS, Blobs, open_blobs
 from mkldist.gram.cache import locked
-from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.identity import array_id, content_id
 from mkldist.kernels.graph import as_points, graph_laplacian
 from mkldist.spec.graph import GraphSpec
@@ -125,10 +123,10 @@ def remove_damaged_laplacians(folder: str | Path) -> int:
 def _alone(blobs: Blobs, name: str) -> Iterator[None]:
     """Exclude other processes if files have locks; else all compute and write the same file."""
     with ExitStack() as held:
-        if isinstance(blobs, LocalBlobs):
+        if blobs.is_local:
             with suppress(OSError, OutputError):
-                blobs.path.mkdir(parents=True, exist_ok=True)
-                held.enter_context(locked(blobs.path / f"{name}.lock"))
+                Path(blobs.location).mkdir(parents=True, exist_ok=True)
+                held.enter_context(locked(Path(blobs.location) / f"{name}.lock"))
         yield
 
 

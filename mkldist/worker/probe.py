@@ -19,8 +19,7 @@ from filelock import FileLock, Timeout
 
 from mkldist.durable import remove_temporaries, temporary_path
 from mkldist.errors import MkldistError
-from mkldist.gram.blob_places import open_blobs
-from mkldist.gram.blobs import Blobs
+from mkldist.gram.blobs import Blobs, open_blobs
 from mkldist.gram.cache import default_directory
 from mkldist.memory import available_memory
 from mkldist.processors import n_processors

@@ -27,8 +27,9 @@ from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_f
 from mkldist.gram.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.shapes import Block
 from mkldist.gram.sources import BankSource
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.costs import factors_bytes

@@ -152,7 +152,7 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     verified = run(finished, "bank", "verify", "results/banks", code=2)
     assert "1 damaged" in verified.stdout
     mark = Path(str(chunk).replace("/gram/c/", "/complete/c/"))
-    mark.write_bytes(b"\x03")
+    mark.write_bytes(b"x")
     [line] = [
         line
         for line in run(finished, "bank", "verify", "results/banks", code=2).stdout.splitlines()

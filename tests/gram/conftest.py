@@ -2,7 +2,7 @@
 
 import pytest
 
-from mkldist.gram import metadata
+from mkldist.gram import shapes
 from mkldist.gram.store import GramStore
 from tests.gram import store_scripts as scripts
 
@@ -10,8 +10,8 @@ from tests.gram import store_scripts as scripts
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut stores into blocks of a few kernels."""
-    monkeypatch.setattr(metadata, "CHUNK_BYTES", 2048)
-    monkeypatch.setattr(metadata, "KERNELS_PER_CHUNK", 4)
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 8192)
+    monkeypatch.setattr(shapes, "KERNELS_PER_CHUNK", 4)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 
 from mkldist import durable
 from mkldist.errors import MkldistError
-from mkldist.gram import local_blobs, metadata
+from mkldist.gram import blobs, shapes
 from mkldist.gram.build import build_blocks
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
@@ -43,7 +43,7 @@ def expected_bank():
 
 def small_blocks():
     """Make chunks of a few kilobytes, so that the bank has many."""
-    metadata.CHUNK_BYTES, metadata.KERNELS_PER_CHUNK = 2048, 4
+    shapes.CHUNK_BYTES, shapes.KERNELS_PER_CHUNK = 8192, 4
 
 
 def create(root):
@@ -76,7 +76,6 @@ def build_until(root, step, count):
 
     owner, name = {
         "half": (durable, "_write"),
-        "flush": (os, "fsync"),
         "rename": (Path, "replace"),
     }[step]
     original = getattr(owner, name)
@@ -125,7 +124,7 @@ def starve(root):
             print(attempt, "built", receipt.blocks)  # noqa: T201
         store = GramStore.open(root, BANK)
         print(attempt, "missing", len(store.missing()), "bad", len(store.verify()))  # noqa: T201
-        leftovers = list((Path(root) / local_blobs.TEMPORARY).iterdir())
+        leftovers = list((Path(root) / blobs.TEMPORARY).iterdir())
         print(attempt, "leftovers", len(leftovers))  # noqa: T201
         mount("-o", "remount,size=8m", "tmpfs")
     mount("-o", "remount,ro", "tmpfs")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.store import Block, GramStore
+from mkldist.gram.shapes import Block
+from mkldist.gram.store import GramStore
 
 
 def stored(root: Path, grams: np.ndarray, dtype: str, name: str = "bank") -> GramStore:
@@ -22,11 +23,11 @@ def stored(root: Path, grams: np.ndarray, dtype: str, name: str = "bank") -> Gra
 
 def damage(store: GramStore, block: Block) -> None:
     """Flip one bit in the file of a block."""
-    files = sorted(Path(store.location).glob("gram/c/*/*"), key=_position)
+    files = sorted(Path(store.location).glob("gram/c/*/*/*"), key=_position)
     content = bytearray(files[block.index].read_bytes())
     content[3] ^= 16
     files[block.index].write_bytes(bytes(content))
 
 
 def _position(path: Path) -> tuple[int, int]:
-    return int(path.parent.name), int(path.name)
+    return int(path.parent.parent.name), int(path.parent.name)

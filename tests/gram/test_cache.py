@@ -151,7 +151,7 @@ def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
 def test_damage_in_the_store_names_all_blocks(
     cache: NodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mkldist.gram.metadata.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.gram.shapes.CHUNK_BYTES", 4_000)
     store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
     damage(store, store.blocks[1])
     damage(store, store.blocks[4])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,12 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.errors import StoreError
-from mkldist.gram import factor_documents
-from mkldist.gram.array_documents import GROUP
-from mkldist.gram.build_time import BuildTime
 from mkldist.gram.factor_bank import factorised
 from mkldist.gram.factor_building import StoredPieces, build_factors
-from mkldist.gram.factor_documents import FactorShape
-from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.shapes import FactorShape
 from mkldist.gram.sources import ArraySource
-from mkldist.gram.store import GramStore, list_banks
-from mkldist.gram.stored_banks import open_store
+from mkldist.gram.store import FactorStore, GramStore, list_banks, open_store
 
 N = 130
 POINTS = np.random.default_rng(0).normal(size=(N, 2))
@@ -60,12 +56,13 @@ class Nothing(ArraySource):
 def test_the_first_piece_of_every_kernel_is_built(store):
     assert [(one.kernel, one.piece) for one in store.missing()] == [(0, 0), (1, 0), (2, 0)]
     receipt = build_factors(SOURCE, store, 0, store.missing()[:2])
-    assert (receipt.blocks, receipt.bytes) == (2, 2 * 100 * N * 8)
+    assert (receipt.blocks, receipt.bytes) == (2, 2 * SHAPE.chunk_bytes)
     assert [one.kernel for one in store.missing()] == [2]
     assert build_factors(SOURCE, store, 0, [store.block(0, 0)]).blocks == 0
-    assert store.n_bytes == 2 * SHAPE.piece_bytes
-    found = store.build_time()
-    assert found.seconds > 0.0
+    assert store.n_bytes == 2 * SHAPE.chunk_bytes
+    assert store.build_time() is None
+    build_factors(SOURCE, store, 0, store.missing())
+    assert store.build_time().seconds > 0.0
 
 
 def test_factors_are_those_that_are_made_anew(built):
@@ -87,10 +84,14 @@ def test_any_zarr_library_reads_the_columns(built):
     whole = factor(built)
     group = zarr.open_group(built.location, mode="r")
     assert group.attrs["label"] == "some"
-    assert_array_equal(group["factors"][0].T[:, : whole.rank], whole.values)
-    assert_array_equal(group["pivots"][0][: whole.rank], whole.pivots)
-    assert_array_equal(group["pivots"][2, 2:], -1)
-    assert (group["seconds"][:2, 0] >= 0.0).all()
+    for index, n_columns in ((0, 100), (1, 30)):
+        piece = group["factors"][0, index, : 100 * N].reshape(100, N)
+        columns = slice(100 * index, 100 * index + n_columns)
+        assert_array_equal(piece.T[:, :n_columns], whole.values[:, columns])
+        pivots = group["factors"][0, index, 100 * N : 100 * N + 100]
+        assert_array_equal(pivots[:n_columns], whole.pivots[columns])
+        assert_array_equal(pivots[n_columns:], -1)
+    assert (group["complete"][:2, 0, :2] >= 0.0).all()
 
 
 def test_single_precision_takes_half_of_the_bytes_and_is_resumed_to_the_bit(tmp_path):
@@ -100,7 +101,7 @@ def test_single_precision_takes_half_of_the_bytes_and_is_resumed_to_the_bit(tmp_
     at_once = factor(stores[0])
     factor(stores[1], rank=100)
     assert_array_equal(factor(stores[1]).values, at_once.values)
-    assert stores[0].n_bytes < SHAPE.piece_bytes * 1.01
+    assert stores[0].n_bytes < SHAPE.chunk_bytes * 1.01
     assert (at_once.values == at_once.values.astype(np.float32)).all()
 
 
@@ -110,15 +111,13 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("array", ["factors/c/0/0/0", "pivots/c/0/0"])
 @pytest.mark.parametrize("how", [damage, lambda path: path.write_bytes(b"x"), Path.unlink])
-def test_a_damaged_piece_is_told_and_made_again(built, array, how):
+def test_a_damaged_piece_is_told_and_made_again(built, how):
     whole = factor(built, rank=100)
-    how(Path(built.location) / array)
-    with pytest.raises(StoreError, match="piece 0 of the factor of kernel 0"):
+    how(Path(built.location) / "factors/c/0/0/0")
+    with pytest.raises(StoreError, match="block 0, which"):
         built.read(built.block(0, 0))
-    marked = (Path(built.location) / "pivots/c/0/0").exists()
-    assert [one.index for one in built.verify()] == [0] * marked
+    assert [one.index for one in built.verify()] == [0]
     assert_array_equal(factor(built, rank=100).values, whole.values)
     assert built.verify() == []
 
@@ -130,70 +129,43 @@ def test_damaged_pieces_are_dropped_and_built_again(built):
     assert build_factors(SOURCE, built, 0, built.missing()).blocks == 1
 
 
-def test_damaged_times_are_unknown(built):
-    path = Path(built.location) / "seconds/c/1/0/0"
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    assert built.damaged_times() == ["seconds/c/1/0/0"]
-    assert built.build_time() is None
-    assert built.remove_damaged_times() == 1
-    assert built.damaged_times() == []
+def test_pieces_that_take_each_others_places_are_damaged(built, tmp_path):
+    other = FactorStore.create(tmp_path, "other", SHAPE)
+    build_factors(SOURCE, other, 0, other.missing())
+    factor(built), factor(other)
+    places = [(one, block) for one in (built, other) for block in one.blocks]
+    for kind in ("factors", "complete"):
+        for first, second in combinations(places, 2):
+            paths = [
+                Path(one.location) / f"{kind}/c/{block.kernel}/{block.piece}/0"
+                for one, block in (first, second)
+            ]
+            contents = [path.read_bytes() for path in paths]
+            for path, content in zip(paths, reversed(contents), strict=True):
+                path.write_bytes(content)
+            assert [(one, b) for one in (built, other) for b in one.verify()] == [first, second]
+            for path, content in zip(paths, contents, strict=True):
+                path.write_bytes(content)
+    assert built.verify() == other.verify() == []
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_piece_that_has_no_pivots_is_not_stored(built, number):
-    piece = built.read(built.block(0, 0))
-    other = built.block(0, number)
-    put = type(built.blobs).put
-
-    def cut_off(self, name, parts, *, durable=True):
-        if name.startswith("pivots"):
-            raise KeyboardInterrupt
-        put(self, name, parts, durable=durable)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(type(built.blobs), "put", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            built.write(other, piece, BuildTime())
-    assert built.n_bytes == (2 + number) * SHAPE.piece_bytes
-    with pytest.raises(StoreError, match="is not stored"):
-        built.read(other)
-
-
-@pytest.mark.parametrize(
-    "name", [GROUP, factor_documents.FACTORS, factor_documents.PIVOTS, factor_documents.SECONDS]
-)
+@pytest.mark.parametrize("name", ["zarr.json", "factors/zarr.json", "complete/zarr.json"])
 def test_a_damaged_description_is_mended_and_no_piece_made_again(built, name):
     path = Path(built.location) / name
     whole = path.read_bytes()
-    for damaged in (
-        whole[:-9],
-        whole.replace(b"float64", b"float32"),
-        whole.replace(b"3", b"4"),
-        whole.replace(b'"version": 1', b'"version": 3'),
-    ):
-        if damaged == whole:
-            continue
+    for damaged in (whole[:-9], whole.replace(b"float64", b"float32"), whole.replace(b"3", b"4")):
         path.write_bytes(damaged)
-        with pytest.raises(StoreError):
-            FactorStore.open(path.parents[len(Path(name).parents)], "bank")
         root = Path(built.location).parent
+        with pytest.raises(StoreError):
+            FactorStore.open(root, "bank")
         assert FactorStore.create(root, "bank", SHAPE, {"label": "some"}).missing() == []
         assert path.read_bytes() == whole
 
 
-def test_a_bank_of_others_is_not_written_over(built, monkeypatch):
+def test_a_bank_of_others_is_not_written_over(built):
     root = Path(built.location).parent
-    with pytest.raises(StoreError, match="factors of"):
+    with pytest.raises(StoreError, match="a bank of"):
         FactorStore.create(root, "bank", FactorShape(3, N, "float32"))
-    GramStore.create(root, "grams", 3, TileLayout.for_points(N), "float64")
-    with pytest.raises(StoreError, match="no such file"):
-        FactorStore.create(root, "grams", SHAPE)
-    with monkeypatch.context() as other:
-        other.setattr(factor_documents, "VERSION", 99)
-        content = factor_documents.documents(SHAPE, {"label": "some"})[GROUP]
-    (Path(built.location) / GROUP).write_bytes(content)
-    with pytest.raises(StoreError, match="version 99"):
-        FactorStore.create(root, "bank", SHAPE)
 
 
 def test_banks_are_opened_by_what_they_are(built):
@@ -212,8 +184,8 @@ import sys, time
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.gram.factor_building import build_factors
-from mkldist.gram.factor_documents import FactorShape
-from mkldist.gram.factor_store import FactorStore
+from mkldist.gram.shapes import FactorShape
+from mkldist.gram.store import FactorStore
 from mkldist.gram.sources import ArraySource
 
 write = FactorStore.write
@@ -229,7 +201,7 @@ print(build_factors(source, store, 0, store.missing()).blocks)
 def test_a_kill_while_factors_are_made_loses_at_most_the_piece_in_the_making(tmp_path):
     command = [sys.executable, "-c", SLOWLY, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        while process.poll() is None and len(list(tmp_path.glob("bank/pivots/c/*/*"))) < 5:
+        while process.poll() is None and len(list(tmp_path.glob("bank/complete/c/*/*"))) < 5:
             time.sleep(0.005)
         process.kill()
     store = FactorStore.open(tmp_path, "bank")

@@ -13,11 +13,10 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.gram import factored_kernels
-from mkldist.gram.factor_documents import FactorShape
-from mkldist.gram.factor_store import FactorStore
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.shapes import FactorShape
 from mkldist.gram.sources import (
     ArraySource,
     FeatureSource,
@@ -25,6 +24,7 @@ from mkldist.gram.sources import (
     PlainSource,
     SelectedSource,
 )
+from mkldist.gram.store import FactorStore
 from mkldist.gram.view import answer_views
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes

@@ -23,7 +23,7 @@ from tests.gram.stores import damage, stored
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr("mkldist.gram.metadata.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.gram.shapes.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", random_grams(60, 20), "float64")
 
 

@@ -75,7 +75,7 @@ def grams() -> np.ndarray:
 
 @pytest.fixture
 def store(tmp_path: Path, grams: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr("mkldist.gram.metadata.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.gram.shapes.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", grams, "float64")
 
 

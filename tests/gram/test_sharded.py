@@ -11,9 +11,9 @@ from numpy.testing import assert_array_equal
 
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.shapes import BankShape
 from mkldist.gram.sharded import ShardedBank
 from mkldist.gram.shards import cut, kernel_bytes
 from mkldist.gram.view import make_views

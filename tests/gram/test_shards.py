@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from mkldist.errors import GramError
 from mkldist.gram.bank import block_kernels
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
+from mkldist.gram.shapes import BankShape
 from mkldist.gram.shards import block_bytes, cut, kernel_bytes, shard_entries
 from mkldist.gram.sources import ArraySource
 from tests.gram.bank_suite import random_grams
@@ -43,7 +43,7 @@ def test_a_block_is_at_most_half_a_gibibyte_or_one_kernel():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_entries_of_a_shard_are_those_of_the_bank(dtype, monkeypatch):
-    monkeypatch.setattr("mkldist.gram.metadata.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.gram.shapes.CHUNK_BYTES", 4_000)
     grams = random_grams(40, 21)
     shape = BankShape(40, TileLayout.for_points(21), dtype)
     found = shard_entries(ArraySource(grams), shape, slice(7, 33))

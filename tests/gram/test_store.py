@@ -1,7 +1,8 @@
-"""The Gram store returns right values or an error, with `local_blobs` and `remote_blobs`."""
+"""The Gram store returns right values or an error, from folders and from URLs."""
 
 import os
 import pickle
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mkldist.errors import StoreError, UnreadableError
+from mkldist.errors import StoreError
+from mkldist.gram import shapes
+from mkldist.gram.build_time import NO_TIME, BuildTime, Stopwatch
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.local_blobs import LocalBlobs
+from mkldist.gram.shapes import TAG
 from mkldist.gram.store import GramStore, list_banks
 from tests.gram import store_scripts as scripts
 from tests.gram.store_checks import assert_sound
@@ -20,12 +23,16 @@ from tests.gram.store_checks import assert_sound
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
-def chunk_path(store, block):
+def chunk_name(store, block, kind="gram"):
     row, column = divmod(block.index, store.shape.grid[1])
-    return Path(store.location) / "gram" / "c" / str(row) / str(column)
+    return f"{kind}/c/{row}/{column}/0"
 
 
-# Layout and round trips
+def chunk_path(store, block):
+    return Path(store.location) / chunk_name(store, block)
+
+
+# Round trips
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -42,8 +49,12 @@ def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, 
         np.testing.assert_array_equal(store.read(block), values[block.kernels, block.entries])
     assert not store.missing()
     group = zarr.open_group(f"{root}/b", mode="r")
-    np.testing.assert_array_equal(group["gram"][...], values)
-    np.testing.assert_array_equal(group["complete"][...], 1)
+    for block in store.blocks:
+        found = group["gram"][divmod(block.index, store.shape.grid[1])]
+        size = np.prod(block.shape)
+        expected = values[block.kernels, block.entries]
+        np.testing.assert_array_equal(found[:size].reshape(block.shape), expected)
+        assert (found[size:-TAG] == 0).all()
     assert group["gram"].dtype == dtype
     assert group.attrs["kernels"] == "abc"
     opened = GramStore.open(root, "b")
@@ -96,78 +107,101 @@ def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     assert built.verify() == [block]
     built.invalidate([block])
     assert built.missing() == [block]
-    assert scripts.build(path.parents[4]).blocks == 1
+    assert scripts.build(Path(built.location).parent).blocks == 1
     assert_sound(built)
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, -1, -4, "longer", "gone"])
-def test_a_chunk_cut_short_is_found_and_repaired(built, size):
-    block = built.blocks[3]
-    path = chunk_path(built, block)
-    content = path.read_bytes()
-    if size == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(content + b"\0" if size == "longer" else content[:size])
-    with pytest.raises(StoreError, match=r"block 3, which (has \d+ bytes|is marked complete)"):
-        built.read(block)
-    assert built.verify() == [block]
-    built.invalidate([block])
-    assert scripts.build(path.parents[4]).blocks == 1
-    assert_sound(built)
+@pytest.mark.parametrize("size", [0, 1, 100, -1, -4, "longer", "gone", "folder"])
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_chunk_cut_short_is_found_and_repaired(tmp_path, size, remote):
+    root = f"memory://cut-{size}" if remote else tmp_path
+    scripts.build(root)
+    store = GramStore.open(root, scripts.BANK)
+    name, block = chunk_name(store, store.blocks[3]), store.blocks[3]
+    content = store.blobs.get(name)
+    store.blobs.remove(name)
+    if size == "folder":
+        store.blobs.put(f"{name}/inner", [b"x"])
+    elif size != "gone":
+        store.blobs.put(name, [content + b"\0" if size == "longer" else content[:size]])
+    with pytest.raises(StoreError, match=r"block 3, which (has|fails|is not complete)"):
+        store.read(block)
+    assert store.verify() == [block]
+    assert store.drop_damaged() == [3]
+    assert store.missing() == [block]
+    if size != "folder":
+        assert scripts.build(root).blocks == 1
+        assert_sound(store)
+    store.delete()
 
 
-def test_an_incomplete_block_is_never_returned(built):
-    built.invalidate(built.blocks[:2])
+@pytest.mark.parametrize("remote", [False, True])
+def test_blocks_that_take_each_others_places_are_damaged(tmp_path, monkeypatch, remote):
+    """Every two files of a kind, within a bank and between banks of one shape."""
+    root = f"memory://places-{tmp_path.name}" if remote else tmp_path
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 2048)
+    layout = TileLayout(15, 5)
+    stores = [GramStore.create(root, name, 8, layout, "float32") for name in ("a", "b")]
+    for store in stores:
+        for block in store.blocks:
+            store.write(block, np.ones(block.shape))  # whose values are all the same
+    places = [(store, block) for store in stores for block in store.blocks]
+    assert len(places) == 8
+    for kind in ("gram", "complete"):
+        for (first, one), (second, other) in combinations(places, 2):
+            exchange(first, chunk_name(first, one, kind), second, chunk_name(second, other, kind))
+            found = [(store, block) for store in stores for block in store.verify()]
+            assert found == [(first, one), (second, other)]
+            if kind == "gram":
+                with pytest.raises(StoreError, match="is that of another bank or place"):
+                    first.read(one)
+            exchange(first, chunk_name(first, one, kind), second, chunk_name(second, other, kind))
+    assert not any(store.verify() for store in stores)
+    for name in ("zarr.json", "gram/zarr.json"):
+        exchange(stores[0], name, stores[1], name)
+        if name == "zarr.json":
+            with pytest.raises(StoreError, match="of another bank"):
+                GramStore.open(root, "a")
+        again = [GramStore.create(root, one, 8, layout, "float32") for one in ("a", "b")]
+        assert not any(store.missing() or store.verify() for store in again)
+    for store in stores:
+        store.delete()
+
+
+def exchange(first, name, second, other):
+    """Exchange two files."""
+    contents = first.blobs.get(name), second.blobs.get(other)
+    first.blobs.put(name, [contents[1]])
+    second.blobs.put(other, [contents[0]])
+
+
+def test_a_missing_block_is_never_returned(tmp_path):
+    store = scripts.create(tmp_path)
     with pytest.raises(StoreError, match="block 0, which is not complete"):
-        GramStore.open(Path(built.location).parent, scripts.BANK).read(built.blocks[0])
-    assert built.missing() == built.blocks[:2]
+        store.read(store.blocks[0])
+    remote = scripts.create("memory://missing")
+    with pytest.raises(StoreError, match="block 0, which is not complete"):
+        remote.read(remote.blocks[0])
+    remote.delete()
 
 
-@pytest.mark.parametrize("mark", [b"", b"\0", b"\x03", b"\x01\x01"])
-def test_a_damaged_mark_means_incomplete(built, mark):
-    (Path(built.location) / "complete" / "c" / "0" / "0").write_bytes(mark)
-    assert built.missing() == built.verify() == [built.blocks[0]]
+@pytest.mark.parametrize("content", [b"", b"\0", "flipped"])
+def test_a_damaged_mark_is_found_and_its_block_built_again(built, content):
+    name = chunk_name(built, built.blocks[0], "complete")
+    if content == "flipped":
+        content = bytearray(built.blobs.get(name))
+        content[3] ^= 16
+    built.blobs.put(name, [bytes(content)])
+    assert built.build_time() is None
+    assert built.verify() == [built.blocks[0]]
     assert built.drop_damaged() == [0]
-    assert built.verify() == []
-    assert built.missing() == [built.blocks[0]]
-
-
-def test_a_mark_that_cannot_be_read_is_damaged_and_can_be_dropped(built, monkeypatch):
-    real, unread = LocalBlobs.get, "complete/c/0/0"
-
-    def get(blobs, name):
-        if name == unread and (blobs.path / name).exists():
-            raise UnreadableError(name, "a read that failed: Input/output error")
-        return real(blobs, name)
-
-    monkeypatch.setattr(LocalBlobs, "get", get)
-    store = GramStore.open(Path(built.location).parent, scripts.BANK)
-    with pytest.raises(UnreadableError):
-        store.missing()
-    assert store.verify() == [built.blocks[0]]
-    assert store.drop_damaged() == [0]
-    assert store.missing() == [built.blocks[0]]
-
-
-@pytest.mark.parametrize("kind", ["gram", "complete", "seconds"])
-def test_a_folder_in_the_place_of_a_file_is_no_file_and_gives_way(built, kind):
-    block = built.blocks[0]
-    values = np.array(built.read(block))
-    place = Path(built.location) / kind / "c" / "0" / "0"
-    place = place / "0" if kind == "seconds" else place
-    place.unlink()
-    (place / "inner").mkdir(parents=True)
-    found = GramStore.open(Path(built.location).parent, scripts.BANK)
-    assert found.verify() == ([block] if kind == "gram" else [])
-    found.invalidate([block])
-    assert found.missing() == [block]
-    found.write(block, values)
-    assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
+    assert (built.verify(), built.missing()) == ([], [built.blocks[0]])
+    assert scripts.build(Path(built.location).parent).blocks == 1
+    assert built.build_time() is not None
 
 
 def test_stray_files_do_no_harm(built):
-    for folder in ("gram/c/0", "complete/c/0", "complete", ""):
+    for folder in ("gram/c/0", "complete/c/0", "complete/c/0/0", "complete", ""):
         (Path(built.location) / folder / "stray.tmp").write_bytes(b"\x01")
     assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
 
@@ -185,3 +219,35 @@ def test_creating_again_keeps_blocks_and_attributes(built):
     )
     assert again.attrs == {"by": os.getpid()}
     assert not again.missing()
+
+
+def test_local_blocks_are_read_as_zarr_reads_them(built):
+    """The one part of a format of zarr that is read without the library, for speed."""
+    remote = f"memory://copy-{os.getpid()}"
+    copy = scripts.create(remote)
+    for name in built.blobs.names():
+        copy.blobs.put(name, [built.blobs.get(name)])
+    copy = GramStore.open(remote, scripts.BANK)
+    for block in built.blocks:
+        np.testing.assert_array_equal(copy.read(block), built.read(block))
+    copy.delete()
+
+
+# Times
+
+
+def test_times_are_summed_once_all_blocks_have_one(tmp_path):
+    store = scripts.create(tmp_path)
+    written = NO_TIME
+    for block in store.blocks:
+        assert store.build_time() is None
+        watch = Stopwatch()
+        store.write(block, np.ones(block.shape), BuildTime(10.0, 5.0))
+        written += watch.spent()
+    found, n = GramStore.open(tmp_path, scripts.BANK).build_time(), len(store.blocks)
+    assert 10.0 * n < found.seconds < 10.0 * n + written.seconds
+    assert 5.0 * n < found.cpu_seconds <= 5.0 * n + written.cpu_seconds
+    store.write(store.blocks[0], np.ones(store.blocks[0].shape))  # built again
+    assert store.build_time().seconds == pytest.approx(found.seconds - 10.0, abs=1.0)
+    seconds = zarr.open_array(store.location, path="complete", mode="r")[..., :2]
+    np.testing.assert_allclose(seconds.sum(axis=(0, 1))[0], store.build_time().seconds)

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.gram import metadata
+from mkldist.gram import shapes
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.gram.shapes import BankShape
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
@@ -30,7 +31,7 @@ SHAPES = {  # kernels, points, bytes of a block, kernels that are kept
 class TestStreamedBank(BankSuite):
     @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
     def shape(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple:
-        monkeypatch.setattr(metadata, "CHUNK_BYTES", request.param[2])
+        monkeypatch.setattr(shapes, "CHUNK_BYTES", request.param[2])
         return request.param
 
     @pytest.fixture
@@ -47,7 +48,7 @@ class TestStreamedBank(BankSuite):
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr(metadata, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 4_000)
     return stored(tmp_path, random_grams(60, 20), "float64")
 
 
@@ -104,7 +105,7 @@ def test_memory_is_bounded_by_a_few_blocks(tmp_path: Path) -> None:
     import tracemalloc
 
     n_kernels, layout = 24 * 40, TileLayout.for_points(160)
-    shape = metadata.BankShape(n_kernels, layout, "float64")
+    shape = BankShape(n_kernels, layout, "float64")
     block_bytes = shape.chunk[0] * shape.chunk[1] * layout.tile_entries * 8
     values = np.random.default_rng(0).random((shape.chunk[0], layout.n_entries))
     store = GramStore.create(tmp_path, "bank", n_kernels, layout, "float64")

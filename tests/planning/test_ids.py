@@ -18,10 +18,10 @@ def test_ids_are_those_of_stored_results():
         preprocessing={"fit": "all"},
         banks=[{"family": "xu2008", "normalisation": "trace"}],
     )
-    assert plan.id == "72db15d7b20ab4c39112"
-    assert [bank.id for bank in plan.banks] == ["34689ec2a8a6d1274477"]
-    assert [batch.id for batch in plan.batches] == ["4acf0d98956eee6366dc"]
-    assert [run.id for run in plan.runs] == ["0fa3ac0a79b89d745131"]
+    assert plan.id == "e773e9ff9da99beba77e"
+    assert [bank.id for bank in plan.banks] == ["b42f1cb11cb8f368a677"]
+    assert [batch.id for batch in plan.batches] == ["adc53fcf3476e3b9d5d7"]
+    assert [run.id for run in plan.runs] == ["289337ada4f20a421456"]
 
 
 def test_ids_of_graphs_classes_selections_and_scaled_targets_are_those_of_stored_results():
@@ -50,14 +50,14 @@ def test_ids_of_graphs_classes_selections_and_scaled_targets_are_those_of_stored
             {"name": "level", "label": "shared", "kernel_weights": "shared"},
         ],
     )
-    assert plan.id == "67c75aa21745268f2618"
-    assert [bank.id for bank in plan.banks] == ["f1b8ecc9b6c80ceea262"]
-    assert [batch.id for batch in plan.batches] == ["649ca8c3fca5edd8661f"]
+    assert plan.id == "48fa02820b5846303d3a"
+    assert [bank.id for bank in plan.banks] == ["895bd3581eabd90ace94"]
+    assert [batch.id for batch in plan.batches] == ["bc0b2eeaa8e9fd10fcee"]
     assert [(run.key, run.id) for run in plan.runs] == [
-        ("level", "98bbab53fdc805c020bd"),
-        ("level", "8f8cba50a002fb48a270"),
-        ("lapsvm", "ff664b6418aed5e4465c"),
-        ("shared", "1d3fab169a0222ebe45b"),
+        ("level", "f82650db563c53221395"),
+        ("level", "4f9b5b4867c40b87fd4f"),
+        ("lapsvm", "e18b224379e0bee2c063"),
+        ("shared", "ec3515edb70761b14915"),
     ]
 
 

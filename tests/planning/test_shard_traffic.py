@@ -7,9 +7,9 @@ import pytest
 
 from mkldist.gram.bank import block_kernels
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.metadata import BankShape
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.shapes import BankShape
 from mkldist.gram.shards import kernel_bytes
 from mkldist.memory import shard_bytes
 from mkldist.planning.costs import shard_traffic

@@ -10,7 +10,7 @@ import pytest
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import StoreError
-from mkldist.gram.remote_blobs import RemoteBlobs
+from mkldist.gram.blobs import Blobs
 from mkldist.run.worker_pool import SnapshotPublisher
 from mkldist.worker.bank_refs import fetched_snapshot
 from tests.worker.scheduler_in_memory import SchedulerInMemory
@@ -68,7 +68,7 @@ def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
 ):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     banks = f"memory://flipped-{pattern[0]}"
-    store, [name] = RemoteBlobs(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
+    store, [name] = Blobs(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
     origin = publisher.publish(snapshot, banks)
     whole = store.get(name)
     assert whole is not None
@@ -77,13 +77,13 @@ def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
     with pytest.raises(StoreError, match=rf"{banks}: snapshot name: found {name}, which arrives"):
         fetched_snapshot("name", origin)
     put: list[str] = []
-    real = RemoteBlobs.put
+    real = Blobs.put
 
-    def noting(self, name, parts, *, durable=True):
+    def noting(self, name, parts):
         put.append(name)
-        real(self, name, parts, durable=durable)
+        real(self, name, parts)
 
-    monkeypatch.setattr(RemoteBlobs, "put", noting)
+    monkeypatch.setattr(Blobs, "put", noting)
     publisher.publish(snapshot, banks)
     assert (put, store.get(name)) == ([name], whole)
     data, _ = load_snapshot(fetched_snapshot("name", origin))

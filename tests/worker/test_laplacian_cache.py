@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from mkldist.errors import DataError
-from mkldist.gram.blob_places import LAPLACIANS, open_blobs
+from mkldist.gram.blobs import LAPLACIANS, open_blobs
 from mkldist.gram.store import list_banks
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.worker import laplacian_cache

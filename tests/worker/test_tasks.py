@@ -14,8 +14,6 @@ import pytest
 from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
 from mkldist.gram import loading
-from mkldist.gram.blobs import readable
-from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.planning.costs import run_memory
@@ -109,16 +107,15 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
         self.failures = failures
-        real = LocalBlobs.read_into
+        real = Path.open
 
-        def read_into(blobs, name, parts):
-            if self.failures and "/c/" in name:
+        def read(path, *given, **named):
+            if self.failures and "/gram/c/" in str(path):
                 self.failures -= 1
-                with readable(name):
-                    raise OSError(errno.ESTALE, "Stale file handle")
-            return real(blobs, name, parts)
+                raise OSError(errno.ESTALE, "Stale file handle")
+            return real(path, *given, **named)
 
-        monkeypatch.setattr(LocalBlobs, "read_into", read_into)
+        monkeypatch.setattr(Path, "open", read)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ import uuid
 import pytest
 
 from mkldist.errors import StoreError
-from mkldist.gram.blob_places import list_folders, open_blobs
-from mkldist.gram.local_blobs import LocalBlobs
-from mkldist.gram.remote_blobs import RemoteBlobs
+from mkldist.gram.blobs import list_folders, open_blobs
 
 
 @pytest.fixture(params=["path", "file", "memory"])
@@ -31,9 +29,9 @@ def test_what_is_put_is_there_and_its_folder_is_listed(root):
         assert blobs.get("gram/c/0") == b"abcde"
         assert blobs.get("gram/c/1") is None
         assert blobs.names("gram") == ["gram/c/0"]
-        first, second = bytearray(2), bytearray(3)
-        assert blobs.read_into("gram/c/0", [memoryview(first), memoryview(second)]) == 5
-        assert first + second == b"abcde"
+        assert (blobs.has("gram/c/0"), blobs.has("gram/c"), blobs.has("x")) == (True, False, False)
+        blobs.put("gram/c/0", [b"abcde"])
+        blobs.remove("nothing")
     assert list_folders(root) == ["a", "b"]
     open_blobs(root, "a").clear()
     assert open_blobs(root, "a").get("gram/c/0") is None
@@ -41,10 +39,9 @@ def test_what_is_put_is_there_and_its_folder_is_listed(root):
 
 
 def test_urls_of_files_are_paths(tmp_path):
-    assert isinstance(open_blobs(f"file://{tmp_path}", "a"), LocalBlobs)
-    assert isinstance(open_blobs(tmp_path, "a"), LocalBlobs)
     assert open_blobs(f"file://{tmp_path}", "a") == open_blobs(tmp_path, "a")
-    assert isinstance(open_blobs("memory://x", "a"), RemoteBlobs)
+    assert open_blobs(tmp_path, "a").is_local
+    assert not open_blobs("memory://x", "a").is_local
 
 
 def test_a_place_that_is_not_there_has_no_folders(tmp_path):
