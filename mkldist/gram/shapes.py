@@ -75,7 +75,7 @@ class BankShape:
     n_kernels: int
     layout: TileLayout
     dtype: str
-    array: ClassVar[str] = "gram"
+    kind: ClassVar[str] = "gram"
     version: ClassVar[int] = LAYOUT_VERSION
 
     @classmethod
@@ -88,6 +88,7 @@ class BankShape:
     def facts(self) -> dict[str, Any]:
         """The shape as JSON has it."""
         return {
+            "kind": self.kind,
             "version": self.version,
             "n_kernels": self.n_kernels,
             "n_points": self.layout.n_points,
@@ -124,9 +125,14 @@ class BankShape:
         return kernels * tiles * self.layout.tile_entries
 
     @property
+    def chunk_entries(self) -> int:
+        """Numbers of a block as it is stored, with its tag."""
+        return self.block_entries + TAG
+
+    @property
     def chunk_bytes(self) -> int:
         """Bytes of a block as it is stored."""
-        return _chunk_bytes(self.block_entries, self.dtype)
+        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -148,7 +154,7 @@ class FactorShape:
     n_kernels: int
     n_points: int
     dtype: str
-    array: ClassVar[str] = "factors"
+    kind: ClassVar[str] = "factors"
     version: ClassVar[int] = FACTORS_VERSION
 
     @classmethod
@@ -160,6 +166,7 @@ class FactorShape:
     def facts(self) -> dict[str, Any]:
         """The shape as JSON has it."""
         return {
+            "kind": self.kind,
             "version": self.version,
             "piece": PIECE,
             "n_kernels": self.n_kernels,
@@ -178,15 +185,16 @@ class FactorShape:
         return PIECE * (self.n_points + 1)
 
     @property
+    def chunk_entries(self) -> int:
+        """Numbers of a block as it is stored, with its tag."""
+        return self.block_entries + TAG
+
+    @property
     def chunk_bytes(self) -> int:
         """Bytes of a piece as it is stored."""
-        return _chunk_bytes(self.block_entries, self.dtype)
+        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
 
     def block(self, kernel: int, piece: int) -> FactorBlock:
         """Return a piece of the factor of a kernel."""
         index = kernel * self.grid[1] + piece
         return FactorBlock(index, kernel, piece, (PIECE, self.n_points))
-
-
-def _chunk_bytes(n_entries: int, dtype: str) -> int:
-    return (n_entries + TAG) * np.dtype(dtype).itemsize + CHECKSUM_BYTES

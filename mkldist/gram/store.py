@@ -1,14 +1,15 @@
-"""Banks on disk or behind a URL, block by block, as arrays of the zarr library.
+"""Banks on disk or behind a URL, block by block, each an array of the zarr library.
 
-A bank is a group of two arrays.  ``gram`` or ``factors`` has a chunk for each block: its values,
-padding, and four whole numbers, its tag, that say whose and which block it is.  zarr's crc32c codec
-guards all of them, so a block of another bank or place is as damaged as one with a flipped bit.
-``complete`` has a chunk for each block that is whole: the wall and the processor time that it took
-to build, and its tag.  It is written after the block.  Values are not compressed: codecs save a
-sixth of a Gram matrix and cost most of the reading speed.
+A chunk of the array holds a block: its values, padding, and four whole numbers, its tag, that say
+whose and which block it is.  zarr's crc32c codec guards all of them, so a block of another bank or
+place is as damaged as one with a flipped bit.  Values are not compressed: codecs save a sixth of a
+Gram matrix and cost most of the reading speed.
 
-A chunk is renamed into place, so that readers see all or nothing, but not flushed to the device:
-what a power cut takes of it fails its checksum, and is built again.
+Beside the array, ``complete`` has a small file, a mark, for each block that is whole: the wall and
+the processor time that it took to build, and their checksum.  It is written after the block.
+
+Files are renamed into place, so that readers see all or nothing, but not flushed to the device:
+what a power cut takes of them fails its checksum, and is built again.
 
 The values of a block of Gram matrices are k kernels × t·b² entries in the layout of
 :mod:`mkldist.gram.layout`.  Those of a piece of a factor are its columns, one a row, then their
@@ -18,9 +19,10 @@ pivots, -1 where there is none.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from io import FileIO
@@ -52,7 +54,7 @@ from mkldist.optim.pivoted_cholesky import PIECE, Piece
 if TYPE_CHECKING:
     import zarr
 
-COMPLETE, DESCRIBED = "complete", "bank"
+COMPLETE, DESCRIBED, DOCUMENT = "complete", "bank", "zarr.json"
 ATTEMPTS = 3  # to describe a bank that other processes describe too
 # What zarr raises for a document that is missing, cut short or altered, or for a damaged chunk.
 _DAMAGE = (*NO_FILE, ValueError, LookupError, TypeError, AttributeError, RecursionError)
@@ -133,15 +135,16 @@ class StoredBank(Generic[Shape, OneBlock]):
             If it is of another version.
         """
         blobs = open_blobs(root, bank_id)
-        with _reading(blobs, "zarr.json"):
-            facts, attrs = _group(blobs)
-            if facts.pop("kind") != cls._of.array:
-                raise StoreError(blobs.location, "a bank of another kind", cls._of.array)
+        with _reading(blobs):
+            facts, attrs, array = _opened(blobs)
+            if facts["kind"] != cls._of.kind:
+                raise StoreError(blobs.location, f"a bank of kind {facts['kind']}", cls._of.kind)
             shape = cast(Shape, cls._of.of(facts))
-            if shape.facts != facts:  # as a version of another id has
+            if shape.facts != facts:  # as those of another version
                 raise ValueError(f"a bank of {facts}")
-        for name in _sizes(shape):
-            _checked_array(blobs, name, shape)
+            wanted = _metadata(shape.grid, shape.chunk_entries, shape.dtype)
+            if array.metadata != replace(wanted, attributes=dict(array.attrs)):
+                raise ValueError("another array than that of the bank")
         return cls(blobs, shape, attrs)
 
     @property
@@ -180,15 +183,15 @@ class StoredBank(Generic[Shape, OneBlock]):
     def stored(self) -> set[int]:
         """Return the numbers of the complete blocks, as the medium has them now."""
         self._complete.clear()
-        for name in self.blobs.names(f"{COMPLETE}/c"):
-            row, column = name.split("/")[2:4] if name.count("/") == 4 else ("", "")
+        for name in self.blobs.names(COMPLETE):
+            row, _, column = name.removeprefix(f"{COMPLETE}/").partition("/")
             if row.isdigit() and column.isdigit():
                 self._complete.add(int(row) * self.shape.grid[1] + int(column))
         return set(self._complete)
 
     def holds(self, block: OneBlock) -> bool:
         """Return True if a block is complete."""
-        if block.index not in self._complete and self.blobs.has(self._name(COMPLETE, block)):
+        if block.index not in self._complete and self.blobs.has(self._mark(block)):
             self._complete.add(block.index)
         return block.index in self._complete
 
@@ -196,23 +199,17 @@ class StoredBank(Generic[Shape, OneBlock]):
         """Return the time to build all blocks; None while some are missing or theirs is damaged."""
         if self.missing():
             return None
-        blocks = [self.numbered(index) for index in sorted(self._complete)]
-        rows, columns = zip(*map(self._place, blocks), strict=True)
         try:
-            with _reading(self.blobs, COMPLETE):
-                found = np.asarray(self._arrays[COMPLETE][:, : max(columns) + 1])[rows, columns]
-        except DamagedDescriptionError:
+            return sum((self._time(self.numbered(index)) for index in self._complete), NO_TIME)
+        except StoreError:
             return None
-        if not np.array_equal(found[:, 2:], [self._tag(block) for block in blocks]):
-            return None
-        return BuildTime(*found[:, :2].sum(axis=0).tolist())
 
     def verify(self) -> list[OneBlock]:
         """Read every complete block, and return the damaged ones."""
         bad = []
         for block in (self.numbered(index) for index in sorted(self.stored())):
             try:
-                self._check_mark(block)
+                self._time(block)
                 self.check(block)
             except StoreError:
                 bad.append(block)
@@ -221,7 +218,7 @@ class StoredBank(Generic[Shape, OneBlock]):
     def invalidate(self, blocks: Iterable[OneBlock]) -> None:
         """Make blocks count as missing, so that they will be built again."""
         for block in blocks:
-            self.blobs.remove(self._name(COMPLETE, block))
+            self.blobs.remove(self._mark(block))
             self._complete.discard(block.index)
 
     def drop_damaged(self) -> list[int]:
@@ -238,15 +235,16 @@ class StoredBank(Generic[Shape, OneBlock]):
     def _put(self, block: OneBlock, parts: Sequence[Floating], spent: BuildTime) -> None:
         """Write the values of a block, given in parts, then mark it complete."""
         watch = Stopwatch()
-        flat = np.zeros(self.shape.block_entries + TAG, self.dtype)
+        flat = np.zeros(self.shape.chunk_entries, self.dtype)
         np.concatenate([part.reshape(-1) for part in parts], out=flat[: sum(map(np.size, parts))])
         flat[-TAG:] = self._tag(block)
-        with self.blobs.writable(self._name(self.shape.array, block)):
-            self._arrays[self.shape.array][self._place(block)] = flat
+        (row, column), name = self._place(block), self._chunk(block)
+        with self.blobs.writable(name):
+            # As a slice it is the chunk itself, of which zarr makes no copy.
+            self._array[row : row + 1, column : column + 1] = flat.reshape(1, 1, -1)
         spent += watch.spent()
-        with self.blobs.writable(self._name(COMPLETE, block)):
-            facts = [spent.seconds, spent.cpu_seconds, *self._tag(block)]
-            self._arrays[COMPLETE][self._place(block)] = np.array(facts)
+        numbers = struct.pack("<dd", spent.seconds, spent.cpu_seconds)
+        self.blobs.put(self._mark(block), [numbers, crc32c([self._whose(block), numbers])])
         self._complete.add(block.index)
 
     def _get(self, block: OneBlock, parts: Sequence[Floating]) -> None:
@@ -261,11 +259,11 @@ class StoredBank(Generic[Shape, OneBlock]):
         """
         tag = np.empty(TAG, self.dtype)
         whole = [*parts, self._padding(parts), tag]
-        name = self._name(self.shape.array, block)
+        name = self._chunk(block)
         if self.blobs.is_local:
             problem = _read_chunk(Path(self.location) / name, whole)
         else:
-            problem = _read_array(f"{self.location}/{name}", self._arrays, self.shape, whole, block)
+            problem = _read_array(self._array, self._place(block), whole, name)
         if not problem and not np.array_equal(tag, self._tag(block)):
             problem = "is that of another bank or place" if tag.any() else "is not complete"
         if problem:
@@ -279,43 +277,49 @@ class StoredBank(Generic[Shape, OneBlock]):
             "Repeat the sweep or run 'mkldist bank build' to compute it again",
         )
 
-    def _check_mark(self, block: OneBlock) -> None:
-        """Raise StoreError if the mark of a complete block is damaged."""
-        name = self._name(COMPLETE, block)
-        try:
-            with _reading(self.blobs, name):
-                found = np.asarray(self._arrays[COMPLETE][self._place(block)])
-        except DamagedDescriptionError as error:
-            raise self._damaged(name, block, f"has a damaged mark ({error.found})") from error
-        if not np.array_equal(found[2:], self._tag(block)):
-            raise self._damaged(name, block, "has the mark of another bank or place")
+    def _time(self, block: OneBlock) -> BuildTime:
+        """Return the time that a complete block took; raise StoreError if its mark is damaged."""
+        mark = self.blobs.get(self._mark(block)) or b""
+        numbers, checksum = mark[:-CHECKSUM_BYTES], mark[-CHECKSUM_BYTES:]
+        if checksum != crc32c([self._whose(block), numbers]):
+            raise self._damaged(self._mark(block), block, "has a damaged mark")
+        return BuildTime(*struct.unpack("<dd", numbers))
 
     def _place(self, block: OneBlock) -> tuple[int, int]:
         return divmod(block.index, self.shape.grid[1])
 
-    def _name(self, array: str, block: OneBlock) -> str:
+    def _chunk(self, block: OneBlock) -> str:
         """Return the name of a block's chunk, which the specification of zarr determines."""
         row, column = self._place(block)
-        return f"{array}/c/{row}/{column}/0"
+        return f"c/{row}/{column}/0"
+
+    def _mark(self, block: OneBlock) -> str:
+        """Return the name of the file that marks a block complete."""
+        row, column = self._place(block)
+        return f"{COMPLETE}/{row}/{column}"
 
     def _padding(self, parts: Sequence[Floating]) -> Floating:
         """Return zeros up to the numbers that every block has."""
         return np.zeros(self.shape.block_entries - sum(part.size for part in parts), self.dtype)
 
+    def _whose(self, block: OneBlock) -> bytes:
+        return f"{self.blobs.folder} {self.shape.facts} {block.index}".encode()
+
     def _tag(self, block: OneBlock) -> npt.NDArray[np.float64]:
         """Return the numbers that tell a block from those of other banks and places, (TAG,)."""
-        whose = f"{self.blobs.folder} {self.shape.facts} {block.index}".encode()
-        digest = np.frombuffer(blake2b(whose, digest_size=3 * TAG).digest(), np.uint8)
-        tag: npt.NDArray[np.float64] = digest.reshape(TAG, 3) @ np.array([1.0, 2.0**8, 2.0**16])
+        digest = blake2b(self._whose(block), digest_size=3 * TAG).digest()
+        numbers = np.frombuffer(digest, np.uint8).reshape(TAG, 3)
+        tag: npt.NDArray[np.float64] = numbers @ np.array([1.0, 2.0**8, 2.0**16])
         return tag
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the arrays of zarr behind, which another process opens by itself."""
-        return {name: value for name, value in self.__dict__.items() if name != "_arrays"}
+        """Leave the array of zarr behind, which another process opens by itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_array"}
 
     @cached_property
-    def _arrays(self) -> dict[str, zarr.Array[Any]]:
-        return {name: _checked_array(self.blobs, name, self.shape) for name in _sizes(self.shape)}
+    def _array(self) -> zarr.Array[Any]:
+        with _reading(self.blobs):
+            return _opened(self.blobs)[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -514,9 +518,9 @@ def open_store(root: str | Path, bank_id: str) -> BankStore:
         If it is missing, damaged or of another version.
     """
     blobs = open_blobs(root, bank_id)
-    with _reading(blobs, "zarr.json"):
-        kind = _group(blobs)[0]["kind"]
-    return (FactorStore if kind == FactorShape.array else GramStore).open(root, bank_id)
+    with _reading(blobs):
+        kind = _opened(blobs)[0]["kind"]
+    return (FactorStore if kind == FactorShape.kind else GramStore).open(root, bank_id)
 
 
 def list_banks(root: str | Path) -> list[str]:
@@ -527,17 +531,43 @@ def list_banks(root: str | Path) -> list[str]:
 # Description
 
 
-def _sizes(shape: BankShape | FactorShape) -> dict[str, tuple[tuple[int, int, int], str]]:
-    """Return the shapes and types of the arrays of a bank."""
-    of_values = (*shape.grid, shape.block_entries + TAG), shape.dtype
-    return {shape.array: of_values, COMPLETE: ((*shape.grid, 2 + TAG), "float64")}
+def _describe(blobs: Blobs, shape: BankShape | FactorShape, attrs: Mapping[str, Any]) -> None:
+    """Write the document of a bank in place of one that is missing or damaged."""
+    import zarr
+    from zarr.errors import ContainsArrayError
+
+    facts = {**shape.facts, "id": blobs.folder}
+    checksum = content_id(facts=facts, attributes=dict(attrs))
+    attributes = {**attrs, DESCRIBED: {**facts, "checksum": checksum}}
+    blobs.remove(DOCUMENT)
+    with blobs.writable(DOCUMENT), suppress(ContainsArrayError):
+        spec = _spec(shape.grid, shape.chunk_entries, shape.dtype)
+        zarr.create_array(_zarr_store(blobs), **spec, attributes=attributes)
 
 
-def _spec(whole: tuple[int, int, int], dtype: str) -> dict[str, Any]:
-    """Return the arguments of ``zarr.create_array`` for an array of a bank."""
+def _opened(blobs: Blobs) -> tuple[dict[str, Any], dict[str, Any], zarr.Array[Any]]:
+    """Return the facts of a bank's shape, its further attributes, and its array."""
+    if blobs.is_local and not blobs.has(DOCUMENT):  # told without the import of zarr
+        raise FileNotFoundError(blobs.location)
+    import zarr
+
+    array = zarr.open_array(
+        _zarr_store(blobs), mode="r+", zarr_format=3, config={"write_empty_chunks": True}
+    )
+    attrs = dict(array.attrs)
+    facts = dict(cast("dict[str, Any]", attrs.pop(DESCRIBED)))
+    if facts.pop("checksum") != content_id(facts=facts, attributes=attrs):
+        raise ValueError("attributes that fail their checksum")
+    if facts.pop("id") != blobs.folder:
+        raise ValueError("the description of another bank")
+    return facts, attrs, array
+
+
+def _spec(grid: tuple[int, int], n_entries: int, dtype: str) -> dict[str, Any]:
+    """Return the arguments of ``zarr.create_array`` for a bank."""
     return {
-        "shape": whole,
-        "chunks": (1, 1, whole[2]),
+        "shape": (*grid, n_entries),
+        "chunks": (1, 1, n_entries),
         "dtype": dtype,
         "fill_value": 0.0,
         "filters": None,
@@ -547,73 +577,19 @@ def _spec(whole: tuple[int, int, int], dtype: str) -> dict[str, Any]:
     }
 
 
-def _describe(blobs: Blobs, shape: BankShape | FactorShape, attrs: Mapping[str, Any]) -> None:
-    """Write the documents of a bank that are missing or damaged."""
-    import zarr
-    from zarr.errors import ContainsArrayError, ContainsGroupError
-
-    facts = {**shape.facts, "kind": shape.array, "id": blobs.folder}
-    checksum = content_id(facts=facts, attributes=dict(attrs))
-    group = {**attrs, DESCRIBED: {**facts, "checksum": checksum}}
-    with blobs.writable(""):
-        try:
-            with _reading(blobs, "zarr.json"):
-                _group(blobs)
-        except DamagedDescriptionError:
-            blobs.remove("zarr.json")
-            with suppress(ContainsGroupError):
-                zarr.create_group(_zarr_store(blobs), attributes=group)
-        for name, size in _sizes(shape).items():
-            try:
-                _checked_array(blobs, name, shape)
-            except DamagedDescriptionError:
-                blobs.remove(f"{name}/zarr.json")
-                with suppress(ContainsArrayError):
-                    zarr.create_array(_zarr_store(blobs), name=name, **_spec(*size))
-
-
-def _group(blobs: Blobs) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the facts of a bank's shape, and its further attributes."""
-    if blobs.is_local and not blobs.has("zarr.json"):  # told without the import of zarr
-        raise FileNotFoundError(blobs.location)
-    import zarr
-
-    attrs = dict(zarr.open_group(_zarr_store(blobs), mode="r", zarr_format=3).attrs)
-    facts = dict(cast("dict[str, Any]", attrs.pop(DESCRIBED)))
-    if facts.pop("checksum") != content_id(facts=facts, attributes=attrs):
-        raise ValueError("attributes that fail their checksum")
-    if facts.pop("id") != blobs.folder:
-        raise ValueError("the description of another bank")
-    return facts, attrs
-
-
-def _checked_array(blobs: Blobs, name: str, shape: BankShape | FactorShape) -> zarr.Array[Any]:
-    """Return an array of a bank; raise DamagedDescriptionError unless it is as it was made."""
-    import zarr
-
-    with _reading(blobs, f"{name}/zarr.json"):
-        array = zarr.open_array(
-            _zarr_store(blobs), path=name, mode="r+", zarr_format=3,
-            config={"write_empty_chunks": True},
-        )  # fmt: skip
-        if array.metadata != _metadata(*_sizes(shape)[name]):
-            raise ValueError("another array than that of the bank")
-    return array
-
-
 @lru_cache(maxsize=64)
-def _metadata(whole: tuple[int, int, int], dtype: str) -> Any:
-    """Return what zarr makes of the description of an array."""
+def _metadata(grid: tuple[int, int], n_entries: int, dtype: str) -> Any:
+    """Return what zarr makes of the description of an array without attributes."""
     import zarr
     from zarr.storage import MemoryStore
 
-    return zarr.create_array(MemoryStore(), **_spec(whole, dtype)).metadata
+    return zarr.create_array(MemoryStore(), **_spec(grid, n_entries, dtype)).metadata
 
 
 @contextmanager
-def _reading(blobs: Blobs, name: str) -> Iterator[None]:
-    """Turn errors of zarr into those of a damaged or missing file, or of a medium."""
-    where = f"{blobs.location}/{name}"
+def _reading(blobs: Blobs) -> Iterator[None]:
+    """Turn errors of zarr into those of a damaged or missing document, or of a medium."""
+    where = f"{blobs.location}/{DOCUMENT}"
     try:
         yield
     except StoreError:
@@ -658,20 +634,16 @@ def _local_store() -> Any:
 
 
 def _read_array(
-    where: str,
-    arrays: Mapping[str, zarr.Array[Any]],
-    shape: BankShape | FactorShape,
-    parts: Sequence[Floating],
-    block: Block | FactorBlock,
+    array: zarr.Array[Any], place: tuple[int, int], parts: Sequence[Floating], name: str
 ) -> str:
     """Read a chunk by zarr into arrays, and return its damage in words, or ``""``."""
     try:
-        flat = np.asarray(arrays[shape.array][divmod(block.index, shape.grid[1])])
+        flat = np.asarray(array[place])
     except _DAMAGE:
         return "fails its checksum"
     except Exception as error:
         found = f"a read that failed: {type(error).__name__}: {error}"
-        raise UnreadableError(where, found, "a readable file") from error
+        raise UnreadableError(f"{array.store}/{name}", found, "a readable file") from error
     start = 0
     for part in parts:
         part.reshape(-1)[:] = flat[start : start + part.size]

@@ -161,7 +161,7 @@ def _banks(folder: OutputFolder) -> Checked:
         return Checked("banks", 0, ())
     n_files, damaged = 1, [str(note)] if is_note_damaged(folder.path) else []
     for root, bank in _noted(folder.path):
-        n_files += 3
+        n_files += 1
         try:
             store = open_store(root, bank)
         except DamagedDescriptionError as error:

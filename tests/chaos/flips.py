@@ -104,7 +104,10 @@ def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -
 def kinds(folder: Path) -> dict[str, list[Path]]:
     """Return the files of the sweeps that may be damaged, those that hold something, by kind."""
     banks = folder / "results" / "banks"
-    thin = {file.parent.parent for file in banks.glob("*/factors/zarr.json")}
+    described = {
+        file.parent: file.read_text(errors="replace") for file in banks.glob("*/zarr.json")
+    }
+    thin = {bank for bank, words in described.items() if '"factors"' in words}
     stored = files_below(banks)
     found = {
         "manifest": _each("sweep.json", folder),

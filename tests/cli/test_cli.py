@@ -145,13 +145,13 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     shown = run(finished, "bank", "show", "results/banks")
     assert "do2009" in shown.stdout
     assert "sound" in run(finished, "bank", "verify", "results/banks").stdout
-    chunk = next(p for p in (finished / "results/banks").rglob("gram/c/0/*") if p.is_file())
+    chunk = next(p for p in (finished / "results/banks").rglob("c/0/*/0") if p.is_file())
     content = bytearray(chunk.read_bytes())
     content[len(content) // 2] ^= 1
     chunk.write_bytes(content)
     verified = run(finished, "bank", "verify", "results/banks", code=2)
     assert "1 damaged" in verified.stdout
-    mark = Path(str(chunk).replace("/gram/c/", "/complete/c/"))
+    mark = Path(str(chunk.parent).replace("/c/", "/complete/"))
     mark.write_bytes(b"x")
     [line] = [
         line

@@ -23,7 +23,7 @@ def stored(root: Path, grams: np.ndarray, dtype: str, name: str = "bank") -> Gra
 
 def damage(store: GramStore, block: Block) -> None:
     """Flip one bit in the file of a block."""
-    files = sorted(Path(store.location).glob("gram/c/*/*/*"), key=_position)
+    files = sorted(Path(store.location).glob("c/*/*/*"), key=_position)
     content = bytearray(files[block.index].read_bytes())
     content[3] ^= 16
     files[block.index].write_bytes(bytes(content))

@@ -14,7 +14,7 @@ from mkldist.identity import content_id
 from tests.gram import store_scripts as scripts
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
-NAMES = ["zarr.json", "gram/zarr.json", "complete/zarr.json"]
+NAME = "zarr.json"
 
 
 @settings(
@@ -22,7 +22,7 @@ NAMES = ["zarr.json", "gram/zarr.json", "complete/zarr.json"]
 )
 @given(data=st.data())
 def test_damaged_descriptions_are_errors_or_harmless(built, data):
-    path = Path(built.location) / data.draw(st.sampled_from(NAMES))
+    path = Path(built.location) / NAME
     whole = path.read_bytes()
     if data.draw(st.booleans()):
         damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
@@ -41,10 +41,9 @@ def test_damaged_descriptions_are_errors_or_harmless(built, data):
     assert outcome
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("how", ["cut", "flip", "gone", "deep", "folder"])
-def test_a_damaged_description_is_written_again_and_no_block_built_again(built, name, how):
-    path, root = Path(built.location) / name, Path(built.location).parent
+def test_a_damaged_description_is_written_again_and_no_block_built_again(built, how):
+    path, root = Path(built.location) / NAME, Path(built.location).parent
     whole = path.read_bytes()
     path.unlink()
     if how == "folder":
@@ -59,8 +58,7 @@ def test_a_damaged_description_is_written_again_and_no_block_built_again(built, 
     assert caught.value.where == str(path)
     mended = scripts.create(root)
     assert (mended.shape, mended.missing(), mended.verify()) == (built.shape, [], [])
-    if name != "zarr.json":
-        assert path.read_bytes() == whole
+    assert len(path.read_bytes()) == len(whole)
 
 
 def test_another_number_of_points_in_the_same_tiles_is_found(built):
@@ -93,7 +91,7 @@ def with_checksum(**facts):
         b'{"zarr_format": 3, "node_type": "group"}',
         b'{"zarr_format": 3, "node_type": "group", "attributes": {"bank": 3}}',
         with_checksum(version=99),
-        with_checksum(version=2, n_kernels=True, n_points=3, tile=1, dtype="float64", kind="gram"),
+        with_checksum(version=2, n_kernels=1, n_points=3, tile=1, dtype="float64", kind="gram"),
     ],
 )
 def test_a_foreign_group_is_no_bank(built, document):

@@ -233,7 +233,7 @@ def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
     run_here(sweep_text({"uniform": [1.0]}, repeats=1, backend=backend), output, scheduler)
     [folder] = [path.parent for path in (tmp_path / "out" / "banks").glob("*/zarr.json")]
     store = GramStore.open(folder.parent, folder.name)
-    [block] = [path for path in (folder / "gram" / "c").rglob("*") if path.is_file()]
+    [block] = [path for path in (folder / "c").rglob("*") if path.is_file()]
     whole = block.read_bytes()
     flipped = bytearray(whole)
     flipped[1000] ^= 4

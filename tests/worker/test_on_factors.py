@@ -225,7 +225,7 @@ def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_pa
         folder.parent.mkdir()
     code, said = run_process(text, whole)
     assert code == 0, said
-    pieces = "banks/*/complete/c/*/*"
+    pieces = "banks/*/complete/*/*"
     with start_process(text, output, "--workers", "1") as one:
         try:
             wait_until(lambda: len(list(output.parent.glob(pieces))) > 3, "factors", one)
