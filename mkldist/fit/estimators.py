@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -301,7 +302,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _set(self, parameters: Mapping[str, Any]) -> None:
         """Set the parameters, the local variables of ``__init__``."""
-        self.__dict__ |= {name: parameters[name] for name in self._get_param_names()}
+        self.__dict__ |= {name: parameters[name] for name in signature(type(self)).parameters}
         BANKS.serve(self)
 
     def __setstate__(self, state: Any) -> None:

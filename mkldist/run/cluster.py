@@ -431,7 +431,6 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
         _check_port(options.dashboard_port)
     import dask
     from distributed import Client
-    from distributed.utils import silence_logging_cmgr
 
     description = read_cluster_file(options.cluster_file) if options.cluster_file else None
     with ExitStack() as stack:
@@ -440,8 +439,7 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
             settings |= {"temporary-directory": stack.enter_context(scratch_of_workers())}
         stack.enter_context(dask.config.set(settings))
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
-        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
-        stack.enter_context(_silent_asyncio())
+        stack.enter_context(_silent_logs())
         target: Any = options.scheduler
         if options.scheduler is not None:
             check_certificates(options.scheduler)
@@ -513,15 +511,18 @@ def default_workers(threads_per_worker: int = 1) -> int:
 
 
 @contextmanager
-def _silent_asyncio() -> Iterator[None]:
-    """Keep asyncio from printing tracebacks of Dask's tasks that nobody awaits after Ctrl-C."""
-    logger = logging.getLogger("asyncio")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+def _silent_logs() -> Iterator[None]:
+    """Keep Dask's log from the terminal, and asyncio's of tasks that nobody awaits after Ctrl-C."""
+    asyncio, of_dask = logging.getLogger("asyncio"), logging.getLogger("distributed").handlers
+    silenced: list[logging.Logger | logging.Handler] = [asyncio, *of_dask]
+    before = [one.level for one in silenced]
+    for one in silenced:
+        one.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for one, level in zip(silenced, before, strict=True):
+            one.setLevel(level)
 
 
 def _close_quietly(closable: Any) -> None:

@@ -265,7 +265,9 @@ def unread_error(errors: Sequence[UnreadableError]) -> UnreadableError:
 
 def error_line(error: BaseException) -> str:
     """Return an error in one line; Dask's error for a killed worker in words."""
-    if type(error).__name__ == "KilledWorker":
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
         return (
             "the worker process died again and again while it did this, "
             "for example for lack of memory"
