@@ -37,7 +37,7 @@ def command(
     """Read all files of the results PATH and check them: one line for each kind.
 
     PATH is the folder of a sweep's results, its file or its name.  --repair makes manifest,
-    results, snapshots and descriptions of banks anew, and removes damaged records, Gram matrices
+    layout, snapshots and descriptions of banks anew, and removes damaged records, Gram matrices
     and graph Laplacians, which the sweep's command makes again.  The exit code is 2 if damage is
     found that is not repaired.
     """
