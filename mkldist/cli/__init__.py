@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 
 import click
@@ -69,17 +68,8 @@ def command() -> None:
     """Multiple kernel learning over large banks of kernels: certified, resumable sweeps."""
 
 
-OBJECTS_AT_ONCE = 100_000
-"""Objects that are made before Python looks for garbage.
-
-A command imports and plans objects by the hundred thousand that stay, among which looking after
-every 700, as Python does by itself, takes a tenth of the time of a short command.
-"""
-
-
 def main() -> None:
     """Run the command line and exit with its code."""
-    gc.set_threshold(OBJECTS_AT_ONCE)
     with own_handlers(), reporting():
         interrupt_by_all_signals()
         command.main(prog_name="mkldist", standalone_mode=False)
