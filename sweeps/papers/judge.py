@@ -1259,7 +1259,8 @@ def main(words: Sequence[str] | None = None) -> None:
             table = number_table(one, papers.published)
             if table.empty:
                 raise ValueError(f"{one.folder}: found no published number of {one.sweep}")
-            print(one.sweep, table.to_string(index=False, float_format="%+.1f"), "", sep="\n")
+            words = table.to_string(index=False, float_format="%+.1f", na_rep=NOTHING)
+            print(one.sweep, words, "", sep="\n")
     except (ValueError, OSError, MkldistError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
 
