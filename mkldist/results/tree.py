@@ -157,7 +157,7 @@ class Snapshot:
 
     def values(self, node: MethodNode) -> dict[str, Array]:
         """Return what each run of a node has one of, and values of each class."""
-        runs = _Runs(node, self.records, self.store.read, ())
+        runs = _Runs(node, self.records, partial(whole_record, self.store), ())
         return {name: array for name, (_, array) in runs.values().items()}
 
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
@@ -176,7 +176,7 @@ class Snapshot:
                 for name, variable in shared.get(path, {}).items()
             }
             names = above[KERNEL].to_numpy().tolist() if KERNEL in above else []
-            runs = _Runs(node, self.records, self.store.read, names)
+            runs = _Runs(node, self.records, partial(whole_record, self.store), names)
             values = runs.values()
             if vectors:
                 values |= runs.of_vectors()
@@ -187,6 +187,25 @@ class Snapshot:
         tree = xr.DataTree.from_dict({f"/{path}": groups[path] for path in ordered})
         tree.attrs = {**self.layout.attributes, OTHER_RUNS: self.n_others}
         return tree
+
+
+def whole_record(store: Journal, run_id: str) -> RunRecord | None:
+    """Return a record with its arrays; None if its run is not recorded any more.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the record is damaged.
+    """
+    record = store.read(run_id)
+    if record is None and run_id in store.states():
+        raise StoreError(
+            str(store.path),
+            f"a damaged record, of run {run_id}",
+            "the records of the results",
+            "Repeat the sweep's command: it does this run again",
+        )
+    return record
 
 
 class RunArrays:

@@ -86,7 +86,7 @@ def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -
         with _cache_in(folder):
             others = stored_rates() not in (None, RATES)
         return Outcome(name, wrong=(f"{where}: other rates",) if others else ())
-    wrong = [f"read, {where}: {said}" for said in _reads(folder, made)]
+    wrong = [f"read, {where}: {said}" for said in _reads(folder, made, kind)]
     faults, refused = [], False
     try:
         _sweeps(folder, more=True)
@@ -203,12 +203,13 @@ def _differing(folder: Path, expected: dict[str, dict[str, xr.Dataset]]) -> list
     ]
 
 
-def _reads(folder: Path, made: Finished) -> list[str]:
+def _reads(folder: Path, made: Finished, kind: str) -> list[str]:
     """Return what a reader of the results got other than the right values or our error."""
+    recorded = kind == "records"
     return [
         said
         for sweep, values in made.values.items()
-        for said in _got(partial(differing, _output(folder, sweep), values))
+        for said in _got(partial(differing, _output(folder, sweep), values, recorded=recorded))
     ]
 
 

@@ -26,7 +26,7 @@ from mkldist.results.layout import TreeFacts, tree_layout
 from mkldist.results.layout_file import LAYOUT, lay_out, read_layout, write_layout
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import SCALARS, TEXTS
-from mkldist.results.tree import open_results
+from mkldist.results.tree import Snapshot, open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds, path_of, where
 from tests.variants import quick
@@ -133,6 +133,20 @@ def test_vectors_that_are_read_when_used_are_those_that_are_read_at_once(
         for key in ((0,), (slice(None), 1), (1, slice(None, None, -1), 0, slice(2, 5)), ([1, 0],)):
             np.testing.assert_array_equal(lazy[key], values[key])
     xr.testing.assert_identical(pickle.loads(pickle.dumps(later)).load(), now)
+
+
+@pytest.mark.parametrize("few", [10**6, 0], ids=["at once", "when used"])
+def test_a_record_with_damaged_arrays_is_refused(tmp_path, store, monkeypatch, few):
+    monkeypatch.setattr(module, "FEW_RUNS", few)
+    plan = made_up_plan(n_splits=1)
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    store.append(made_up_record(run) for run in plan.runs)
+    content = bytearray(store.path.read_bytes())
+    content[-1] ^= 1  # of the arrays of the last record
+    store.path.write_bytes(content)
+    with pytest.raises(StoreError, match=plan.runs[-1].id):
+        open_results(tmp_path).load()
+    assert len(Snapshot.of(tmp_path).tree(vectors=False)["heart"].children) == 3
 
 
 def test_the_chosen_kernel_is_named_once_a_run_has_chosen(tmp_path, store):
