@@ -314,7 +314,6 @@ def _bank(file: Path) -> None:
     store.build_time()
     store.missing()
     store.verify()
-    store.damaged_times()
 
 
 def _output(file: Path) -> Path:
