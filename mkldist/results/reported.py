@@ -74,20 +74,20 @@ def scalars(record: RunRecord) -> dict[str, float]:
     return values
 
 
-def chosen_kernel(record: RunRecord, names: Sequence[str]) -> str:
+def chosen_kernel(record: RunRecord, names: Sequence[str] | Array) -> str:
     """Return the name of the kernel that a run chose; empty if its method chooses none."""
     position = record.extra.get(CHOSEN_KERNEL.name, -1.0)
     return str(names_at(np.array([position]), names)[0])
 
 
-def names_at(positions: Array, names: Sequence[str]) -> Array:
+def names_at(positions: Array, names: Sequence[str] | Array) -> Array:
     """Return the names of kernels, as text objects; empty for NaN and negative positions.
 
     Parameters
     ----------
     positions : float64 or int64 array
         Positions of kernels in their bank.
-    names : sequence of str
+    names : sequence or array of str
         Names of its kernels; empty for a bank whose kernels have no names in the tree, which
         then are called by their positions.
     """
@@ -95,7 +95,7 @@ def names_at(positions: Array, names: Sequence[str]) -> Array:
     different, where = np.unique(known, return_inverse=True)
     texts = np.empty(len(different), dtype=object)
     for place, at in enumerate(different.tolist()):
-        texts[place] = "" if at < 0 else names[at] if len(names) else str(at)
+        texts[place] = "" if at < 0 else str(names[at] if len(names) else at)
     return texts[where].reshape(known.shape)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -157,7 +157,7 @@ class Snapshot:
 
     def values(self, node: MethodNode) -> dict[str, Array]:
         """Return what each run of a node has one of, and values of each class."""
-        runs = _Runs(node, self.records, partial(whole_record, self.store), ())
+        runs = _Runs(node, self.records, partial(whole_record, self.store), np.empty(0, dtype=str))
         return {name: array for name, (_, array) in runs.values().items()}
 
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
@@ -175,7 +175,7 @@ class Snapshot:
                 for path in _above(node.path)
                 for name, variable in shared.get(path, {}).items()
             }
-            names = above[KERNEL].to_numpy().tolist() if KERNEL in above else []
+            names = above[KERNEL].to_numpy() if KERNEL in above else np.empty(0, dtype=str)
             runs = _Runs(node, self.records, partial(whole_record, self.store), names)
             values = runs.values()
             if vectors:
@@ -300,14 +300,14 @@ class _Runs:
         Records, whose arrays may be left out.
     read : callable
         Returns a whole record, or None.
-    names : sequence of str
+    names : array of str
         Names of the kernels; none where the tree does not have them.
     """
 
     node: MethodNode
     records: Mapping[str, RunRecord]
     read: Callable[[str], RunRecord | None]
-    names: Sequence[str]
+    names: Array
 
     def _recorded(self) -> Iterator[tuple[tuple[int, ...], RunRecord]]:
         """Yield place and record of every recorded run."""
@@ -444,9 +444,7 @@ def vector_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> 
     return whole
 
 
-def trace_of(
-    record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Sequence[str]
-) -> Array:
+def trace_of(record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Array) -> Array:
     """Return one variable of a run's trace, filled up to a shape with NaN, or empty text."""
     values = np.full(shape, np.nan)
     given = record.trace.get(variable.name)
