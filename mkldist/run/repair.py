@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from mkldist.counted import counted
 from mkldist.durable import move_away, writing
-from mkldist.errors import InputError, StoreError
+from mkldist.errors import StoreError
 from mkldist.gram.blobs import open_blobs
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out, read_layout
@@ -22,16 +22,10 @@ from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.verify import damaged_banks
 from mkldist.run.work import bank_refs
-from mkldist.search.rounds import Rounds
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.bank_refs import BankRef
 from mkldist.worker.laplacian_cache import remove_damaged_laplacians
-
-_RENEWED = {
-    "layout": "layout: made anew from the sweep",
-    "snapshots": "snapshots: made anew from the data",
-}
 
 
 def repair(
@@ -60,129 +54,89 @@ def repair(
     Raises
     ------
     mkldist.errors.InputError
-        If a process uses the folder, or the sweep's data are needed and cannot be read.
+        If a process uses the folder, or the sweep or its data are needed and cannot be read.
     """
-    name, folder, said = restored_manifest(path).sweep, OutputFolder(path), []
-    with claimed(path, name):  # which makes a damaged manifest anew
+    name, folder, said = restored_manifest(path).sweep, OutputFolder(path), list[str]()
+    banks = list(damaged_banks(path)) if "banks" in damaged else []
+    with claimed(path, name), writing(path):  # which makes a damaged manifest anew
         if "manifest" in damaged:
             said.append(f"manifest: made anew for sweep {name!r}")
         if "records" in damaged:
-            said.append(_remove_records(folder))
-        no_note = "banks" in damaged and whole_note(path) is None
-        if "banks" in damaged and not no_note:
-            said.append(_mend_banks(folder, data_dirs, allow_code=allow_code))
+            done = _without_damaged(Journal(folder.records))
+            said.append(f"records: {done}; repeat the sweep's command to do their runs again")
+        if n_blocks := sum(len(store.drop_damaged()) for store, _, _ in banks if store):
+            blocks = counted(n_blocks, "block")
+            said.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
         if "laplacians" in damaged:
             n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))
             said.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")
-    if no_note or {"layout", "snapshots"} & {*damaged}:
-        said += _renew(folder, damaged, data_dirs, allow_code=allow_code)
-    said += [words for kind, words in _RENEWED.items() if kind in damaged]
-    said += ["banks: their note made anew"] * no_note
+    anew = {*damaged} & {"layout", "snapshots"}
+    if "banks" in damaged and whole_note(path) is None:
+        anew.add("note")
+    undescribed = [(root, bank) for store, root, bank in banks if store is None]
+    if anew or undescribed:
+        said += _made_anew(folder, anew, undescribed, data_dirs, allow_code=allow_code)
     return said
 
 
-def _remove_records(folder: OutputFolder) -> str:
-    """Write the records anew without damaged ones; move away what stands in their place."""
-    store = Journal(folder.records)
-    with writing(folder.path):
-        if store.is_blocked:
-            done = f"moved to {move_away(store.path)}"
-        else:
-            done = f"{len(store.damaged())} removed"
-            store.compact()
-    return f"records: {done}; repeat the sweep's command to do their runs again"
+def _without_damaged(store: Journal) -> str:
+    """Write the records anew without damaged ones, or move away what stands in their place."""
+    if store.is_blocked:
+        return f"moved to {move_away(store.path)}"
+    n_damaged = len(store.damaged())
+    store.compact()
+    return f"{n_damaged} removed"
 
 
-def _mend_banks(folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool) -> str:
-    """Write damaged descriptions again, and make damaged blocks count as missing."""
-    done = [*_described_again(folder, data_dirs, allow_code=allow_code)]
-    return f"banks: {'; '.join([*done, *_without_damaged_blocks(folder)])}"
-
-
-def _described_again(
-    folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool
-) -> Iterator[str]:
-    """Write damaged descriptions of banks again from the sweep; yield words on what was done.
-
-    A bank that the sweep does not have now is removed.
-    Where the sweep or its data cannot be read, banks stay as they are.
-    """
-    lost = [(root, bank) for store, root, bank in damaged_banks(folder.path) if store is None]
-    if not lost:
-        return
-    try:
-        rounds = _rounds(folder, data_dirs, allow_code=allow_code)[0]
-    except InputError as error:
-        left = counted(len(lost), "damaged description")
-        yield f"{left} not written again, since the sweep cannot be read ({error})"
-        return
-    rounds.replay(Journal(folder.records))
-    plans = {bank.id: bank for bank in rounds.plan.banks}
-    written = 0
-    for root, bank in lost:
-        if bank in plans:
-            BankRef(plans[bank], root, snapshot="", data_fingerprint="").store()
-            written += 1
-        else:
-            open_blobs(root, bank).clear()
-    if written:
-        yield f"{counted(written, 'description')} written again"
-    if written < len(lost):
-        yield (
-            f"{counted(len(lost) - written, 'bank')} removed, since the sweep has no such bank now;"
-            " a sweep that needs it builds it again"
-        )
-
-
-def _without_damaged_blocks(folder: OutputFolder) -> Iterator[str]:
-    """Make damaged blocks count as missing; yield words on it."""
-    n_blocks = 0
-    for store, _, _ in list(damaged_banks(folder.path)):
-        if store is not None:
-            n_blocks += len(store.drop_damaged())
-    if n_blocks:
-        yield f"{counted(n_blocks, 'block')} marked as missing; a sweep that needs them builds them"
-
-
-def _renew(
+def _made_anew(
     folder: OutputFolder,
-    damaged: Collection[str],
+    kinds: Collection[str],
+    undescribed: Iterable[tuple[str, str]],
     data_dirs: Sequence[Path],
     *,
     allow_code: bool,
-) -> list[str]:
-    """Make the layout, the snapshots and the note of banks anew from the sweep's data and records.
+) -> Iterator[str]:
+    """Make what is damaged anew from the sweep, its data and its records; yield lines on it.
 
-    Returns a line if only the sweep file tells the specification.
+    Parameters
+    ----------
+    folder : OutputFolder
+        The folder.
+    kinds : collection of str
+        ``"layout"``, ``"snapshots"`` and ``"note"``, that of banks.
+    undescribed : iterable of (str, str)
+        Folder or URL, and id, of banks whose description is damaged.
+    data_dirs, allow_code
+        As for :func:`mkldist.run.sweep.run_sweep`.
     """
-    rounds, origin, whole = _rounds(folder, data_dirs, allow_code=allow_code)
-    store = Journal(folder.records)
-    root = banks_root(rounds.spec, folder.path)
-    with claimed(folder.path, rounds.spec.name), writing(folder.path):
-        rounds.replay(store)
+    spec, origin, whole = _sweep_of(folder)
+    if not whole:
+        yield f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"
+    rounds = sweep_rounds(spec, origin, data_dirs, ConnectOptions(), allow_code=allow_code)
+    root = banks_root(spec, folder.path)
+    with claimed(folder.path, spec.name), writing(folder.path):
+        rounds.replay(Journal(folder.records))
         plan = rounds.plan
-        if "layout" in damaged:
+        banks = {bank.id: bank for bank in plan.banks}
+        if "layout" in kinds:
             lay_out(folder.path, plan, tree_facts(rounds), environment)
-        if "snapshots" in damaged:
-            ids = {bank.id for bank in plan.banks}
-            bank_refs(plan, rounds.resolved, ids, root, folder.snapshots)
-        if whole_note(folder.path) is None:
+            yield "layout: made anew from the sweep"
+        if "snapshots" in kinds:
+            bank_refs(plan, rounds.resolved, {*banks}, root, folder.snapshots)
+            yield "snapshots: made anew from the data"
+        if "note" in kinds:
             drop_damaged_note(folder.path)
             stored = [bank.id for bank in plan.banks if bank.stored]
-            note_banks(
-                folder.path, root, [i for i in stored if open_blobs(root, i).has("zarr.json")]
-            )
-    lost = f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"
-    return [] if whole else [lost]
-
-
-def _rounds(
-    folder: OutputFolder, data_dirs: Sequence[Path], *, allow_code: bool
-) -> tuple[Rounds, Path, bool]:
-    """Return the rounds of a sweep at the first, and what :func:`_sweep_of` returns beside it."""
-    spec, origin, whole = _sweep_of(folder)
-    options = ConnectOptions()
-    return sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code), origin, whole
+            there = [i for i in stored if open_blobs(root, i).has("zarr.json")]
+            note_banks(folder.path, root, there)
+            yield "banks: their note made anew"
+        for place, bank_id in undescribed:
+            if bank_id in banks:
+                BankRef(banks[bank_id], place, snapshot="", data_fingerprint="").store()
+                yield f"banks: description of {bank_id} written again"
+            else:
+                open_blobs(place, bank_id).clear()
+                yield f"banks: {bank_id} removed, which the sweep does not have now"
 
 
 def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
