@@ -17,7 +17,7 @@ from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
-from mkldist.gram.build_time import BuildTime
+from mkldist.gram.store import BuildTime
 from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan

@@ -1,4 +1,4 @@
-"""The node cache: complete banks as memory-mapped files, shared by all processes of a node.
+"""The cache of a machine: complete banks as memory-mapped files, and folders that tasks share.
 
 A file holds the (M, E) entries of a bank and a footer with their checksum.  It is written whole or
 not at all, and never changes afterwards.  Nothing depends on the cache: a file that is missing,
@@ -12,8 +12,8 @@ import mmap
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,11 @@ from filelock import FileLock
 
 from mkldist.arrays import Ints
 from mkldist.checksums import Footer
-from mkldist.durable import output_error, remove_temporaries, replacing
+from mkldist.durable import make_folder, output_error, remove_temporaries, replacing
 from mkldist.errors import OutputError
 from mkldist.gram.bank import ArrayBank, Chunk, DiagonalPart, Rows, block_kernels, kernel_groups
+from mkldist.gram.bank_users import held_lock
+from mkldist.gram.blobs import open_blobs
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import block_buffer, fitted, load_blocks, read_block
 from mkldist.gram.shapes import Block
@@ -331,3 +333,94 @@ def _pieces(path: Path, n_bytes: int) -> Iterator[bytes]:
         while left and (piece := file.read(min(left, CHECKED_AT_ONCE))):
             left -= len(piece)
             yield piece
+
+
+@dataclass(frozen=True)
+class NodeFolders:
+    """Folders of one kind, beside the files of the node cache.
+
+    Parameters
+    ----------
+    kind : str
+        What they hold, the name of the folder that they lie in.
+    budget_bytes : int
+        Bytes that all of them may take together, as far as tasks do not use more at once.
+    """
+
+    kind: str
+    budget_bytes: int = DEFAULT_BUDGET
+
+    @property
+    def root(self) -> Path:
+        """The folder that they lie in."""
+        return default_directory() / self.kind
+
+    @contextmanager
+    def used(self, name: str) -> Iterator[Path]:
+        """Yield a folder that stays while the context lasts, marked as used now.
+
+        Parameters
+        ----------
+        name : str
+            Name of the folder, made if it is missing.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If it cannot be written, or its file system has no locks.
+        """
+        with ExitStack() as held:
+            folder = self.root / name
+            try:
+                make_folder(self.root, durable=False)
+                held.enter_context(held_lock(self._lock(name), shared=True, wait=True))
+                make_folder(folder, durable=False)
+                os.utime(folder)
+            except OSError as error:
+                raise output_error(str(folder), error) from error
+            yield folder
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a folder as :meth:`used` does, which no other process has taken by this method.
+
+        Parameters and errors are those of :meth:`used`.
+        """
+        with self.used(name) as folder, locked(self.root / f".{name}.lock"):
+            yield folder
+
+    def make_room(self, n_bytes: int, keep: str) -> None:
+        """Remove the folders used longest ago until `n_bytes` more fit the budget.
+
+        A folder that somebody uses stays.  If those in use leave too little room, the budget is
+        exceeded.
+
+        Parameters
+        ----------
+        n_bytes : int
+            Bytes that are to be written.
+        keep : str
+            Name of the folder that takes them; it stays.
+        """
+        used: list[tuple[float, int, str]] = []
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            if folder.is_dir() and folder.name != keep and not folder.name.startswith("."):
+                with suppress(OSError):  # another process removes it
+                    used.append((folder.stat().st_mtime, _size(folder), folder.name))
+        left = sum(size for _, size, _ in used) + n_bytes
+        for _, size, name in sorted(used):
+            if left <= self.budget_bytes:
+                return
+            with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
+                with held_lock(self._lock(name)):
+                    open_blobs(self.root, name).clear()
+                left -= size
+
+    def _lock(self, name: str) -> Path:
+        """Return the file whose lock the users of a folder share."""
+        return self.root / f".{name}.in-use"
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

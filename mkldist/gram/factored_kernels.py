@@ -19,9 +19,9 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import PassCounter
+from mkldist.gram.build import StoredPieces
 from mkldist.gram.device_source import thin_products
 from mkldist.gram.factor_bank import FactorBank, factorised
-from mkldist.gram.factor_building import StoredPieces
 from mkldist.gram.factor_shelf import FactorShelf
 from mkldist.gram.point_bank import PointBank
 from mkldist.gram.point_products import has_point_products, point_products

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,6 @@ from mkldist.gram.blobs import (
     list_folders,
     open_blobs,
 )
-from mkldist.gram.build_time import NO_TIME, BuildTime, Stopwatch
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.shapes import TAG, BankShape, Block, FactorBlock, FactorShape
 from mkldist.identity import content_id
@@ -65,6 +65,40 @@ OneBlock = TypeVar("OneBlock", Block, FactorBlock)
 
 class DamagedDescriptionError(StoreError):
     """The description of a bank is missing, cut short or altered, and can be written again."""
+
+
+@dataclass(frozen=True)
+class BuildTime:
+    """Time to compute and store Gram matrices, of all tasks together.
+
+    Parameters
+    ----------
+    seconds : float
+        Wall time.
+    cpu_seconds : float
+        Processor time.
+    """
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def __add__(self, other: BuildTime) -> BuildTime:
+        """Return the time of both."""
+        return BuildTime(self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds)
+
+
+NO_TIME = BuildTime()
+
+
+class Stopwatch:
+    """Wall time, and processor time of this thread, since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def spent(self) -> BuildTime:
+        """Return the time since the start."""
+        return BuildTime(time.perf_counter() - self._wall, time.thread_time() - self._cpu)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from mkldist.durable import write_file, writing
 from mkldist.errors import DataError, StoreError
 from mkldist.fit.problem import BankInputs
 from mkldist.gram.blobs import SNAPSHOTS, open_blobs
+from mkldist.gram.cache import NodeFolders
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.node_folders import NodeFolders
 from mkldist.gram.store import BankStore, FactorStore, GramStore
 from mkldist.kernel_functions.custom import search_first
 from mkldist.planning.model import BankPlan

@@ -19,17 +19,15 @@ from mkldist.errors import UnreadableError
 from mkldist.fit.engine import fit
 from mkldist.fit.score import Scorer
 from mkldist.gram.bank import Bank
-from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
-from mkldist.gram.build_time import BuildTime
+from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks, build_factors
 from mkldist.gram.cache import default_directory
-from mkldist.gram.factor_building import build_factors
 from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.gram.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.shapes import Block
 from mkldist.gram.sources import BankSource
-from mkldist.gram.store import GramStore
+from mkldist.gram.store import BuildTime, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.planning.costs import factors_bytes

@@ -1,4 +1,4 @@
-"""Stores of factors, `factor_building` and `stored_banks`: pieces, damage, kills."""
+"""Stores of factors, and building them: pieces, damage, kills."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.errors import StoreError
+from mkldist.gram.build import StoredPieces, build_factors
 from mkldist.gram.factor_bank import factorised
-from mkldist.gram.factor_building import StoredPieces, build_factors
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.shapes import FactorShape
 from mkldist.gram.sources import ArraySource
@@ -178,7 +178,7 @@ SLOWLY = """
 import sys, time
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
-from mkldist.gram.factor_building import build_factors
+from mkldist.gram.build import build_factors
 from mkldist.gram.shapes import FactorShape
 from mkldist.gram.store import FactorStore
 from mkldist.gram.sources import ArraySource

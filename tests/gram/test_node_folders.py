@@ -9,7 +9,7 @@ import pytest
 from filelock import ReadWriteLock
 
 from mkldist.errors import OutputError
-from mkldist.gram.node_folders import NodeFolders
+from mkldist.gram.cache import NodeFolders
 
 
 def test_those_used_longest_ago_make_room(tmp_path, monkeypatch):

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from mkldist.errors import StoreError
 from mkldist.gram import shapes
-from mkldist.gram.build_time import NO_TIME, BuildTime, Stopwatch
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.shapes import TAG
-from mkldist.gram.store import GramStore, list_banks
+from mkldist.gram.store import NO_TIME, BuildTime, GramStore, Stopwatch, list_banks
 from tests.gram import store_scripts as scripts
 from tests.gram.store_checks import assert_sound
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mkldist.errors import OutputError, UnfitClusterError
-from mkldist.gram.node_folders import NodeFolders
+from mkldist.gram.cache import NodeFolders
 from mkldist.run import worker_pool
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions

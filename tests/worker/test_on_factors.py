@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.fit import engine as on_factors
 from mkldist.gram import factored_kernels
-from mkldist.gram.node_folders import NodeFolders
+from mkldist.gram.cache import NodeFolders
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.worker import tasks

@@ -14,7 +14,7 @@ import pytest
 from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
 from mkldist.gram import loading
-from mkldist.gram.node_folders import NodeFolders
+from mkldist.gram.cache import NodeFolders
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
