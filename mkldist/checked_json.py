@@ -1,13 +1,8 @@
-"""JSON documents that carry a checksum of themselves.
-
-The checksum is the CRC32C of the whole text, in which its own digits count as zeros.  It is an
-entry like any other, so that every JSON parser reads the document.
-"""
+"""JSON documents that carry the CRC32C of their other entries, and that every parser reads."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,58 +12,28 @@ from mkldist.durable import write_file
 
 CHECKSUM = "checksum"
 """Name of the entry."""
-BLANK = f"crc32c:{'0' * 8}"
-"""Value of the entry before :func:`filled` puts in the digits."""
-_ENTRY = re.compile(rb'"checksum": "crc32c:([0-9a-f]{8})"')
 
 
 def checked_json(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON text with its checksum, which :func:`parsed` checks."""
     others = {name: value for name, value in document.items() if name != CHECKSUM}
-    return filled(json.dumps({CHECKSUM: BLANK, **others}).encode())
+    checksum = crc32c([json.dumps(others).encode()]).hex()
+    return json.dumps({CHECKSUM: f"crc32c:{checksum}", **others}).encode()
 
 
-def filled(text: bytes) -> bytes:
-    """Return a JSON text whose first entry called ``checksum``, which is blank, is put in."""
-    entry = _ENTRY.search(text)
-    if entry is None:
-        raise ValueError("a document without an entry for its checksum")
-    start, end = entry.span(1)
-    return text[:start] + _digits(text[:start], text[end:]) + text[end:]
-
-
-def is_checked(text: bytes) -> bool:
-    """Return True if a text has a checksum that fits, False if it has none.
+def parsed(text: bytes) -> dict[str, Any]:
+    """Return a document without its checksum.
 
     Raises
     ------
     ValueError
-        If it has one that does not fit.
+        If the text differs in any bit from one that :func:`checked_json` returns.
     """
-    entry = _ENTRY.search(text)
-    if entry is None:
-        return False
-    start, end = entry.span(1)
-    if entry[1] != _digits(text[:start], text[end:]):
-        raise ValueError("its checksum does not fit")
-    return True
-
-
-def parsed(text: bytes) -> tuple[dict[str, Any], bool]:
-    """Return a document without its checksum, and True if it had one.
-
-    Raises
-    ------
-    ValueError
-        If the text is no JSON object, or its checksum does not fit.
-    """
-    checked = is_checked(text)
     document = json_value(text)
-    if not isinstance(document, dict):
-        raise ValueError("no JSON object")
-    if checked:
-        document.pop(CHECKSUM, None)
-    return document, checked
+    if not isinstance(document, dict) or text != checked_json(document):
+        raise ValueError("its checksum is missing or does not fit")
+    del document[CHECKSUM]
+    return document
 
 
 def json_value(text: str | bytes) -> Any:
@@ -88,7 +53,3 @@ def json_value(text: str | bytes) -> Any:
 def write_checked(target: Path, document: Mapping[str, Any]) -> None:
     """Write a document with its checksum at once; see :func:`mkldist.durable.replacing`."""
     write_file(target, [checked_json(document)])
-
-
-def _digits(before: bytes, after: bytes) -> bytes:
-    return crc32c([before, b"0" * 8, after]).hex().encode()

@@ -93,6 +93,5 @@ def store_rates(rates: Rates) -> Path:
 def stored_rates() -> Rates | None:
     """Return the rates that were stored; None if there are none or they are damaged."""
     with suppress(OSError, ValueError):
-        document, checked = parsed(rates_path().read_bytes())
-        return Rates.of(document) if checked else None
+        return Rates.of(parsed(rates_path().read_bytes()))
     return None

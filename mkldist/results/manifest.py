@@ -129,9 +129,9 @@ def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") ->
 
 
 def _read(path: Path) -> Manifest:
-    document, checked = parsed((path / MANIFEST).read_bytes())
-    if not checked or document["format"] != FORMAT:
-        raise ValueError("a manifest without a checksum, or of another format")
+    document = parsed((path / MANIFEST).read_bytes())
+    if document["format"] != FORMAT:
+        raise ValueError("a manifest of another format")
     file = document.get("file")
     return Manifest(
         str(document["sweep"]), None if file is None else Path(file), document.get("spec", "")

@@ -67,7 +67,7 @@ def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
 def read_data_note(folder: Path) -> dict[str, ReadData]:
     """Return what the sweep of an output folder read last, by data set; nothing without a note."""
     with suppress(*_DAMAGE):
-        noted, _ = parsed((folder / DATA_NOTE).read_bytes())
+        noted = parsed((folder / DATA_NOTE).read_bytes())
         return {
             name: ReadData(
                 str(one["fingerprint"]),
@@ -180,7 +180,7 @@ def noted_banks(path: Path) -> Mapping[str, list[str]]:
 def whole_note(path: Path) -> Mapping[str, list[str]] | None:
     """Return the banks of a sweep by their folder or URL, None if the note is damaged or absent."""
     try:
-        noted, _ = parsed((path / BANK_NOTE).read_bytes())
+        noted = parsed((path / BANK_NOTE).read_bytes())
         if not all(isinstance(banks, list) for banks in noted.values()):
             return None
     except (OSError, ValueError):

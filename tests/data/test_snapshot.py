@@ -209,7 +209,7 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(
 
 def test_a_snapshot_without_a_checksum_is_refused(tmp_path: Path) -> None:
     save_snapshot(tmp_path, DATASET, SPLITS)
-    header, _ = parsed((tmp_path / HEADER).read_bytes())
+    header = parsed((tmp_path / HEADER).read_bytes())
     (tmp_path / HEADER).write_text(json.dumps(header))
     with mistake("damaged", error=StoreError):
         load_snapshot(tmp_path)

@@ -174,4 +174,4 @@ def test_any_values_of_any_keys_are_a_sweep_or_one_mistake(document, others):
 def test_any_bytes_are_no_record_and_no_archive(content):
     assert unframed(content) is None
     with suppress(ValueError):
-        assert isinstance(parsed(content)[0], dict)
+        assert isinstance(parsed(content), dict)
