@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mkldist.counted import counted
-from mkldist.errors import DataError, GramError, SpecError, UnfitClusterError, UnreadableError
+from mkldist.errors import (
+    ClusterError,
+    DataError,
+    GramError,
+    SpecError,
+    UnfitClusterError,
+    UnreadableError,
+)
 from mkldist.run.scheduler_address import lost_scheduler
 from mkldist.run.work_queue import Item
 from mkldist.worker.versions import do_where_equal, versions_here
@@ -99,6 +106,7 @@ class PendingTasks:
         self._threads: dict[str, int] = {}
         self._some_may_not = pool is not None  # of the workers that are there
         self._refreshed = float("-inf")
+        self._error: ClusterError | None = None
 
     @property
     def n_threads(self) -> int:
@@ -196,6 +204,8 @@ class PendingTasks:
             When the scheduler is gone.
         """
         outcomes = []
+        if self._error is not None:
+            raise self._error
         try:
             future = self._ended.get(timeout=seconds)
             while True:
@@ -206,6 +216,10 @@ class PendingTasks:
         except queue.Empty:
             if not outcomes and self._client.status in ("closed", "closing"):
                 raise lost_scheduler() from None
+        except ClusterError as error:
+            if not outcomes:
+                raise
+            self._error = error  # of the next call: these outcomes count
         return outcomes
 
     def _outcome(self, future: Future[Any] | ThreadTask) -> Outcome | None:

@@ -232,10 +232,11 @@ class SweepLoop:
             if self._unread:
                 raise unread_error(self._unread)
         finally:
+            with suppress(MkldistError):  # the user is told of the error that ended the loop
+                self._receive(self._tasks.wait(0.0))
+                self._record(self._sent())
             self._tasks.cancel()
             self._status.end()
-            with suppress(MkldistError):  # the user is told of the error that ended the loop
-                self._record(self._sent())
             self._receiver.close()
             self._count_runs()
 

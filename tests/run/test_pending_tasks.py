@@ -183,6 +183,17 @@ def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_a
     assert (len(client.futures), len(tasks)) == (2, 0)
 
 
+def test_what_ended_before_an_error_of_the_cluster_counts():
+    client = Client(a_1=2)
+    tasks = PendingTasks(client)
+    tasks.submit(ITEM, build, "task")
+    client.ending = ("error", UnfitClusterError("worker", "version 1 of numpy", "version 2"))
+    tasks.submit(ITEM, build, "task")
+    assert [one.receipt for one in tasks.wait(0.0)] == ["receipt"]
+    with pytest.raises(UnfitClusterError, match="version 1 of numpy"):
+        tasks.wait(0.0)
+
+
 def test_nothing_is_an_outcome_while_no_task_ends():
     assert PendingTasks(Client()).wait(0.0) == []
 

@@ -244,6 +244,22 @@ def test_records_of_runs_that_are_not_asked_for_any_more_are_kept(tmp_path, clie
     assert len(records(tmp_path / "small")) == 6 + len(others)
 
 
+def test_runs_of_batches_that_end_before_an_interrupt_is_heard_are_recorded(
+    tmp_path, client, monkeypatch
+):
+    real = SweepLoop._submit
+
+    def interrupted(loop):
+        real(loop)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepLoop, "_submit", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="2 of 6 runs are recorded"):
+            sweep(TEXT, tmp_path / "small")
+    assert sweep(TEXT, tmp_path / "small").computed == 4
+
+
 def test_records_that_cannot_be_written_end_the_sweep(tmp_path, client, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -297,13 +313,13 @@ def test_a_cache_that_could_not_be_locked_is_told_once(tmp_path, client, monkeyp
     said: list[str] = []
     monkeypatch.setattr(SilentProgress, "note", lambda _, line: said.append(line))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     for execution in ("shared", "isolated"):
         text = sweep_text({"uniform": [1.0, 10.0]}, repeats=3, execution=execution)
         with monkeypatch.context() as patch:
-            patch.setattr("mkldist.worker.machine_turn.held_lock", refuse)
+            patch.setattr("mkldist.worker.machine_turn.make_folder", refuse)
             assert sweep(text, tmp_path / execution).counts[RunState.COMPLETE] == 6
         assert said.count(loop_module.UNLOCKED) == (execution == "isolated")
 
