@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -117,7 +116,7 @@ class CompiledFunction:
         few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
         if few and self._python_first and self._seconds_in_python < SECONDS_IN_PYTHON:
             return self._in_python_for_a_while
-        with _preparing(), _without_garbage_collection(), _compiling_alone():
+        with _preparing(), _without_garbage_collection(), _compiling_alone(self.dispatcher):
             self.dispatcher.compile(tuple(map(_type_of, arguments)))
         self._form = self.dispatcher
         return cast("Callable[..., Any]", self.dispatcher)
@@ -217,19 +216,19 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def _compiling_alone() -> Iterator[None]:
-    """Keep other processes of this user from compiling meanwhile, where files can be locked.
+def _compiling_alone(dispatcher: Any) -> Iterator[None]:
+    """Keep other processes from compiling a function meanwhile, where files can be locked.
 
-    The next process loads what the first one has compiled.  Numba's index of machine code is also
-    no place for two writers at once: the second one may name the file of another signature.
+    The next process loads what the first one has compiled.  Numba's index of a function's machine
+    code is also no place for two writers at once: the second one may name the file of another
+    signature.
     """
-    import platformdirs
     from filelock import FileLock
 
-    folder = Path(os.environ.get("MKLDIST_CACHE") or platformdirs.user_cache_dir("mkldist"))
-    lock = FileLock(folder / "compiling.lock", timeout=LOCK_SECONDS)
+    function = dispatcher.py_func
+    name = f"{function.__module__}.{function.__qualname__}.lock"
+    lock = FileLock(Path(dispatcher.stats.cache_path) / name, timeout=LOCK_SECONDS)
     with suppress(OSError, NotImplementedError):  # Timeout is an OSError
-        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(poll_interval=0.01)
     try:
         yield
