@@ -38,6 +38,7 @@ JOURNAL = "records.journal"
 _TRACE = "trace."
 _IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*ARRAYS, "trace")]
 _RUN, _REMOVED = "run", "removed"
+_STATES = {state.value: state for state in RunState if state.is_recorded}
 _BUFFER = 2**20
 
 
@@ -269,7 +270,7 @@ def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
     trace = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
     given: dict[str, Any] = {name: arrays[name] for name in ARRAYS if name in arrays}
     try:
-        own = {**head, "state": RunState(head["state"])}
+        own = {**head, "state": _STATES[head["state"]]}
         del own["kind"]
         if own["of_classes"]:
             own["of_classes"] = {n: np.array(a, np.float64) for n, a in own["of_classes"].items()}
@@ -304,8 +305,9 @@ def _placed(at: int, header: FrameHeader, head: Mapping[str, Any]) -> _Frame:
     """Return a frame with what its head says; without a kind if that makes no sense."""
     kind = head.get("kind")
     if kind == _RUN and isinstance(head.get("id"), str):
-        with suppress(ValueError):
-            return _Frame(at, header, _RUN, RunState(str(head.get("state"))))
+        state = _STATES.get(str(head.get("state")))
+        if state is not None:
+            return _Frame(at, header, _RUN, state)
     if kind == _REMOVED and isinstance(head.get("ids"), list):
         return _Frame(at, header, kind)
     return _Frame(at, header, "")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mkldist.counted import counted
 from mkldist.errors import StoreError
-from mkldist.planning.model import Plan
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.output import OutputFolder
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import COEFFICIENTS, DECISION_VALUES
 from mkldist.results.state import RunState
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import Plan
 
 
 @dataclass(frozen=True)
