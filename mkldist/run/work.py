@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mkldist.data.snapshot import save_snapshot
 from mkldist.durable import writing
@@ -18,7 +18,9 @@ from mkldist.identity import content_id
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.worker.bank_refs import BankRef
-from mkldist.worker.tasks import BatchSettings
+
+if TYPE_CHECKING:
+    from mkldist.worker.tasks import BatchSettings
 
 
 def parse_wall_time(text: str | None) -> float:
