@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.errors import UnfitClusterError
 from mkldist.gram.bank import MemoryBank
@@ -100,7 +100,7 @@ def test_a_process_without_a_cluster_answers_alone(ref, limit):
         bank = open_sharded(ref, limit, stack, forgets=False)
         all_expected = answer(in_one_memory(ref), asked)
         for found, expected in zip(answer(bank, asked), all_expected, strict=True):
-            assert_array_equal(found, expected)
+            assert_allclose(found, expected, rtol=1e-14)
         assert SHARDS.n_bytes == (bank.n_bytes if limit is None else bank.n_bytes // 3)
         assert bank.counter.threads_cpu_seconds > 0
     assert SHARDS.n_bytes == 0
