@@ -10,6 +10,7 @@ What a damaged frame held counts as not recorded.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -40,6 +41,8 @@ _IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*ARRAYS
 _RUN, _REMOVED = "run", "removed"
 _STATES = {state.value: state for state in RunState if state.is_recorded}
 _BUFFER = 2**20
+_READING = threading.Lock()
+"""Held by the thread that reads: trees of results give one journal to several threads of dask."""
 
 
 class _Frame(NamedTuple):
@@ -53,6 +56,11 @@ class _Frame(NamedTuple):
     @property
     def end(self) -> int:
         return self.at + self.header.n_bytes
+
+    def is_in(self, file: BinaryIO) -> bool:
+        """Return True if a file has this frame at its place."""
+        file.seek(self.at)
+        return frame_header(file.read(HEADER_BYTES)) == self.header
 
 
 class Damage(NamedTuple):
@@ -90,8 +98,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._inode: int | None = None
-        self._end = 0
+        self._last: _Frame | None = None  # of the frames that have been taken in
         self._runs: dict[str, _Frame] = {}
 
     @property
@@ -126,7 +133,6 @@ class Journal:
     def heads(self) -> dict[str, RunRecord]:
         """Return all records without arrays but those of classes; others are empty in them."""
         found: dict[str, Mapping[str, Any]] = {}
-        self._forget()  # each head is read once
         with self._opened(found):
             read = ((run_id, _record(found[run_id], {})) for run_id in self._runs)
             return {run_id: record for run_id, record in read if record is not None}
@@ -180,8 +186,13 @@ class Journal:
                     new.write(file.read(place.header.n_bytes))
         self._forget()
 
+    @property
+    def _end(self) -> int:
+        """Where the frames end that have been taken in."""
+        return 0 if self._last is None else self._last.end
+
     def _forget(self) -> None:
-        self._inode, self._end, self._runs = None, 0, {}
+        self._last, self._runs = None, {}
 
     @contextmanager
     def _opened(
@@ -189,8 +200,12 @@ class Journal:
     ) -> Iterator[BinaryIO | None]:
         """Yield the file, of which every whole frame has been taken in; None if it is missing.
 
-        Heads of records that are taken in now are put into `heads`.
+        Heads of all records are put into `heads`, if it is given.
         """
+        with _READING:
+            yield from self._read(heads)
+
+    def _read(self, heads: dict[str, Mapping[str, Any]] | None) -> Iterator[BinaryIO | None]:
         try:
             file = self.path.open("rb", buffering=_BUFFER)
         except OSError as error:
@@ -200,12 +215,10 @@ class Journal:
             yield None
             return
         with file:
-            status = os.fstat(file.fileno())
-            if status.st_ino != self._inode or status.st_size < self._end:
-                self._forget()
-                self._inode = status.st_ino
-            for place, head in _frames(file, self._end, status.st_size):
-                self._end = place.end
+            if heads is not None or not (self._last and self._last.is_in(file)):
+                self._forget()  # also if it is another file, even one of the same inode
+            for place, head in _frames(file, self._end, os.fstat(file.fileno()).st_size):
+                self._last = place
                 if head is not None:
                     self._take(place, head)
                     if heads is not None and place.kind == _RUN:

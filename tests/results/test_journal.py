@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,34 @@ def test_a_second_reader_follows_a_writer(journal):
         journal.append([record])
         assert len(reader.states()) == n
         assert same(reader.read(record.id), record)
+
+
+def test_a_reader_sees_that_another_file_has_the_place_and_the_inode(journal):
+    one, other, third = records(3)
+    journal.append([one])
+    reader = Journal(journal.path)
+    assert set(reader.states()) == {one.id}
+    journal.path.write_bytes(b"")
+    Journal(journal.path).append([other, third])
+    assert set(reader.states()) == {other.id, third.id}
+    assert same(reader.read(other.id), other)
+
+
+def test_threads_that_read_while_records_are_replaced_see_the_last(journal):
+    before, threads = sys.getswitchinterval(), 4
+    reader, runs = Journal(journal.path), RUNS[:20]
+    sys.setswitchinterval(1e-6)
+    try:
+        for turn in range(20):
+            if turn % 2:
+                journal.compact()
+            else:
+                journal.append(RunRecord.failed(run, f"{turn}") for run in runs)
+            with ThreadPoolExecutor(threads) as pool:
+                found = list(pool.map(reader.read, [run.id for run in runs]))
+            assert [one and one.error for one in found] == [f"{turn - turn % 2}"] * len(runs)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_refused_write_leaves_nothing(journal, monkeypatch):
