@@ -60,6 +60,7 @@ def local_workers(
         [sys.executable, "-P", "-c", PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=None if _has_errors_output() else subprocess.DEVNULL,
         text=True,
         env=started,
         start_new_session=True,
@@ -82,6 +83,17 @@ def local_workers(
         yield answer["address"]
     finally:
         _end(process)
+
+
+def _has_errors_output() -> bool:
+    """Return False for a program without standard error output, as one begun with ``2>&-``.
+
+    A file that took its number since is not for the processes that the program starts.
+    """
+    try:
+        return os.get_inheritable(2)
+    except OSError:
+        return False
 
 
 def _answer(process: subprocess.Popen[str], order: Mapping[str, Any]) -> dict[str, str]:

@@ -70,6 +70,15 @@ def test_any_script_may_start_workers_which_are_a_session_of_their_own(tmp_path,
     assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", lines)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX closes them")
+def test_a_program_may_have_no_standard_files(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.partition("print(len")[0] + f"open({str(tmp_path / 'done')!r}, 'x')")
+    words = ["sh", "-c", '"$0" "$1" <&- >&- 2>&-', sys.executable, str(script)]
+    assert subprocess.run(words).returncode == 0
+    assert (tmp_path / "done").exists()
+
+
 @pytest.mark.parametrize("killed", ["coordinator", "host"])
 def test_no_process_outlives_a_kill_and_the_next_sweep_removes_the_folders(folder, killed):
     process = subprocess.Popen(
