@@ -70,7 +70,7 @@ class RecordSender:
     Attributes
     ----------
     n_sent : int
-        Records that were sent.
+        Records that were sent, those of :meth:`already_sent` included.
     """
 
     def __init__(self, queue: MessageQueue | None, task: str) -> None:
@@ -109,7 +109,9 @@ class RecordSender:
         if self._client is None:
             return set()
         sent = self._client.get_metadata([self._queue, self._task], default={})
-        return {run_id for ids in sent.values() for run_id in ids}
+        runs = {run_id for ids in sent.values() for run_id in ids}
+        self.n_sent += len(runs)
+        return runs
 
     def begin(self, stage: str) -> None:
         """Say what the task is doing from now on."""

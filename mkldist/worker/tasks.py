@@ -156,7 +156,7 @@ class BatchReceipt:
         Records that it has not sent, each as
         :func:`mkldist.worker.record_sender.packed` bytes.
     n_sent : int
-        Records that it has sent.
+        Records that it has sent, those included that a worker sent which has gone.
     damaged : str
         Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
         missing, and the runs without a record are still to be done.
