@@ -3,7 +3,8 @@
 Its workers import the main module of that process and not that of the user's program, which may be
 a script without ``if __name__ == "__main__"`` or come from standard input.  The process and its
 workers are a session of their own, so that Ctrl-C and the end of a terminal reach the coordinator
-alone.  They end when the coordinator does, however that ends: its end of a pipe closes.
+alone.  They end when the coordinator does, however that ends: its end of a pipe closes, or, where
+processes that it forked hold that end too, another process adopts its child.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,6 +25,7 @@ from mkldist.durable import remove_temporaries, temporary_folder, temporary_path
 
 LOCAL_HOST = "127.0.0.1"
 CLOSE_SECONDS = 10.0  # after which processes that do not close are killed
+LOOK_SECONDS = 1.0  # between looks at whether the coordinator is there
 # The search path comes first, so that no module of the current folder is taken for another one.
 PROGRAM = (
     "import sys, json; order = json.loads(sys.stdin.readline()); sys.path[:] = order['path']; "
@@ -129,14 +132,20 @@ def serve(order: Mapping[str, Any]) -> None:
     """
     said = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what workers print goes to the terminal
-    ends = threading.Event()
+    ends, coordinator = threading.Event(), os.getppid()
 
     def wait_for_end() -> None:
         if sys.stdin.readline() != END:
             os._exit(1)  # the coordinator was killed; workers end with their parent
         ends.set()
 
-    threading.Thread(target=wait_for_end, daemon=True).start()
+    def wait_for_adoption() -> None:
+        while os.getppid() == coordinator:
+            time.sleep(LOOK_SECONDS)
+        os._exit(1)
+
+    for wait in (wait_for_end, wait_for_adoption):
+        threading.Thread(target=wait, daemon=True).start()
     import dask
     from distributed import LocalCluster
 

@@ -44,6 +44,18 @@ with ConnectOptions(n_workers=1).connect() as client:
     print("there", flush=True)
     input()
 """
+FORKS = """
+import os, time
+from mkldist.run.cluster import ConnectOptions
+with ConnectOptions(n_workers=1).connect() as client:
+    client.wait_for_workers(1)
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+        os._exit(0)
+    print(child, flush=True)
+    time.sleep(600)
+"""
 
 
 @pytest.fixture
@@ -95,6 +107,21 @@ def test_no_process_outlives_a_kill_and_the_next_sweep_removes_the_folders(folde
     process.communicate(input="\n")
     assert remove_abandoned() == (killed == "coordinator")
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_workers_end_though_a_process_that_the_coordinator_forked_lives(folder):
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True)
+    forked = psutil.Process(int(process.stdout.readline()))
+    try:
+        others = psutil.Process(process.pid).children(recursive=True)
+        others.remove(forked)
+        process.kill()
+        assert psutil.wait_procs(others, timeout=20)[1] == []
+        assert forked.is_running()
+    finally:
+        forked.kill()
+        process.communicate()
 
 
 def test_a_worker_that_is_killed_is_replaced():
