@@ -22,12 +22,9 @@ from functools import cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mkldist.errors import OutputError
-
-if TYPE_CHECKING:
-    pass
 
 Buffer = bytes | memoryview
 
