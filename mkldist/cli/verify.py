@@ -70,7 +70,8 @@ def _lines(found: Sequence[Checked]) -> Iterator[str]:
     """Yield a line for each kind of files, followed by the damaged ones."""
     for one in found:
         said = f"{len(one.damaged)} damaged" if one.damaged else "sound"
-        files = f"{one.files:,} file{'s' * (one.files != 1)}"
+        noun = "record" if one.kind == "records" else "file"
+        files = f"{one.files:,} {noun}{'s' * (one.files != 1)}"
         note = f" ({one.note})" if one.note else ""
         yield f"{one.kind:{COLUMN}}{files}, {said}{note}"
         for path in one.damaged:

@@ -161,9 +161,10 @@ def _next(facts: Facts, row: Row) -> str:
     if np.isnan(row["p_holm"]):
         return f"{said}; no test applies to the difference on these splits."
     verdict = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"
+    several = int((facts.pairs["dataset"] == row["dataset"]).sum()) > 1
     return (
         f"{said}, a difference of {_difference(row)}: the corrected t-test {verdict} them apart "
-        f"(p = {p_value_text(row['p_holm'])})."
+        f"(p = {p_value_text(row['p_holm'])}{', corrected for all pairs' * several})."
     )
 
 

@@ -137,7 +137,8 @@ def captions(explanation: Explanation) -> list[str]:
     if explanation.n_permutations:
         found.append(
             f"p: how often a fit on permuted labels has as large a share of the decision, of "
-            f"{explanation.n_permutations}; not corrected for the number of rows."
+            f"{explanation.n_permutations}, at least {1 / (1 + explanation.n_permutations):.2g}; "
+            f"not corrected for the number of rows."
         )
     if explanation.n_splits > 1:
         found.append("In brackets: 95 % intervals over the splits.")
@@ -290,5 +291,8 @@ def _in_words(found: Interval) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, list):
+        if len(value) > 1 and all(type(one) in (int, float) for one in value):
+            low, high = _value(min(value)), _value(max(value))
+            return low if low == high else f"{low}…{high}"
         return "/".join(dict.fromkeys(_value(one) for one in value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -173,27 +173,35 @@ def _on_test_parts(facts: Facts) -> Iterator[Caution]:
 def _edges(facts: Facts) -> Iterator[Caution]:
     """Yield a warning for each method whose best value lies at the edge of its grid."""
     found: dict[str, list[str]] = {}
+    for where, dataset in (_edges_on_folds if facts.validated else _edges_on_test_parts)(facts):
+        found.setdefault(where, []).append(dataset)
+    cases = [f"{where}, on {_named(datasets, 'data set')}" for where, datasets in found.items()]
+    yield from alike("Best value at the edge of its grid", cases, "Extend the grid beyond it.")
+
+
+def _edges_on_folds(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield the edges that most splits select on inner folds, and their data sets."""
+    for row in facts.ranked:
+        if row["edge"]:
+            yield f"{facts.name_of(row)}: {row['edge']}", row["dataset"]
+
+
+def _edges_on_test_parts(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield the edges of least mean loss on the test parts, and their data sets."""
     for compared in facts.compared:
         for place, node in facts.members(compared.dataset):
-            method = place["method"]
-            if facts.several_banks:
-                method = f"{method} ({place['bank']})"
+            method = facts.name_of(place)
             setting = compared.settings.get(method, {})
-            chosen_by = metric_of(node).variable("validation")
             for name in hyperparameters(node):
                 values = node.ds[name].to_numpy()
                 if values.dtype.kind not in "fiu" or len(values) < 3 or name not in setting:
                     continue
-                if _is_tied(node, chosen_by if facts.validated else compared.loss, name):
+                if _is_tied(node, compared.loss, name):
                     continue
                 ends = {float(values.min()): "least", float(values.max()): "greatest"}
                 if setting[name] in ends:
-                    where = (
-                        f"{name} = {setting[name]:g}, the {ends[setting[name]]} of {len(values)}"
-                    )
-                    found.setdefault(f"{method}: {where}", []).append(compared.dataset)
-    cases = [f"{where}, on {_named(datasets, 'data set')}" for where, datasets in found.items()]
-    yield from alike("Best value at the edge of its grid", cases, "Extend the grid beyond it.")
+                    end = f"{name} = {setting[name]:g}, the {ends[setting[name]]} of {len(values)}"
+                    yield f"{method}: {end}", compared.dataset
 
 
 def _is_tied(node: xr.DataTree, loss: str, name: str) -> bool:

@@ -55,6 +55,7 @@ def environment() -> dict[str, Any]:
 
     ``commit`` is that of mkldist, empty where it does not run from a git checkout.
     """
+    import scipy.linalg  # noqa: F401  SciPy loads a BLAS of its own
     from threadpoolctl import threadpool_info
 
     blas = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]

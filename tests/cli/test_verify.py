@@ -31,7 +31,7 @@ def test_lines_json_and_exit_codes(output):
     assert sound.exit_code == 0
     kinds = [line.split()[0] for line in sound.output.splitlines()]
     assert kinds == ["manifest", "records", "layout", "snapshots", "banks"]
-    assert "records    6 files, sound" in sound.output
+    assert "records    6 records, sound" in sound.output
     layout = output / "tree.layout"
     damage.flip(layout, np.random.default_rng(0))
     found = verify(str(output))

@@ -30,6 +30,7 @@ def test_a_row_has_every_share_with_its_interval():
     assert cells(permuted, made.shares[0])[4:] == ["0.040"]
     assert len(columns_of(permuted)) == len(columns_of(made)) + 1
     assert len(captions(permuted)) == len(captions(made)) + 1
+    assert any("of 20, at least 0.048" in one for one in captions(permuted))
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,15 @@ def test_what_is_missing_is_said():
     assert "records of its runs" in text
     assert "Its setting was chosen from 3 by the test parts" in text
     assert "weights do not compare" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([1.0, 3.0, 0.3], "0.3…3"), ([1.0, 1.0], "1"), (["a", "b", "a"], "a/b")],
+)
+def test_settings_of_splits_are_told_as_in_tables(values, said):
+    sentences = explanation_sentences(explanation(setting={"C": values}))
+    assert any(f"(C = {said})" in one for one in sentences)
 
 
 def test_p_values_are_offered_with_their_cost():

@@ -83,6 +83,20 @@ def test_no_edge_is_told_where_the_loss_is_flat(finished, flat):
     assert len(said) == (not flat)
 
 
+def test_an_edge_that_inner_folds_select_is_told_with_its_splits(finished):
+    tree = finished.tree.copy(deep=True)
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            node["validation_error"] = node["test_error"]
+    (node,) = (n for n in tree.subtree if n.path.endswith("/level"))
+    node["validation_error"] = 0.0 * node["test_error"] + node["C"]
+    facts = Facts(tree, finished.status)
+    assert facts.validated
+    said = cases_of(facts, "Best value at the edge of its grid")
+    least = float(node["C"].min())
+    assert f"level: C = {least:g} in {N_SPLITS} of {N_SPLITS} splits, on heart" in said
+
+
 @pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])
 def test_unstable_selections_are_told(finished, method):
     row = finished.stability.set_index("method").loc[method]

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import socket
+import subprocess
 import sys
 
 import numba
@@ -28,6 +29,16 @@ def test_provenance_names_versions_and_inputs():
     assert fingerprints == ("d", "b", "s")
     assert facts["blas"]
     assert facts["memory_bytes"] == psutil.virtual_memory().total
+
+
+def test_the_linear_algebra_is_that_of_a_process_that_did_runs():
+    said = "from mkldist.results.provenance import environment; print(environment()['blas'])"
+    after = f"import scipy.linalg, sklearn.svm; {said}"
+    fresh, used = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        for code in (said, after)
+    )
+    assert fresh == used
 
 
 def test_the_inputs_of_one_run_do_not_reach_the_next():
