@@ -22,7 +22,6 @@ MAGIC = b"\x93MKL\xf2\x00\r\n"
 _FIELDS = struct.Struct("<8sIQII")  # magic, bytes of head and body, checksums of head and body
 _CHECK = struct.Struct("<I")
 HEADER_BYTES = _FIELDS.size + _CHECK.size
-_ANY_TEXT = "surrogatepass"  # names of files that are no UTF-8, in the errors of runs
 _RAW_KINDS = "biufcSU"  # dtypes whose entries are their bytes; texts of any length are packed
 
 
@@ -54,7 +53,7 @@ class FrameHeader(NamedTuple):
         if len(content) != self.head_bytes or _crc(0, content) != self.head_crc:
             return None
         try:
-            found, arrays = msgpack.unpackb(content, strict_map_key=False, unicode_errors=_ANY_TEXT)
+            found, arrays = msgpack.unpackb(content, strict_map_key=False)
         except (ValueError, TypeError, msgpack.UnpackException):
             return None
         return (found, arrays) if isinstance(found, dict) and isinstance(arrays, list) else None
@@ -82,7 +81,7 @@ def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes
         part = _entries(array)
         described.append([name, array.dtype.str, list(array.shape), len(part)])
         parts.append(part)
-    packed = msgpack.packb([dict(head), described], default=_other, unicode_errors=_ANY_TEXT)
+    packed = msgpack.packb([dict(head), described], default=_other)
     head_crc = _crc(0, packed)
     sizes = len(packed), sum(map(len, parts))
     fields = _FIELDS.pack(MAGIC, *sizes, head_crc, _crc(head_crc, *parts))
@@ -124,7 +123,7 @@ def arrays_of(described: Iterable[Any], body: bytes) -> Arrays | None:
             if kind.kind in _RAW_KINDS:
                 flat = np.frombuffer(part, kind)
             else:
-                flat = np.array(msgpack.unpackb(part, unicode_errors=_ANY_TEXT), dtype=object)
+                flat = np.array(msgpack.unpackb(part), dtype=object)
             arrays[name] = flat.reshape(shape).copy()
             start += n_bytes
     except (ValueError, TypeError, msgpack.UnpackException):
@@ -145,7 +144,7 @@ def _entries(array: npt.NDArray[Any]) -> bytes:
     if array.dtype.kind in _RAW_KINDS:
         return array.tobytes()
     if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
-        return bytes(msgpack.packb(array.ravel().tolist(), unicode_errors=_ANY_TEXT))
+        return bytes(msgpack.packb(array.ravel().tolist()))
     raise TypeError(f"an array of dtype {array.dtype}, which is neither of numbers nor of texts")
 
 

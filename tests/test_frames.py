@@ -32,12 +32,6 @@ def test_arrays_of_every_kind_read_back(values):
     assert arrays["values"].flags.writeable
 
 
-def test_names_of_files_that_are_no_utf8_read_back():
-    name = "caf\udce9"
-    head, arrays = unframed(frame({"error": name}, {"x": np.array([name], dtype=object)}))
-    assert (head, arrays["x"].tolist()) == ({"error": name}, [name])
-
-
 def test_one_flipped_bit_is_seen():
     for place in range(len(CONTENT)):
         altered = bytearray(CONTENT)

@@ -197,12 +197,13 @@ class RunRecord:
         provenance: Mapping[str, Any] | None = None,
     ) -> RunRecord:
         """Return the record of a run that ended in `error`."""
+        made_by = {n: _utf8(v) if isinstance(v, str) else v for n, v in (provenance or {}).items()}
         return cls(
             **_identity(run),
             state=RunState.FAILED,
-            error=error,
+            error=_utf8(error),
             n_kernels=n_kernels,
-            provenance=dict(provenance or {}),
+            provenance=made_by,
         )
 
     @property
@@ -224,6 +225,11 @@ ARRAYS = tuple(
     item.name for item in fields(RunRecord) if item.default_factory in (_no_floats, _no_ints)
 )
 """Names of the fields that are arrays."""
+
+
+def _utf8(text: str) -> str:
+    """Return a text that every file can hold: names of files may be no UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

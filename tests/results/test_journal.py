@@ -112,6 +112,14 @@ def test_a_removed_run_is_not_recorded_until_it_is_appended_again(journal):
     assert set(Journal(journal.path).states()) == {one.id, other.id}
 
 
+def test_an_error_that_names_a_file_which_is_no_utf8_is_recorded(journal):
+    made_by = {"traceback": "open('caf\udce9')", "threads": 1}
+    journal.append([RunRecord.failed(RUNS[0], "no file caf\udce9", provenance=made_by)])
+    found = journal.read(RUNS[0].id)
+    assert found.error == r"no file caf\udce9"
+    assert found.provenance == {"traceback": r"open('caf\udce9')", "threads": 1}
+
+
 def test_only_outcomes_are_recorded(journal):
     with pytest.raises(ValueError, match="waiting"):
         journal.append([dataclasses.replace(records(1)[0], state=RunState.WAITING)])
