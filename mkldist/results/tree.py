@@ -143,6 +143,9 @@ class Snapshot:
             If there are no results or they are damaged.
         """
         if not (folder / LAYOUT).exists():
+            if OutputFolder(folder).records.is_file():
+                found, remedy = f"no {LAYOUT} beside the records", "The sweep's command makes it"
+                raise StoreError(str(folder), found, "the layout of the results", remedy)
             found = "no results here" if folder.is_dir() else no_folder(folder)
             raise StoreError(str(folder), found, "a sweep's output folder")
         store = Journal(OutputFolder(folder).records)

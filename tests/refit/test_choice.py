@@ -170,6 +170,9 @@ def test_results_without_a_complete_run_are_told(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match="no results here"):
         choose(tmp_path / "empty")
+    (tmp_path / "empty" / "records.journal").touch()
+    with pytest.raises(StoreError, match=r"no tree\.layout beside the records"):
+        choose(tmp_path / "empty")
 
 
 def test_a_setting_without_a_score_is_told(tmp_path):
