@@ -1,4 +1,4 @@
-"""Every writer of the package, to be killed between its temporary file and the rename.
+"""Every writer of the package that renames, to be killed between its temporary file and the rename.
 
 Run as ``python durable_writers.py ROOT``: each writer works in a folder of its own below ROOT, in
 a process that is killed when the file is to take its name.
@@ -23,25 +23,18 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.export import export
-from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
 from mkldist.results.tree import open_results
 from mkldist.spec.graph import GraphSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
-from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+from tests.results.sweeps import made_up_facts, made_up_plan
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.array([1.0, -1.0] * 6)
 PLAN = made_up_plan(n_splits=1)
 LAYOUT = TileLayout(12, 4)
-
-
-def write_record(root: Path) -> None:
-    store = Journal(root / "records.journal")
-    store.append([made_up_record(PLAN.runs[0])])
-    assert store.read(PLAN.runs[0].id) is not None
 
 
 def write_document(root: Path) -> None:
@@ -91,6 +84,7 @@ def write_laplacian(root: Path) -> None:
 
 
 def make_layout(root: Path) -> None:
+    remove_temporaries(root)  # as who claims the folder does
     _prepare(root)
     assert open_results(root)["heart/level"].sizes["split"] == 1
 
@@ -98,8 +92,8 @@ def make_layout(root: Path) -> None:
 WRITERS: dict[str, Callable[[Path], None]] = {
     one.__name__: one
     for one in (
-        write_record, write_document, claim_folder, write_snapshot, write_figure, write_csv,
-        write_netcdf, write_bank, write_cached_bank, write_laplacian, make_layout,
+        write_document, claim_folder, write_snapshot, write_figure, write_csv, write_netcdf,
+        write_bank, write_cached_bank, write_laplacian, make_layout,
     )
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -97,6 +98,12 @@ class Blobs:
                 return (Path(self.location) / name).is_file()
             filesystem, base = self.file_system()
             return bool(filesystem.isfile(f"{base}/{name}"))
+
+    def holds(self, name: str) -> bool:
+        """Return True if there is such a file, or a folder in its place."""
+        if self.is_local:
+            return os.path.lexists(Path(self.location) / name)
+        return self.has(name)
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names of all files below `folder`."""

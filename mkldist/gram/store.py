@@ -140,12 +140,16 @@ class StoredBank(Generic[Shape, OneBlock]):
         """
         blobs = open_blobs(root, bank_id)
         blobs.discard_abandoned()
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
                 store = cls.open(root, bank_id)
                 break
             except DamagedDescriptionError:
-                _describe(blobs, shape, attrs or {})
+                # Another process may have written it since; only what is still damaged is removed.
+                if attempt > 0:
+                    blobs.remove(DOCUMENT)
+                if not blobs.holds(DOCUMENT):
+                    _describe(blobs, shape, attrs or {})
         else:
             store = cls.open(root, bank_id)
         if store.shape != shape:
@@ -566,14 +570,13 @@ def list_banks(root: str | Path) -> list[str]:
 
 
 def _describe(blobs: Blobs, shape: BankShape | FactorShape, attrs: Mapping[str, Any]) -> None:
-    """Write the document of a bank in place of one that is missing or damaged."""
+    """Write the document of a bank that has none."""
     import zarr
     from zarr.errors import ContainsArrayError
 
     facts = {**shape.facts, "id": blobs.folder}
     checksum = content_id(facts=facts, attributes=dict(attrs))
     attributes = {**attrs, DESCRIBED: {**facts, "checksum": checksum}}
-    blobs.remove(DOCUMENT)
     with blobs.writable(DOCUMENT), suppress(ContainsArrayError):
         spec = _spec(shape.grid, shape.chunk_entries, shape.dtype)
         zarr.create_array(_zarr_store(blobs), **spec, attributes=attributes)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mkldist.cli.report import command
+from mkldist.results.journal import Journal
 from tests.run.damage import flip
 
 pytestmark = pytest.mark.slow
@@ -129,7 +130,8 @@ def test_a_flipped_bit_is_one_message(copied, tmp_path, name):
 
 
 def test_a_run_whose_record_is_gone_is_not_on_the_page(copied, tmp_path):
-    (copied / "records.journal").unlink()
+    journal = Journal(copied / "records.journal")
+    journal.remove(list(journal.states())[:1])
     asked, *_, certified, _ = run(tmp_path, "report", "results/moons").stdout.splitlines()
     assert "17 of 18 runs" in asked
     assert certified.startswith("All 17 complete runs")

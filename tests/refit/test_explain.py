@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -85,15 +84,6 @@ def test_uniform_weights_are_explained_if_asked_for(results):
 def test_names_without_weights_are_refused(results, asked, said):
     with pytest.raises(InputError, match=said):
         explain(results, **asked)
-
-
-@pytest.mark.slow
-def test_weights_are_explained_without_records(results, tmp_path):
-    shutil.copytree(results, tmp_path / "copy")
-    (tmp_path / "copy" / "records.journal").unlink()
-    (found,) = explain(tmp_path / "copy")
-    assert found.no_decision == "records of its runs are missing"
-    assert found.of("kernel")[0].weight.mean > 0.0
 
 
 def test_results_without_a_complete_run_say_so(tmp_path):

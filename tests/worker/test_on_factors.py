@@ -104,7 +104,7 @@ def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
     found, exact = records(single), records(task(tmp_path / "memory", "memory"))
     store = single.ref.factor_store()
     assert store.dtype == np.float32
-    assert store.shape.column_bytes == 4 * 100 * 60
+    assert store.shape.chunk_bytes == 4 * store.shape.chunk_entries + 4
     for name, record in found.items():
         assert record.stop_reason == "converged", name
         assert record.gap == record.extra["exact_gap"] <= 1e-3
