@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,8 +69,29 @@ class FactorBlock:
     shape: tuple[int, int]
 
 
+class _StoredShape(abc.ABC):
+    """What a block takes where it is stored, of Gram matrices or of factors."""
+
+    dtype: str
+
+    @property
+    @abc.abstractmethod
+    def block_entries(self) -> int:
+        """Numbers of a block, without its tag."""
+
+    @property
+    def chunk_entries(self) -> int:
+        """Numbers of a block as it is stored, with its tag."""
+        return self.block_entries + TAG
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a block as it is stored."""
+        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
+
+
 @dataclass(frozen=True)
-class BankShape:
+class BankShape(_StoredShape):
     """Facts that determine the place of every entry of a bank of Gram matrices."""
 
     n_kernels: int
@@ -124,16 +146,6 @@ class BankShape:
         kernels, tiles = self.chunk
         return kernels * tiles * self.layout.tile_entries
 
-    @property
-    def chunk_entries(self) -> int:
-        """Numbers of a block as it is stored, with its tag."""
-        return self.block_entries + TAG
-
-    @property
-    def chunk_bytes(self) -> int:
-        """Bytes of a block as it is stored."""
-        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
-
     @cached_property
     def blocks(self) -> list[Block]:
         """All blocks, those of the same kernels adjacent."""
@@ -148,7 +160,7 @@ class BankShape:
 
 
 @dataclass(frozen=True)
-class FactorShape:
+class FactorShape(_StoredShape):
     """Facts that determine the place of every column of a bank of factors."""
 
     n_kernels: int
@@ -183,16 +195,6 @@ class FactorShape:
     def block_entries(self) -> int:
         """Numbers of a piece: its columns and their pivots."""
         return PIECE * (self.n_points + 1)
-
-    @property
-    def chunk_entries(self) -> int:
-        """Numbers of a block as it is stored, with its tag."""
-        return self.block_entries + TAG
-
-    @property
-    def chunk_bytes(self) -> int:
-        """Bytes of a piece as it is stored."""
-        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
 
     def block(self, kernel: int, piece: int) -> FactorBlock:
         """Return a piece of the factor of a kernel."""
