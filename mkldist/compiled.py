@@ -110,7 +110,9 @@ class CompiledFunction:
 
     def _first_form(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Return what the first call calls: machine code, compiled or loaded, or Python."""
-        if jit_is_disabled():
+        with _preparing():  # of which the first one imports numba
+            disabled = jit_is_disabled()
+        if disabled:
             self._form = self._in_python
             return self._form
         few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
@@ -164,19 +166,25 @@ def _plain(value: Any) -> Any:
 _THIS_THREAD = threading.local()
 
 
-def preparation_seconds() -> float:
-    """Return the seconds for which this thread compiled functions, or Python did their work."""
-    return getattr(_THIS_THREAD, "seconds", 0.0)
+def preparation_seconds() -> tuple[float, float]:
+    """Return the wall and the processor time that this thread spent on preparing functions.
+
+    It prepares a function while it compiles or loads it, and while Python does its work before.
+    """
+    return getattr(_THIS_THREAD, "spent", (0.0, 0.0))
 
 
 @contextmanager
 def _preparing() -> Iterator[None]:
-    """Count the seconds of the context, once where one context is within another."""
-    before, begun = preparation_seconds(), time.perf_counter()
+    """Count the time of the context, once where one context is within another."""
+    (wall, cpu), begun, cpu_begun = preparation_seconds(), time.perf_counter(), time.thread_time()
     try:
         yield
     finally:
-        _THIS_THREAD.seconds = before + time.perf_counter() - begun
+        _THIS_THREAD.spent = (
+            wall + time.perf_counter() - begun,
+            cpu + time.thread_time() - cpu_begun,
+        )
 
 
 def jit_is_disabled() -> bool:

@@ -62,4 +62,9 @@ def working_time() -> float:
     A thread prepares a function when it compiles it, and when it calls it in Python before that.
     Only differences of two times of one thread mean anything.
     """
-    return time.perf_counter() - preparation_seconds()
+    return time.perf_counter() - preparation_seconds()[0]
+
+
+def working_cpu_time() -> float:
+    """Return the processor time of this thread without that of preparing functions."""
+    return time.thread_time() - preparation_seconds()[1]

@@ -21,7 +21,7 @@ from mkldist.gram.passes import check
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
-from mkldist.solvers.clock import working_time
+from mkldist.solvers.clock import working_cpu_time, working_time
 
 
 class RequestCount:
@@ -294,7 +294,7 @@ class _Runner:
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
         outcome: Solution | Exception | None = None
-        clock, cpu = self._job.problem.clock, time.thread_time()
+        clock, cpu = self._job.problem.clock, working_cpu_time()
         clock.resume()
         try:
             self._count.count(self._send(reply))
@@ -305,7 +305,7 @@ class _Runner:
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self._own += clock.pause()
-        self._cpu += time.thread_time() - cpu
+        self._cpu += working_cpu_time() - cpu
         return outcome
 
     def _advance_after(self, reply: Any) -> Solution | Exception | None:
@@ -355,14 +355,14 @@ def _as_request(request: Any) -> Request:
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     """Answer the pending requests by at most one pass, charge it, and advance each solver."""
-    worked, cpu, before = working_time(), time.thread_time(), bank.counter.copy()
+    worked, cpu, before = working_time(), working_cpu_time(), bank.counter.copy()
     requests = [runner.request for runner in runners if runner.request is not None]
     views = [runner.view for runner in runners]
     replies = answer_views(list(zip(views, requests, strict=True)))
     spent = bank.counter - before
     cost_of_all = _PassCost(
         working_time() - worked,
-        time.thread_time() - cpu + spent.threads_cpu_seconds,
+        working_cpu_time() - cpu + spent.threads_cpu_seconds,
         spent.bytes_read,
         spent.value_bytes,
         spent.bytes_moved,

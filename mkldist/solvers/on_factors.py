@@ -21,7 +21,6 @@ dual variables still change, and only those cost kernel values.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,7 +37,7 @@ from mkldist.gram.sampled_forms import DRAWN, sampled_values
 from mkldist.gram.view import BankView, answer_views
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.clock import working_time
+from mkldist.solvers.clock import working_cpu_time, working_time
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly
 from mkldist.solvers.exact_machine import with_kernels
 from mkldist.solvers.factor_needs import (
@@ -325,7 +324,7 @@ class _Growing:
     @contextmanager
     def _charged(self) -> Iterator[None]:
         """Charge the solver with the time of a block, and with what it computes."""
-        begun, cpu, before = working_time(), time.thread_time(), self.kernels.counter.copy()
+        begun, cpu, before = working_time(), working_cpu_time(), self.kernels.counter.copy()
         yield
         seconds, spent = working_time() - begun, self.kernels.counter - before
         self.problem.clock.charge(seconds)
@@ -336,6 +335,6 @@ class _Growing:
             pass_seconds=seconds,
             rounds=0,
             bytes_read=0.0,
-            pass_cpu_seconds=time.thread_time() - cpu + spent.threads_cpu_seconds,
+            pass_cpu_seconds=working_cpu_time() - cpu + spent.threads_cpu_seconds,
             pass_bytes=spent.value_bytes,
         )
