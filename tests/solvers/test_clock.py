@@ -20,7 +20,7 @@ def now(monkeypatch):
     """Return the time that the clock reads, for the test to change."""
     now = [100.0]
     for module in (clock_module, compiled_module):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0], thread_time=lambda: now[0]))
     return now
 
 
