@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.scores import pooled_scores, predicted_classes, probability_scores
 
 CalibrationMethod = Literal["sigmoid", "isotonic"]
@@ -251,7 +251,7 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     y : (n,) array
         Labels, above 0 for the class +1.
     metric : str
-        Name of a metric in :data:`mkldist.metrics.METRICS`.
+        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> C
     values, numbers, method
         As for :func:`fit_curves`.
     metric : str
-        Name of a metric in :data:`mkldist.metrics.METRICS`.
+        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
     """
     k, curves = values.shape[1], fit_curves(values, numbers, method)
     if k == 1:

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy
 
-from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
 
 Score = TypeVar("Score")
 
@@ -276,7 +276,7 @@ def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> 
     Parameters
     ----------
     name : str
-        Name of a metric in :data:`mkldist.metrics.METRICS`.
+        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
     answers : sequence of float
         Of :func:`constant_answers`.
     test : (t,) array

@@ -13,7 +13,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from mkldist.memory import available_memory
+from mkldist.core.memory import available_memory
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one thread of linear algebra a process, before numpy
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -49,7 +49,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
 @pytest.fixture(autouse=True)
 def _machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have tests call machine code, whether it was on disk before or not."""
-    monkeypatch.setattr("mkldist.compiled.SECONDS_IN_PYTHON", 0.0)
+    monkeypatch.setattr("mkldist.core.compiled.SECONDS_IN_PYTHON", 0.0)
 
 
 @pytest.fixture(scope="session")

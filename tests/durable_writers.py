@@ -14,21 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
+from mkldist.bank.cache import NodeCache
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.store import GramStore
+from mkldist.core.durable import remove_temporaries, write_json
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
-from mkldist.durable import remove_temporaries, write_json
-from mkldist.figures.sweep_figures import keep_figure
-from mkldist.gram.cache import NodeCache
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.store import GramStore
 from mkldist.kernels.graph import graph_laplacian
+from mkldist.report.sweep_figures import keep_figure
 from mkldist.results.export import export
 from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
 from mkldist.results.tree import open_results
+from mkldist.run.laplacian_cache import cached_laplacian
 from mkldist.spec.graph import GraphSpec
-from mkldist.worker.laplacian_cache import cached_laplacian
 from tests.results.sweeps import made_up_facts, made_up_plan
 
 X = np.random.default_rng(0).normal(size=(12, 3))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
-from mkldist.counters import Counters
+from mkldist.core.counters import Counters
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.methods import names
 from mkldist.methods.registry import METHODS

@@ -92,7 +92,7 @@ def test_a_plan_imports_nothing_heavy(finished):
 
 def test_a_finished_sweep_imports_nothing_heavy(finished):
     loaded = modules_of("sweep", "small.toml", cwd=finished)
-    assert not loaded & (HEAVY | {"rich", "mkldist.fit.engine", "mkldist.worker.warm_up"})
+    assert not loaded & (HEAVY | {"rich", "mkldist.fit.engine", "mkldist.run.warm_up"})
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_looking_at_records_does_not_import_xarray():
 
 @pytest.mark.slow
 def test_workers_import_only_what_tasks_need():
-    loaded = modules_after("import mkldist.worker.tasks")
+    loaded = modules_after("import mkldist.run.tasks")
     assert not loaded & (HEAVY | {"rich"})
 
 

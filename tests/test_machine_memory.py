@@ -3,7 +3,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from mkldist.memory import available_memory, physical_memory
+from mkldist.core.memory import available_memory, physical_memory
 
 
 def test_the_memory_of_this_machine_is_that_which_the_system_names():

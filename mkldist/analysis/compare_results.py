@@ -29,9 +29,9 @@ from mkldist.analysis.paired_losses import (
 from mkldist.analysis.pairing import Pair, Results, Unpaired, matching, paired
 from mkldist.analysis.points import PointCounts, point_counts
 from mkldist.analysis.resampling import Overlap, Posterior, corrected_interval
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import InputError
-from mkldist.metrics import metric_of_variable
 from mkldist.results.schema import DATASET_SERIES
 
 FEWEST_DATA_SETS = 6

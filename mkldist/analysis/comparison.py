@@ -17,7 +17,7 @@ from mkldist.analysis.over_data_sets import (
 )
 from mkldist.analysis.paired_losses import inference, overlap_of, region
 from mkldist.analysis.resampling import Overlap
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import complete_losses, hyperparameters, method_nodes, place_of
 from mkldist.results.schema import DATASET_SERIES, SPLIT

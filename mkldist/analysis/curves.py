@@ -18,10 +18,10 @@ from mkldist.analysis.equal_settings import problem_settings
 from mkldist.analysis.growth import series_names
 from mkldist.analysis.paired_losses import overlap_of
 from mkldist.analysis.resampling import known_interval
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import InputError, nearest
 from mkldist.methods.registry import METHODS
-from mkldist.metrics import metric_of_variable
 from mkldist.results.rows import (
     complete_losses,
     complete_values,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
-from mkldist.arrays import Bools, Floats, Ints
 from mkldist.calibration import fit_calibration
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
 
 if TYPE_CHECKING:

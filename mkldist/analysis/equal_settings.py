@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.pairing import Pair
-from mkldist.arrays import Array, Bools, Floats
+from mkldist.core.arrays import Array, Bools, Floats
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import SPLIT, STATE

@@ -17,8 +17,8 @@ from mkldist.analysis.kernel_selection import (
     weight_shares,
 )
 from mkldist.analysis.resampling import Interval, Overlap, known_interval, loss_interval
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.metrics import Metric
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.metrics import Metric
 
 if TYPE_CHECKING:
     import pandas as pd

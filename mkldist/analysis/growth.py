@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT

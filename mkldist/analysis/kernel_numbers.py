@@ -14,7 +14,7 @@ import scipy
 from mkldist.analysis.over_data_sets import holm, refuse_splits
 from mkldist.analysis.paired_losses import only_shifted
 from mkldist.analysis.pairing import Results, methods_by_data_set
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 
 def active_kernels(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:

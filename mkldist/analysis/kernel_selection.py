@@ -14,7 +14,7 @@ import scipy
 
 from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.resampling import Interval
-from mkldist.arrays import Bools, Floats
+from mkldist.core.arrays import Bools, Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import CLASS
 from mkldist.results.selected import is_validated, selected

@@ -17,7 +17,7 @@ import numpy as np
 from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.paired_losses import overlap_of
 from mkldist.analysis.resampling import Overlap, known_interval
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import (

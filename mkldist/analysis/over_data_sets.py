@@ -17,7 +17,7 @@ import pandas as pd
 import scipy
 
 from mkldist.analysis.resampling import Posterior
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.errors import InputError
 from mkldist.results.schema import SPLIT
 

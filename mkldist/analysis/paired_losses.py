@@ -17,8 +17,8 @@ from mkldist.analysis.resampling import (
     correlated_posterior,
     loss_interval,
 )
-from mkldist.arrays import Array, Bools, Floats
-from mkldist.metrics import METRICS, Metric, metric_of_variable
+from mkldist.core.arrays import Array, Bools, Floats
+from mkldist.core.metrics import METRICS, Metric, metric_of_variable
 
 if TYPE_CHECKING:
     import xarray as xr

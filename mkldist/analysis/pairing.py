@@ -12,8 +12,8 @@ import numpy as np
 
 from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.over_data_sets import largest_of_series
-from mkldist.arrays import Bools, Floats
-from mkldist.metrics import metric_of_variable
+from mkldist.core.arrays import Bools, Floats
+from mkldist.core.metrics import metric_of_variable
 from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of

@@ -13,8 +13,8 @@ import scipy
 from mkldist.analysis.over_data_sets import holm
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen, Pair, Results, methods_by_data_set
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.metrics import metric_of_variable
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.metrics import metric_of_variable
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import STATE
 from mkldist.results.state import RunState

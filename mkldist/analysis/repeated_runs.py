@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.analysis.equal_settings import certificates_apart
-from mkldist.arrays import Bools, Floats
-from mkldist.metrics import default_metric
+from mkldist.core.arrays import Bools, Floats
+from mkldist.core.metrics import default_metric
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import COORDINATES, SPLIT, STATE
 from mkldist.results.state import RunState

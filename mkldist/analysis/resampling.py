@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 
 class Interval(NamedTuple):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.paired_losses import Standing, scored_part
-from mkldist.arrays import Array, Bools, Floats, Ints
-from mkldist.metrics import METRICS, PARTS, Metric, part_of_variable
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.metrics import METRICS, PARTS, Metric, part_of_variable
 from mkldist.results.node_variables import metric_in, metric_of, task_in, task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.schema import OF_SPLITS, RUN_ID, SPLIT, STATE

@@ -24,9 +24,9 @@ from mkldist.analysis.summary import (
     summary,
     summary_rows,
 )
-from mkldist.consoles import ENDLESS
-from mkldist.counted import counted
-from mkldist.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
+from mkldist.core.consoles import ENDLESS
+from mkldist.core.counted import counted
+from mkldist.core.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import STATE

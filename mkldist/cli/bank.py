@@ -11,8 +11,8 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
-from mkldist.consoles import standard_error, standard_output
-from mkldist.counted import counted
+from mkldist.core.consoles import standard_error, standard_output
+from mkldist.core.counted import counted
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def build(
     sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions, as_json: bool
 ) -> None:
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
-    from mkldist.memory import readable_bytes
+    from mkldist.core.memory import readable_bytes
     from mkldist.run.build_banks import build_banks
 
     with sweep.naming():
@@ -70,7 +70,7 @@ def show(folder: str, as_json: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from mkldist.memory import readable_bytes
+    from mkldist.core.memory import readable_bytes
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("bank", no_wrap=True)
@@ -97,8 +97,8 @@ def show(folder: str, as_json: bool) -> None:
 
 def _row(folder: str, bank: str) -> dict[str, Any]:
     """Return what is known of a bank; of a damaged one its id and the damage."""
+    from mkldist.bank.store import open_store
     from mkldist.errors import StoreError
-    from mkldist.gram.store import open_store
 
     try:
         store = open_store(folder, bank)
@@ -141,8 +141,8 @@ def verify(folder: str, as_json: bool) -> None:
 
 def _verified(folder: str, bank: str) -> dict[str, Any]:
     """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
+    from mkldist.bank.store import open_store
     from mkldist.errors import StoreError
-    from mkldist.gram.store import open_store
 
     try:
         store = open_store(folder, bank)
@@ -174,8 +174,8 @@ def _verdict(row: dict[str, Any]) -> Iterator[str]:
 
 def _banks(folder: str) -> list[str]:
     """Return the ids of the banks in a folder; raise a StoreError if there are none."""
+    from mkldist.bank.store import list_banks
     from mkldist.errors import StoreError
-    from mkldist.gram.store import list_banks
 
     banks = list_banks(folder)
     if not banks:

@@ -10,7 +10,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 
 if TYPE_CHECKING:
     from mkldist.run.clean import StoredBank
@@ -38,7 +38,7 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
     banks of the original: --yes removes nothing from a folder that is neither in PATH nor beside
     it, unless --banks names it.  --json asks nothing, and removes nothing without --yes.
     """
-    from mkldist.memory import readable_bytes
+    from mkldist.core.memory import readable_bytes
     from mkldist.run.clean import check_roots, other_users, remove, stored_banks, total_bytes
     from mkldist.run.paths import results_of
 
@@ -71,7 +71,7 @@ def command(path: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> No
 
 def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
-    from mkldist.memory import readable_bytes
+    from mkldist.core.memory import readable_bytes
     from mkldist.run.clean import other_users, roots_elsewhere, staying
 
     elsewhere = roots_elsewhere(folder, banks)

@@ -11,7 +11,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import encryption_options
-from mkldist.consoles import standard_output
+from mkldist.core.consoles import standard_output
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
-from mkldist.consoles import command_line, standard_output
-from mkldist.metrics import Metric, metric_of_variable, variable_words
+from mkldist.core.consoles import command_line, standard_output
+from mkldist.core.metrics import Metric, metric_of_variable, variable_words
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod

@@ -10,8 +10,8 @@ import click
 from mkldist.cli.completion import complete_methods, complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
-from mkldist.consoles import standard_output
-from mkldist.counted import counted
+from mkldist.core.consoles import standard_output
+from mkldist.core.counted import counted
 
 if TYPE_CHECKING:
     from rich.table import Table

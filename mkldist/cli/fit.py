@@ -13,7 +13,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.left_out import tell_left_out
-from mkldist.consoles import command_line
+from mkldist.core.consoles import command_line
 
 if TYPE_CHECKING:
     from mkldist.fit.model import Model
@@ -79,7 +79,7 @@ def command(
     where the sweep has inner folds, else the mean on the test parts, both by the sweep's metric.
     """
     from mkldist.analysis.paired_losses import constant_words
-    from mkldist.durable import check_free
+    from mkldist.core.durable import check_free
     from mkldist.fit.select import calibrated, choose, prepared_fit, refit
     from mkldist.run.paths import results_of
 
@@ -146,8 +146,8 @@ def _chosen(choice: Choice) -> str:
 
 def _lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
-    from mkldist.counted import counted
-    from mkldist.memory import readable_bytes
+    from mkldist.core.counted import counted
+    from mkldist.core.memory import readable_bytes
 
     facts, classes = model.facts, model.labels.classes
     options = "".join(f"--view {quote(name)}=FILE " for name in model.needed_views)
@@ -174,7 +174,7 @@ def _lines(model: Model, file: Path) -> list[str]:
 
 def _calibration_lines(model: Model) -> list[str]:
     """Return lines about the probabilities and the threshold of a calibrated model."""
-    from mkldist.metrics import METRICS
+    from mkldist.core.metrics import METRICS
 
     calibration, classes = model.calibration, model.labels.classes
     if calibration is None or classes is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.consoles import command_line
+from mkldist.core.consoles import command_line
 
 if TYPE_CHECKING:
     from mkldist.data.first_look import Column
@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
     from mkldist.cli.plan import command as plan
-    from mkldist.durable import check_free, write_file, writing
+    from mkldist.core.durable import check_free, write_file, writing
     from mkldist.run.first_sweep import first_sweep, sweep_name
 
     target = file or Path(f"{sweep_name(data)}.toml")

@@ -10,7 +10,7 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, sweep_options, threads_option
-from mkldist.consoles import standard_output
+from mkldist.core.consoles import standard_output
 from mkldist.forecast import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def command(
     'mkldist doctor' measured on this machine and a simulation of the work queue.
     """
     from mkldist.from_python.plans import SweepPlan
-    from mkldist.resolve.memory_limit import parse_memory
+    from mkldist.planning.memory_limit import parse_memory
     from mkldist.run.paths import output_path
 
     crew = None

@@ -127,7 +127,7 @@ def command(
 
 def _score_lines(score: Score) -> list[str]:
     """Return the table of a score, and that of the numbers of rows by class and prediction."""
-    from mkldist.metrics import METRICS
+    from mkldist.core.metrics import METRICS
 
     table: list[tuple[str, ...]] = [("", "model", "constant answer")]
     for name, value in score.values.items():

@@ -12,8 +12,8 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import cluster_options, data_dir_option
-from mkldist.consoles import command_line, standard_error
-from mkldist.counted import counted
+from mkldist.core.consoles import command_line, standard_error
+from mkldist.core.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
-from mkldist.consoles import standard_output
+from mkldist.core.consoles import standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table

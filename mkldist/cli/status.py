@@ -13,8 +13,8 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.consoles import standard_output
-from mkldist.counted import counted
+from mkldist.core.consoles import standard_output
+from mkldist.core.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import StoreError
 from mkldist.results.notes import rewritten_files

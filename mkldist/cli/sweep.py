@@ -12,8 +12,8 @@ import click
 
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
-from mkldist.consoles import command_line, standard_error, standard_output
-from mkldist.counted import counted
+from mkldist.core.consoles import command_line, standard_error, standard_output
+from mkldist.core.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _show(outcome: SweepOutcome) -> None:
 
 def _banks(outcome: SweepOutcome) -> Iterator[str]:
     """Yield a line on the banks: how much stays, or that this call has removed them."""
-    from mkldist.memory import readable_bytes
+    from mkldist.core.memory import readable_bytes
     from mkldist.run.clean import stored_banks
 
     banks, spec = stored_banks(outcome.path), outcome.plan.spec

@@ -12,7 +12,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import data_dir_option
-from mkldist.consoles import command_line
+from mkldist.core.consoles import command_line
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:

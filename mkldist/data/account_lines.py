@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
 from mkldist.data.row_weights import ClassWeight, class_weights

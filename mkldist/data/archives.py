@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.memory import readable_bytes
 from mkldist.data.opening import REWRITE, check_unpacked, opened
 from mkldist.data.raw import as_features
 from mkldist.errors import DataError, nearest
-from mkldist.memory import readable_bytes
 
 DAMAGE = (
     zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View, absent_of, lacking_rows
 from mkldist.data.labels import class_labels, class_notes, real_values
@@ -24,7 +25,6 @@ from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.texts import TextColumns
 from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
-from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
+from mkldist.core.durable import make_folder, write_file
 from mkldist.data.assemble import NO_COLUMNS, assemble
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.dataset import Dataset
@@ -30,7 +31,6 @@ from mkldist.data.raw import RawData, as_features, check_fits, check_rows
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.views import with_views
 from mkldist.data.zarr_stores import is_zarr
-from mkldist.durable import make_folder, write_file
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec

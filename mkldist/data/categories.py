@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats
+from mkldist.core.counted import counted
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.raw import check_fits
 from mkldist.errors import DataError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec

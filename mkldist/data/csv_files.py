@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mkldist.core.row_places import in_lines
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.csv_rows import LONG_TEXTS, Rows, csv_rows
 from mkldist.data.missing import MISSING_VALUES
@@ -21,7 +22,6 @@ from mkldist.data.raw import RawData
 from mkldist.data.table_problems import TableProblems
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
-from mkldist.row_places import in_lines
 
 SEPARATORS = (",", ";", "\t")
 BOOLEANS = {"true": 1.0, "false": 0.0}

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.identity import array_id
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.account import Account
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns, fingerprint_parts
-from mkldist.identity import array_id
-from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Imputation, MissingView, Task
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import BOOLEANS, SEPARATORS, UNNAMED, header_names
 from mkldist.data.csv_rows import LONG_TEXTS, csv_rows

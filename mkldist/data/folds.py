@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Ints
+from mkldist.core.arrays import Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.random_splits import repeated_folds
 from mkldist.errors import DataError

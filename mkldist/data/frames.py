@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.columns import ColumnRoles
 from mkldist.data.listing import first_of
 from mkldist.data.raw import RawData, check_fits
@@ -17,7 +18,6 @@ from mkldist.data.row_blocks import row_blocks
 from mkldist.data.table_problems import DECIMALS, decimal_comma, is_date_text
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 if TYPE_CHECKING:
     import pandas as pd

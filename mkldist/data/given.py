@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.core.durable import replacing
+from mkldist.core.identity import array_id
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.dataset import sparse_parts
@@ -26,9 +28,7 @@ from mkldist.data.npz_files import (
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_rows
 from mkldist.data.sparse_features import dense_features
-from mkldist.durable import replacing
 from mkldist.errors import DataError, nearest
-from mkldist.identity import array_id
 
 if TYPE_CHECKING:
     import pandas as pd

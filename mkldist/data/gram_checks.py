@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import LARGEST, Floats
-from mkldist.counted import counted
+from mkldist.core.arrays import LARGEST, Floats
+from mkldist.core.counted import counted
+from mkldist.core.lapack import has_cholesky_factor
 from mkldist.errors import GramError
-from mkldist.lapack import has_cholesky_factor
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6

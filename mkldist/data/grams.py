@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
+from mkldist.core.row_places import FROM_ONE, RowPlaces, in_lines
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
@@ -19,7 +20,6 @@ from mkldist.data.raw import RawData
 from mkldist.data.zarr_files import opened_group
 from mkldist.data.zarr_stores import is_zarr, opened_zarr, whole_array
 from mkldist.errors import DataError, ending_words, nearest
-from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
 
 ON_DISK = "Save the matrices as a .npy file, which stays on disk"
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.listing import first_of
 from mkldist.data.number_texts import (
     finite_number,
@@ -19,7 +20,6 @@ from mkldist.data.number_texts import (
     number_of_name,
 )
 from mkldist.errors import DataError, nearest
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 # Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.listing import first_of
 from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Imputation
 
 MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counted import counted
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import SEEDS
 from mkldist.errors import DataError

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ONE
 from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.opening import REWRITE
@@ -19,7 +20,6 @@ from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbe
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.data.texts import TextColumns, check_characters
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ONE
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from mkldist.core.memory import readable_bytes
 from mkldist.errors import DataError, nearest
-from mkldist.memory import readable_bytes
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

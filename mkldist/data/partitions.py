@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.dataset import Split
 from mkldist.data.labels import MISSING_LABELS
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 # The names of mkldist, and those in files of semi-supervised benchmarks.
 ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))

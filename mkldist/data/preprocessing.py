@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.data.row_blocks import row_blocks

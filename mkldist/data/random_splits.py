@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Ints
+from mkldist.core.arrays import Ints
 
 SEEDS = 2**32  # seeds of numpy's RandomState have 32 bits
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats
+from mkldist.core.counted import counted
+from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.account import Account
 from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.table_problems import DECIMALS, decimal_comma
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
-from mkldist.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
-from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Task
 
 

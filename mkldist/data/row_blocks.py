@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 
 BLOCK_BYTES = 2**23
 

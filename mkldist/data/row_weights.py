@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import LARGEST, LEAST, Floats, Ints
+from mkldist.core.arrays import LARGEST, LEAST, Floats, Ints
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.errors import DataError, nearest
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 ClassWeight = Literal["balanced"] | Mapping[str, float]
 

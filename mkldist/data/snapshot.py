@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.checked_json import checked_json, parsed
+from mkldist.core.checked_json import checked_json, parsed
+from mkldist.core.durable import (
+    make_folder,
+    output_error,
+    remove_temporaries,
+    replacing,
+    write_file,
+)
+from mkldist.core.identity import array_file_id, array_id
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns, TextView
-from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError, UnreadableError
-from mkldist.identity import array_file_id, array_id
 
 HEADER = "snapshot.json"
 VERSION = 5

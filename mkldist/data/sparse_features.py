@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Ints
+from mkldist.core.counted import counted
+from mkldist.core.memory import readable_bytes
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.errors import DataError
-from mkldist.memory import readable_bytes
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SPARSE_HINT = (
     'Set sparse = true and preprocessing = { scale = "none" } for this data set, or select '

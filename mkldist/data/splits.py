@@ -7,8 +7,8 @@ from math import ceil
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counted import counted
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.nested import cut_splits
 from mkldist.data.random_splits import SEEDS, holdouts, repeated_folds

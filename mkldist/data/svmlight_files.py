@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from mkldist.core.row_places import in_lines
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
-from mkldist.row_places import in_lines
 
 MAX_INDEX = 2**31
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"

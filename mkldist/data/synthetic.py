@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.data.raw import RawData, numbered_features
 from mkldist.errors import DataError, nearest
 from mkldist.spec.sizes import check_fits

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mkldist.core.row_places import FROM_ONE
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frames_data
 from mkldist.data.opening import REWRITE
 from mkldist.data.raw import RawData
 from mkldist.data.row_blocks import rows_at_once
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ONE
 
 if TYPE_CHECKING:
     import pandas as pd

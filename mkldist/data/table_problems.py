@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.data.account import Account
 from mkldist.data.categories import encoded
 from mkldist.data.columns import ColumnRoles

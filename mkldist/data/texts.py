@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array, Bools, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Array, Bools, Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ONE, FROM_ZERO, RowPlaces
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import ViewSpec
 

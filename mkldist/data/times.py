@@ -8,10 +8,10 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Ints
+from mkldist.core.arrays import Ints
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.data.number_texts import name_of_number, number_of_name
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ZERO, RowPlaces
 
 _DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})([ T].*)?")  # the day stands first
 _IN_SLASHES = re.compile(r"\d+/\d+/\d+")

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counted import counted
 from mkldist.data.assemble import feature_position
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_rows import LONG_TEXTS, csv_rows

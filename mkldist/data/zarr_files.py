@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats
+from mkldist.core.arrays import Array, Floats
+from mkldist.core.natural_order import natural_key
 from mkldist.data.archives import NamedArrays
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.listing import first_of
@@ -20,7 +21,6 @@ from mkldist.data.row_blocks import rows_at_once
 from mkldist.data.table_blocks import TableBlocks, table_data
 from mkldist.data.zarr_stores import check_whole, opened_zarr, whole_array
 from mkldist.errors import DataError
-from mkldist.natural_order import natural_key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
 from mkldist.data.opening import REWRITE, check_file, exists
 from mkldist.data.raw import check_fits
 from mkldist.errors import DataError, MkldistError

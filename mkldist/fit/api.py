@@ -13,9 +13,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
-from mkldist.blas_threads import threads_for
-from mkldist.counted import counted
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.blas_threads import threads_for
+from mkldist.core.counted import counted
+from mkldist.core.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.decision import bank_values
@@ -30,8 +32,6 @@ from mkldist.fit.inputs import (
     weight_array,
 )
 from mkldist.fit.problem import functions_of, problem_on
-from mkldist.gram.requests import Request
-from mkldist.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
 from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Solution

@@ -16,18 +16,51 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
-from mkldist.blas_threads import single_threaded, threads_for
-from mkldist.compiled import compiled
-from mkldist.counted import counted
+from mkldist.bank.bank import Bank, MemoryBank, PartBank
+from mkldist.bank.bank_kernels import BankKernels, GivenKernel
+from mkldist.bank.build import build_blocks
+from mkldist.bank.cache import NodeCache, default_directory
+from mkldist.bank.device_source import on_device
+from mkldist.bank.factored_kernels import (
+    FactoredKernels,
+    FactorLimits,
+    begin_factors,
+    least_bytes,
+)
+from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.open import open_bank
+from mkldist.bank.passes import answer
+from mkldist.bank.recomputed import RecomputedBank
+from mkldist.bank.requests import Combine
+from mkldist.bank.sources import ArraySource, BankSource, FeatureSource, PlainSource, check_finite
+from mkldist.bank.store import GramStore
+from mkldist.bank.view import BankView, make_views
+from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
+from mkldist.core.blas_threads import single_threaded, threads_for
+from mkldist.core.compiled import compiled
+from mkldist.core.counted import counted
+from mkldist.core.devices import CPU
+from mkldist.core.durable import temporary_folder, writing
+from mkldist.core.identity import array_id, content_id
+from mkldist.core.lapack import factorise, load_for
+from mkldist.core.memory import (
+    GIB,
+    SHARE_OF_MEMORY,
+    at_most_half,
+    kept_arrays_bytes,
+    physical_memory,
+    row_cache_bytes,
+    view_cache_bytes,
+)
+from mkldist.core.processors import n_processors
+from mkldist.core.row_places import FROM_ZERO
 from mkldist.data import gram_checks
 from mkldist.data.assemble import group_columns
 from mkldist.data.dataset import Dataset, GivenGrams, View, sparse_parts
 from mkldist.data.gram_checks import LARGEST_SINGLE, semidefinite, tolerance_of
 from mkldist.data.listing import first_of
 from mkldist.data.texts import TextView, fingerprint_parts
-from mkldist.devices import CPU
-from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.inputs import (
@@ -39,45 +72,12 @@ from mkldist.fit.inputs import (
     text_names,
     whole_number,
 )
-from mkldist.gram.bank import Bank, MemoryBank, PartBank
-from mkldist.gram.bank_kernels import BankKernels, GivenKernel
-from mkldist.gram.build import build_blocks
-from mkldist.gram.cache import NodeCache, default_directory
-from mkldist.gram.device_source import on_device
-from mkldist.gram.factored_kernels import (
-    FactoredKernels,
-    FactorLimits,
-    begin_factors,
-    least_bytes,
-)
-from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.open import open_bank
-from mkldist.gram.passes import answer
-from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.requests import Combine
-from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, PlainSource, check_finite
-from mkldist.gram.store import GramStore
-from mkldist.gram.view import BankView, make_views
-from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import kernel_choice
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Kernel
-from mkldist.lapack import factorise, load_for
-from mkldist.memory import (
-    GIB,
-    SHARE_OF_MEMORY,
-    at_most_half,
-    kept_arrays_bytes,
-    physical_memory,
-    row_cache_bytes,
-    view_cache_bytes,
-)
-from mkldist.processors import n_processors
-from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.banks import FACTORS, Normalisation
 from mkldist.spec.kernel_entries import PRECOMPUTED

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.fit.decision import Expansion
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.bank.bank_kernels import GivenKernel
+from mkldist.bank.passes import answered
+from mkldist.bank.requests import Combine, Matvec, Request
+from mkldist.bank.view import BankView
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.identity import array_id
 from mkldist.errors import GramError
-from mkldist.gram.bank_kernels import GivenKernel
-from mkldist.gram.passes import answered
-from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.gram.view import BankView
-from mkldist.identity import array_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.expansion_sums import expansion_sums, takes

@@ -15,7 +15,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.bank.bank import Bank
+from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits
+from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.loading import DamagedBlocksError
+from mkldist.bank.requests import Request
+from mkldist.bank.view import BankView, make_views
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.errors import UnreadableError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
 from mkldist.fit.decision import bank_values
@@ -29,13 +36,6 @@ from mkldist.fit.problem import (
     problem_on,
     subproblems_of,
 )
-from mkldist.gram.bank import Bank
-from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits
-from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.loading import DamagedBlocksError
-from mkldist.gram.requests import Request
-from mkldist.gram.view import BankView, make_views
-from mkldist.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
@@ -175,7 +175,7 @@ def fit(
 
     Raises
     ------
-    mkldist.gram.loading.DamagedBlocksError, mkldist.errors.UnreadableError
+    mkldist.bank.loading.DamagedBlocksError, mkldist.errors.UnreadableError
         If the bank is damaged, or its medium does not answer.
     """
     subproblems = {run.id: subproblems_of(inputs, run) for run in runs}

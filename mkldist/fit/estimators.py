@@ -27,9 +27,12 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mkldist.arrays import Floats, Ints
 from mkldist.calibration import Calibrated, fit_curves
-from mkldist.counted import counted
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counted import counted
+from mkldist.core.identity import array_id, content_id
+from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
+from mkldist.core.target import LEARNT, Target
 from mkldist.data.dataset import absent_of
 from mkldist.data.frames import pandas_frame
 from mkldist.data.missing import check_values
@@ -49,11 +52,9 @@ from mkldist.fit.preprocess import (
     preparation,
     sample_weights,
 )
-from mkldist.identity import array_id, content_id
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Spectrum
-from mkldist.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers, predicted_classes
 from mkldist.solvers.base import Method
@@ -64,7 +65,6 @@ from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import check_names, validate
 from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED
-from mkldist.target import LEARNT, Target
 
 if TYPE_CHECKING:
     from mkldist.fit.bank import KernelBank
@@ -217,7 +217,7 @@ def _by_number_or_name(blocks: Mapping[str, Sequence[int | str]]) -> dict[str, l
 
 def _size(bank: KernelBank) -> int:
     """Return the bytes that a bank takes in memory."""
-    from mkldist.gram.recomputed import RecomputedBank
+    from mkldist.bank.recomputed import RecomputedBank
 
     stored = bank.view.bank
     if isinstance(stored, RecomputedBank):

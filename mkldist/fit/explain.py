@@ -29,9 +29,11 @@ from mkldist.analysis.explanation import (
 from mkldist.analysis.kernel_selection import is_selected
 from mkldist.analysis.paired_losses import Standing, constant_words, overlap_of, scored_part
 from mkldist.analysis.pairing import Chosen, Place, Results, paired
-from mkldist.arrays import Floats, Ints
-from mkldist.blas_threads import threads_for
-from mkldist.consoles import command_line
+from mkldist.bank.view import BankView, make_views
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.blas_threads import threads_for
+from mkldist.core.consoles import command_line
+from mkldist.core.metrics import Metric, default_metric
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest
 from mkldist.fit.bank import recomputed
@@ -39,12 +41,10 @@ from mkldist.fit.decision import BankFunctions
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
 from mkldist.fit.problem import BankInputs, TrainingView
 from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
-from mkldist.gram.view import BankView, make_views
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.metrics import Metric, default_metric
-from mkldist.resolve.code_check import code_of
+from mkldist.planning.code_check import code_of
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import place_of
 from mkldist.results.run_record import RunRecord

@@ -9,8 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from mkldist.arrays import LARGEST, LEAST, Array, Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ZERO
+from mkldist.core.target import Target
 from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.gram_checks import check_stack
 from mkldist.data.listing import first_of
@@ -21,11 +23,9 @@ from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.row_places import FROM_ZERO
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.solvers.targets import learns_unlabelled, losses_by_target
-from mkldist.target import Target
 
 FEW = 20  # whole numbers: as many may be classes
 SHOWN = 5  # distinct labels, columns or rows in a message
@@ -187,7 +187,7 @@ def _refused(
 
 
 def _fits(values: Sequence[float], target: Target) -> bool:
-    """Return True if distinct, finite labels are of a kind, see :class:`mkldist.target.Target`."""
+    """Return True if distinct, finite labels are of a kind of target."""
     distinct = set(values)
     match target:
         case Target.CLASSES:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array, Bools, Floats, Ints
-from mkldist.blas_threads import single_threaded
 from mkldist.calibration import Calibrated
-from mkldist.counted import counted
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.blas_threads import single_threaded
+from mkldist.core.counted import counted
+from mkldist.core.processors import n_processors
 from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
 from mkldist.data.listing import first_of
 from mkldist.data.number_texts import name_of_number, number_name, number_of_name
@@ -55,7 +56,6 @@ from mkldist.fit.new_rows import (
     unseen_lines,
 )
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.processors import n_processors
 from mkldist.scores import constant_answers, predicted_classes
 from mkldist.spec.arguments import check_flags, given_path
 

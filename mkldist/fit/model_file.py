@@ -1,4 +1,4 @@
-"""The file of a model: one frame, see :mod:`mkldist.frames`, of arrays and words without code.
+"""The file of a model: one frame, see :mod:`mkldist.core.frames`, of arrays and words without code.
 
 Kernels are described in words, and points that decision functions share stand there once.
 """
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array, Floats
+from mkldist.bank.bank_kernels import GivenKernel
+from mkldist.core.arrays import Array, Floats
+from mkldist.core.durable import remove_temporaries, write_file, writing
+from mkldist.core.frames import MAGIC, Arrays, frame, unframed
 from mkldist.data.texts import as_arrays, from_arrays
-from mkldist.durable import remove_temporaries, write_file, writing
 from mkldist.errors import MkldistError, SpecError, StoreError, nearest
 from mkldist.fit.decision import Expansion, TextSupport
-from mkldist.frames import MAGIC, Arrays, frame, unframed
-from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel, search_first
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernel_functions.sparse_points import is_sparse

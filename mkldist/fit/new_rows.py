@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Bools, Floats, Ints
-from mkldist.counted import counted
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.counted import counted
+from mkldist.core.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
 from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.categories import as_categories
 from mkldist.data.columns import LABEL_NAMES, check_names
@@ -56,7 +57,6 @@ from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
 from mkldist.spec.kinds import MissingView
 
 SHOWN_COLUMNS = 8

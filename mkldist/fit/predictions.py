@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array, Floats, Ints
-from mkldist.blas_threads import single_threaded
-from mkldist.counted import counted
+from mkldist.core.arrays import Array, Floats, Ints
+from mkldist.core.blas_threads import single_threaded
+from mkldist.core.counted import counted
+from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
+from mkldist.core.metrics import metrics_of
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST
 from mkldist.data.listing import first_of
 from mkldist.data.number_texts import finite_number, name_of_number
-from mkldist.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.contributions import INTERCEPT, contribution_columns
 from mkldist.fit.decision import Between, Expansion
@@ -29,7 +30,6 @@ from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.metrics import metrics_of
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
 

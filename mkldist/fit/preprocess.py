@@ -21,7 +21,8 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.row_places import FROM_ZERO
 from mkldist.data.dataset import View, absent_of, lacking_rows, sparse_parts
 from mkldist.data.frames import frame_features
 from mkldist.data.listing import first_of
@@ -31,7 +32,6 @@ from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
 from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.row_places import FROM_ZERO
 from mkldist.spec.foreign import meant
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import WORDS_FOR_FEATURES

@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.bank.bank_kernels import BankKernels, part_of_gram
+from mkldist.bank.device_source import on_device
+from mkldist.bank.sources import ArraySource, BankSource
+from mkldist.bank.view import BankView
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.devices import CPU
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
 from mkldist.data.row_weights import class_weights
-from mkldist.devices import CPU
 from mkldist.errors import DataError
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
-from mkldist.gram.bank_kernels import BankKernels, part_of_gram
-from mkldist.gram.device_source import on_device
-from mkldist.gram.sources import ArraySource, BankSource
-from mkldist.gram.view import BankView
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.kernels.kernel_list import KernelList
@@ -100,7 +100,7 @@ class BankInputs:
     normalisations: tuple[str, ...]  # in order
     preprocessing: PreprocessingSpec  # of features and of real labels
     seed: int  # of the sweep, which the inner folds are drawn with
-    device: str = CPU  # what computes the kernels, see mkldist.devices
+    device: str = CPU  # what computes the kernels, see mkldist.core.devices
     _found: dict[object, Any] = field(default_factory=dict)  # which copies share: folds, presence
 
     @classmethod

@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.bank.store import BuildTime
+from mkldist.bank.view import BankView
 from mkldist.calibration import Calibrated, fit_curves
+from mkldist.core.arrays import Floats, Ints
 from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import NewPoints
 from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
-from mkldist.gram.store import BuildTime
-from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.provenance import environment, provenance

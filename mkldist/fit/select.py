@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.paired_losses import Standing
-from mkldist.arrays import Array, Floats, Ints
-from mkldist.blas_threads import threads_for
 from mkldist.calibration import cross_calibrated
-from mkldist.counted import counted
+from mkldist.core.arrays import Array, Floats, Ints
+from mkldist.core.blas_threads import threads_for
+from mkldist.core.counted import counted
+from mkldist.core.devices import CPU
+from mkldist.core.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds, n_inner_folds
 from mkldist.data.preprocessing import fitted_preprocessing
 from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
 from mkldist.data.source_columns import SourceColumns
-from mkldist.devices import CPU
 from mkldist.errors import DataError, InputError, StoreError, nearest
 from mkldist.fit.decision import Expansion
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
@@ -28,10 +29,9 @@ from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS
-from mkldist.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
+from mkldist.planning.code_check import check_allowed, check_code, code_of_settings
+from mkldist.planning.methods import n_asked
 from mkldist.planning.model import RunPlan
-from mkldist.resolve.code_check import check_allowed, check_code, code_of_settings
-from mkldist.resolve.methods import n_asked
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest

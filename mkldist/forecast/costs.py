@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mkldist.bank.bank import block_kernels
+from mkldist.bank.cache import DEFAULT_BUDGET
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
-from mkldist.gram.bank import block_kernels
-from mkldist.gram.cache import DEFAULT_BUDGET
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.facts import DatasetFacts

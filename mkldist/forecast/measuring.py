@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.blas_threads import single_threaded
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.sources import FeatureSource
+from mkldist.bank.view import make_views
+from mkldist.core.blas_threads import single_threaded
 from mkldist.errors import MkldistError
 from mkldist.fit.problem import problem_on
 from mkldist.forecast.rates import Rates, store_rates
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.sources import FeatureSource
-from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan

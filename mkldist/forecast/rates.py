@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from mkldist.checked_json import parsed, write_checked
-from mkldist.gram.cache import default_directory
+from mkldist.bank.cache import default_directory
+from mkldist.core.checked_json import parsed, write_checked
 
 FILE = "rates.json"
 

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.consoles import as_text
-from mkldist.counted import counted
+from mkldist.bank.factored_kernels import FactorLimits
+from mkldist.core.consoles import as_text
+from mkldist.core.counted import counted
+from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.data.listing import first_of
 from mkldist.forecast import MOST_WORKERS
 from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
@@ -17,19 +19,18 @@ from mkldist.forecast.curve import Forecast, forecasts
 from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
 from mkldist.from_python.short_errors import with_short_errors
-from mkldist.gram.factored_kernels import FactorLimits
-from mkldist.memory import FLOAT_BYTES, readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.batches import without
 from mkldist.planning.costs import factor_rounds, factors_bytes, shard_traffic
+from mkldist.planning.memory_limit import parse_memory
 from mkldist.planning.model import BankPlan, Plan
-from mkldist.resolve.memory_limit import parse_memory
 from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.data_read import FilesBefore, changed_lines
 from mkldist.run.progress import duration
+from mkldist.run.rounds import Rounds
 from mkldist.run.sweep_setup import (
     RECOMPUTED_BYTES_A_SECOND,
     bank_seconds,
@@ -37,7 +38,6 @@ from mkldist.run.sweep_setup import (
     certificate_bytes,
     sweep_rounds,
 )
-from mkldist.search.rounds import Rounds
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
 

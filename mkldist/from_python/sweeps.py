@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.consoles import command_line, standard_error
+from mkldist.core.consoles import command_line, standard_error
 from mkldist.errors import FailedRunsWarning, InputError, SpecError
 from mkldist.from_python.short_errors import with_short_errors
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats
+from mkldist.core.compiled import compiled
 from mkldist.kernel_functions.bases import Base
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction
 from mkldist.kernel_functions.tile import Tile

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.sparse_points import (
     is_sparse,
     sparse_products,

@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.identity import content_id
 from mkldist.errors import GramError, SpecError
-from mkldist.identity import content_id
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.tile import Tile, mirror
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.bases import Base
 from mkldist.kernel_functions.tile import Tile
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 VANISHES_AT = -80.0
 """Argument up to which the exponential, less than 2e-35, counts as zero."""

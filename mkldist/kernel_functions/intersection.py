@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.bases import MINIMA
 from mkldist.kernel_functions.definition import KernelFunction, Takes
 from mkldist.kernel_functions.tile import Tile

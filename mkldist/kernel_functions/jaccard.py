@@ -7,7 +7,7 @@ the MinMax kernel of Ralaivola, Swamidass, Saigo and Baldi, Graph Kernels for Ch
 
 from __future__ import annotations
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.bases import MINIMA
 from mkldist.kernel_functions.definition import KernelFunction, Takes
 from mkldist.kernel_functions.shares import share_in_common

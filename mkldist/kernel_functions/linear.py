@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.bases import INNER_PRODUCT
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.sparse_points import squared_lengths

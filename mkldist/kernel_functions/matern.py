@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.bases import SQUARED_DISTANCE
 from mkldist.kernel_functions.definition import WIDTH, KernelFunction, Parameter
 from mkldist.kernel_functions.exponential import exponential

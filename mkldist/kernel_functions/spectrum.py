@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes
 from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernel_functions.tile import Tile

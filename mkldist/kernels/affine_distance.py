@@ -27,8 +27,8 @@ import math
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.compiled import compiled
 from mkldist.kernels.tangent_distance import image_side
 
 SHIFT_OF_SIDE = 1 / 8  # largest shift: two pixels of an image of side 16

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.devices import Device
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.devices import Device
 from mkldist.kernel_functions.exponential import VANISHES_AT
 from mkldist.kernels.gram_tiles import BASE_OF, CITY, COMPILED, INNER, SQUARED, WIDE
 from mkldist.kernels.kernel_list import KernelList

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, may_overflow
+from mkldist.core.arrays import Floats, may_overflow
 from mkldist.errors import DataError
 from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.lengths import inverse_lengths

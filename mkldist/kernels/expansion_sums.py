@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats
+from mkldist.core.compiled import compiled
 from mkldist.kernels.gram_tiles import (
     BASE_OF,
     INNER,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel
 from mkldist.kernel_functions.definition import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.kernel_functions.sparse_points import is_sparse
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints, may_overflow
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats, Ints, may_overflow
+from mkldist.core.compiled import compiled
 from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
 from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernel_functions.exponential import VANISHES_AT

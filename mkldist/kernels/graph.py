@@ -47,7 +47,7 @@ import numpy as np
 import scipy
 from pydantic import ValidationError
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
 from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances

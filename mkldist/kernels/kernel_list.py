@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Array
-from mkldist.identity import array_id, content_id
+from mkldist.core.arrays import Array
+from mkldist.core.identity import array_id, content_id
 from mkldist.kernel_functions.additive import FUNCTION as ADDITIVE
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.row_places import FROM_ZERO, RowPlaces
 from mkldist.errors import DataError, SpecError
 from mkldist.kernel_functions.custom import CHECKED_POINTS, CUSTOM_CODE
 from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.banks import BankSpec
 
 _RESTRICTED = [f.code for f in FUNCTIONS.values() if f.takes is Takes.NON_NEGATIVE]

@@ -44,7 +44,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.errors import DataError
 
 AFFINE = ("shift-u", "shift-v", "scale", "rotation", "stretch", "shear")

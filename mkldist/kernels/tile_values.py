@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floating, Floats, Ints
+from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.gram_tiles import COMPILED, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList

@@ -16,8 +16,8 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.blas_threads import single_threaded
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.blas_threads import single_threaded
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.symmetric_operator import SymmetricOperator
 

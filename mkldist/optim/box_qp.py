@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.compiled import compiled
 
 FEW_ROWS = 32  # systems of up to so many rows are solved by loops
 MANY_ROWS = 200  # from so many rows on a factorisation costs more than its update

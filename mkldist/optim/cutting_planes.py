@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import GameSolution, solve_game
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats
+from mkldist.core.compiled import compiled
 
 _STEPS = 100
 _TINY = np.finfo(np.float64).tiny

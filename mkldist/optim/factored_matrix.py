@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.optim.symmetric_operator import SymmetricOperator
 from mkldist.optim.thin_factor import Elsewhere, Thin, values_of
 from mkldist.optim.thin_products import ON_HOST, ThinProducts

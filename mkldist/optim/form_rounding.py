@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 LAST_PLACES = 10.0  # errors of the sum itself, in units of its last place

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.compiled import compiled
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats
+from mkldist.core.compiled import compiled
 from mkldist.optim.level_set import project_onto_simplex
 
 _LIMIT = 100

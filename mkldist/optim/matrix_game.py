@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats, Ints
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.compiled import compiled
 
 USUAL = (1e-8, 1e8)  # sizes of payoffs that are not scaled
 _PIVOT_LIMIT = 1000

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 from mkldist.optim.thin_factor import Thin
 
 PIECE = 100  # columns of a piece

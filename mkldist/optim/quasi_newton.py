@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
+from mkldist.core.arrays import Bools, Floats
 
 _CURVATURE_SHARE = 1e-10  # of |s||c|: a pair of less curvature s'c is not used
 

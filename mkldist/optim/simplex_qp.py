@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 
 _RIDGE_SHARE = 1e-11  # of the objective's scale, below which systems are not solvable
 _RIDGE_KNOWN = 1e-9  # of the squared root, above which rounding leaves the ridge its digits

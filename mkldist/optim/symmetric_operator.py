@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 
 
 class SymmetricOperator(abc.ABC):

@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints
 
 
 class Elsewhere(Protocol):

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.devices import Device
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.devices import Device
 from mkldist.optim.thin_factor import Thin, values_of
 
 SHARE = 0.5  # of a device's free memory, that factors may take; kernel values need some too

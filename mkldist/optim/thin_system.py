@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.optim.thin_factor import Thin, values_of
 from mkldist.optim.thin_products import ON_HOST, ThinProducts
 

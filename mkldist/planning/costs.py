@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from mkldist.gram.factored_kernels import FactorLimits, least_bytes
-from mkldist.gram.shards import block_bytes, cut, kernel_bytes
-from mkldist.gram.view import takes_pass
-from mkldist.memory import (
+from mkldist.bank.factored_kernels import FactorLimits, least_bytes
+from mkldist.bank.shards import block_bytes, cut, kernel_bytes
+from mkldist.bank.view import takes_pass
+from mkldist.core.memory import (
     FLOAT_BYTES,
     KEPT_STATES_BYTES,
     ProblemSize,
@@ -104,7 +104,7 @@ def peak_memory(
     batches : sequence of BatchPlan
         All batches.
     memory_limit : int or None
-        Bytes that a task may take; :mod:`mkldist.memory` says how they are divided.
+        Bytes that a task may take; :mod:`mkldist.core.memory` says how they are divided.
     """
     by_id = {bank.id: bank for bank in banks}
     solvers = SolverBytes(memory_limit)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.shapes import BankShape, FactorShape
-from mkldist.identity import json_text
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.shapes import BankShape, FactorShape
+from mkldist.core.identity import json_text
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.graph import GraphTable

@@ -15,12 +15,12 @@ from itertools import chain
 
 import numpy as np
 
-from mkldist.devices import CPU
-from mkldist.gram.factored_kernels import FactorLimits
-from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
-from mkldist.gram.shapes import FACTORS_VERSION
-from mkldist.identity import CommonParts, content_id
-from mkldist.memory import bank_bytes
+from mkldist.bank.factored_kernels import FactorLimits
+from mkldist.bank.layout import LAYOUT_VERSION, TileLayout
+from mkldist.bank.shapes import FACTORS_VERSION
+from mkldist.core.devices import CPU
+from mkldist.core.identity import CommonParts, content_id
+from mkldist.core.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes

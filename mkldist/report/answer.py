@@ -12,8 +12,8 @@ from mkldist.analysis.comparison import Compared, number_of_settings, without_ga
 from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
 from mkldist.analysis.summary import loss_of
-from mkldist.counted import counted
-from mkldist.metrics import METRICS, variable_words
+from mkldist.core.counted import counted
+from mkldist.core.metrics import METRICS, variable_words
 from mkldist.report.facts import Facts, records
 from mkldist.report.tables import Cell, Row, Table, p_value, text
 from mkldist.results.rows import settings_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.durable import replacing, write_file
+from mkldist.core.durable import replacing, write_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mkldist.figures.palette import Look
+    from mkldist.report.palette import Look
 
 WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is below 7 points
 LETTERS = 7.0  # points, of the smallest letters

@@ -13,7 +13,7 @@ from mkldist.analysis.compare_results import (
     ResultsComparison,
 )
 from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE
-from mkldist.metrics import metric_of_variable, variable_words
+from mkldist.core.metrics import metric_of_variable, variable_words
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them

@@ -10,11 +10,11 @@ import numpy as np
 
 from mkldist.analysis.explanation import LEVELS, Explanation, Share
 from mkldist.analysis.resampling import Interval
-from mkldist.durable import check_free, replacing, writing
+from mkldist.core.durable import check_free, replacing, writing
 from mkldist.errors import OutputError, ending_words
-from mkldist.figures.palette import COLOURS
 from mkldist.report.charts import FORMATS, WIDTH, Chart, printed, slug
 from mkldist.report.explanation_words import LEAST, shown_shares
+from mkldist.report.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

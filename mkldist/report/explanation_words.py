@@ -9,7 +9,7 @@ from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.explanation import EQUAL, LEVELS, Explanation, Share
 from mkldist.analysis.kernel_selection import FEWEST_SPLITS
 from mkldist.analysis.resampling import Interval
-from mkldist.metrics import Metric
+from mkldist.core.metrics import Metric
 from mkldist.report.comparison_words import pair_sentence
 from mkldist.report.tables import Cell, Row, Table
 

@@ -14,9 +14,9 @@ from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pa
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
 from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.summary import loss_of, selected_summary, summary
-from mkldist.consoles import command_line
-from mkldist.figures.palette import Look, looks
-from mkldist.metrics import Metric
+from mkldist.core.consoles import command_line
+from mkldist.core.metrics import Metric
+from mkldist.report.palette import Look, looks
 from mkldist.report.scaling_times import Growth, growths_of
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.node_variables import metric_of

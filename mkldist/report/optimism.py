@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.nested_validation import selection_optimism
-from mkldist.metrics import metric_of_variable
+from mkldist.core.metrics import metric_of_variable
 from mkldist.report.charts import Chart, legend_below, new_figure, slug
 from mkldist.report.facts import Facts, records
 from mkldist.report.sweep_charts import MOST, label, loss_units

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.comparison import ranks_of
-from mkldist.durable import check_free, make_folder, write_file, writing
+from mkldist.core.durable import check_free, make_folder, write_file, writing
 from mkldist.report.answer import answers_of, answers_table
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE

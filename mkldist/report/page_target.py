@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import unescape
 from pathlib import Path
 
+from mkldist.core.identity import content_id
 from mkldist.errors import OutputError, ending_words
-from mkldist.identity import content_id
 
 ENDINGS = (".html", ".htm")
 GENERATOR = '<meta name="generator" content="mkldist">'

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.growth import SIZES
-from mkldist.figures.palette import Look
 from mkldist.report.charts import (
     HEIGHT,
     LETTERS,
@@ -19,6 +18,7 @@ from mkldist.report.charts import (
     slug,
 )
 from mkldist.report.facts import records
+from mkldist.report.palette import Look
 from mkldist.report.scaling_times import Growth, part_shares, seconds_text
 
 if TYPE_CHECKING:

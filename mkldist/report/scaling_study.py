@@ -14,7 +14,7 @@ import pandas as pd
 
 from mkldist.analysis.cell_texts import NOTHING
 from mkldist.analysis.growth import SIZES
-from mkldist.durable import check_free, make_folder, remove_temporaries, write_file, writing
+from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import Chart
 from mkldist.report.facts import Facts, records

@@ -32,10 +32,10 @@ from mkldist.analysis.decision_curves import (
 from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.analysis.paired_losses import LABEL_UNITS, in_units
 from mkldist.analysis.pairing import Chosen
-from mkldist.figures.palette import looks
-from mkldist.metrics import loss_words, metric_of_variable
+from mkldist.core.metrics import loss_words, metric_of_variable
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure, slug
 from mkldist.report.facts import Facts, records
+from mkldist.report.palette import looks
 from mkldist.report.scaling_figures import charts_of
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from mkldist.figures.palette import Look
+    from mkldist.report.palette import Look
 
 
 MOST = 6  # data sets that have figures of their own

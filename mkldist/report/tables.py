@@ -17,8 +17,8 @@ from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.summary import loss_of
-from mkldist.durable import write_file
-from mkldist.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
+from mkldist.core.durable import write_file
+from mkldist.core.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
 from mkldist.report.charts import slug
 from mkldist.report.facts import Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mkldist.analysis.comparison import without_gaps
 from mkldist.analysis.summary import ROUNDING
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.report.answer import answer_sentences
 from mkldist.report.facts import Facts
 from mkldist.results.node_variables import metric_of

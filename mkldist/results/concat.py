@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
+from mkldist.core.natural_order import natural_key
 from mkldist.errors import InputError, nearest
-from mkldist.natural_order import natural_key
 from mkldist.results.rows import method_nodes, place_of
 from mkldist.results.schema import (
     BANK_SERIES,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
 from mkldist.results.schema import BANK_BYTES, BUILD_TIMES, KERNEL, SEARCH_DIMS, SPLIT, Variable
 from mkldist.solvers.settings import setting
 from mkldist.spec.source import SOURCE_PREFIX
 from mkldist.spec.trial import TRIAL
 
 if TYPE_CHECKING:
-    from mkldist.gram.bank_kernels import BankKernels
+    from mkldist.bank.bank_kernels import BankKernels
     from mkldist.kernels.kernel_list import KernelList
     from mkldist.planning.model import BankPlan, RunPlan
     from mkldist.spec.banks import BankSpec

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import check_free, remove_temporaries, replacing, temporary_path, writing
+from mkldist.core.durable import check_free, remove_temporaries, replacing, temporary_path, writing
 from mkldist.errors import InputError, nearest
 from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows

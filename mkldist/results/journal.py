@@ -1,10 +1,10 @@
 """The journal of a sweep: one file to which the outcomes of its runs are appended.
 
 The process that owns the output folder appends; any process may read meanwhile.  A record is a
-frame, see :mod:`mkldist.frames`: a head with its states, scores and other small values, and a body
-with its arrays.  A later frame of a run takes the place of the earlier one.  Who was killed while
-it appended leaves the beginning of a frame, where readers stop and which the next writer cuts off.
-What a damaged frame held counts as not recorded.
+frame, see :mod:`mkldist.core.frames`: a head with its states, scores and other small values, and a
+body with its arrays.  A later frame of a run takes the place of the earlier one.  Who was killed
+while it appended leaves the beginning of a frame, where readers stop and which the next writer cuts
+off.  What a damaged frame held counts as not recorded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from mkldist.consoles import command_line
-from mkldist.durable import flush_folder, make_folder, replacing
-from mkldist.errors import UnreadableError
-from mkldist.frames import (
+from mkldist.core.consoles import command_line
+from mkldist.core.durable import flush_folder, make_folder, replacing
+from mkldist.core.frames import (
     HEADER_BYTES,
     MAGIC,
     Arrays,
@@ -31,6 +30,7 @@ from mkldist.frames import (
     frame,
     frame_header,
 )
+from mkldist.errors import UnreadableError
 from mkldist.results.run_record import ARRAYS, RunRecord
 from mkldist.results.state import RunState
 

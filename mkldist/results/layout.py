@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
+from mkldist.core.identity import content_id
+from mkldist.core.natural_order import natural_path_key
 from mkldist.errors import SpecError
-from mkldist.identity import content_id
-from mkldist.natural_order import natural_path_key
 from mkldist.results.coordinates import (
     DTYPES,
     Coordinate,

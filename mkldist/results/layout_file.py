@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
-from mkldist.consoles import command_line
-from mkldist.durable import discard, write_file
+from mkldist.core.arrays import Array
+from mkldist.core.consoles import command_line
+from mkldist.core.durable import discard, write_file
+from mkldist.core.frames import Arrays, frame, unframed
 from mkldist.errors import StoreError
-from mkldist.frames import Arrays, frame, unframed
 from mkldist.results.coordinates import Coordinate
 from mkldist.results.layout import MethodNode, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.schema import DATA, GAP_DEFINITION, LAYOUT_VERSION, MOST_RUNS, Variable

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mkldist.checked_json import parsed, write_checked
-from mkldist.consoles import command_line
+from mkldist.core.checked_json import parsed, write_checked
+from mkldist.core.consoles import command_line
 from mkldist.errors import OutputError, StoreError
 
 MANIFEST = "sweep.json"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mkldist.metrics import METRICS, Metric, default_metric
+from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.results.schema import (
     CLASS_BIAS,
     CLASS_SCORES,

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.checked_json import json_value, parsed, write_checked
-from mkldist.consoles import command_line
-from mkldist.durable import discard, write_file
+from mkldist.core.checked_json import json_value, parsed, write_checked
+from mkldist.core.consoles import command_line
+from mkldist.core.durable import discard, write_file
 from mkldist.errors import StoreError
 
 DATA_NOTE = ".data.json"

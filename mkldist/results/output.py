@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mkldist.checked_json import json_value
-from mkldist.durable import (
+from mkldist.core.checked_json import json_value
+from mkldist.core.durable import (
     is_alive,
     is_temporary,
     leads_to_nothing,
@@ -81,8 +81,8 @@ class Claim:
     host : str
         Name of its machine, for people.
     machine : str
-        Id of its machine or container, see :func:`mkldist.durable.machine_id`; empty if the note
-        has none.
+        Id of its machine or container, see :func:`mkldist.core.durable.machine_id`; empty if the
+        note has none.
     """
 
     pid: int

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mkldist.memory import physical_memory
+from mkldist.core.memory import physical_memory
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS = 10.0  # for git to answer, on a slow file system

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.errors import StoreError
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout

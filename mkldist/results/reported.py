@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
     BUILD_TIMES,

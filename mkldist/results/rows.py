@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
+from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import SpecError
-from mkldist.metrics import metric_of_variable
 from mkldist.results.schema import (
     BANK_BYTES,
     BUILD_TIMES,

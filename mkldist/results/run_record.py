@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints, read_only
+from mkldist.core.arrays import Floats, Ints, read_only
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import is_active
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
 from mkldist.errors import InputError
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters, method_nodes

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.proximity import exact_proximity_of, proximity_of

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Array
+from mkldist.core.arrays import Array
+from mkldist.core.natural_order import natural_path_key
 from mkldist.errors import StoreError
-from mkldist.natural_order import natural_path_key
 from mkldist.results.coordinates import Coordinate
 from mkldist.results.journal import Journal
 from mkldist.results.layout import MethodNode, TreeLayout

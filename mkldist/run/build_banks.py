@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.durable import writing
+from mkldist.bank.bank_users import using_banks
+from mkldist.core.durable import writing
 from mkldist.errors import MkldistError, StoreError, UnfitClusterError
-from mkldist.gram.bank_users import using_banks
 from mkldist.results.journal import Journal
 from mkldist.results.notes import note_banks
 from mkldist.results.output import OutputFolder, claimed

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from mkldist.bank.bank_users import removing_banks
+from mkldist.bank.blobs import open_blobs
+from mkldist.bank.cache import NodeCache
+from mkldist.bank.store import BankStore, GramStore, list_banks, open_store
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.bank_users import removing_banks
-from mkldist.gram.blobs import open_blobs
-from mkldist.gram.cache import NodeCache
-from mkldist.gram.store import BankStore, GramStore, list_banks, open_store
 from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
 from mkldist.results.output import OutputFolder
 from mkldist.run.paths import BANKS

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.core.processors import n_processors
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
-from mkldist.processors import n_processors
 from mkldist.run.encryption import (
     ADVICE,
     ADVICE_FILE,
@@ -26,7 +26,7 @@ from mkldist.run.interrupts import delayed_interrupts, own_handlers
 from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
-from mkldist.worker.versions import check_scheduler
+from mkldist.run.versions import check_scheduler
 
 if TYPE_CHECKING:
     from distributed import Client

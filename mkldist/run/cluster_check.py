@@ -8,16 +8,16 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from mkldist.counted import counted
+from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
+from mkldist.core.counted import counted
+from mkldist.core.durable import ABANDONED_AFTER_SECONDS
+from mkldist.core.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.data.listing import first_of
-from mkldist.durable import ABANDONED_AFTER_SECONDS
 from mkldist.errors import MkldistError
-from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
-from mkldist.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.run.cluster import ConnectOptions, joined
 from mkldist.run.doctor import Finding
-from mkldist.worker.probe import NO_LOCK, Environment, check_storage
-from mkldist.worker.versions import (
+from mkldist.run.probe import NO_LOCK, Environment, check_storage
+from mkldist.run.versions import (
     ADVICE,
     SCHEDULER,
     Difference,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mkldist.data.catalogue import file_named, located
-from mkldist.resolve.resolved import Resolved
+from mkldist.planning.resolved import Resolved
 from mkldist.results.notes import ReadData, Stamp, changed_data, note_data, stamps_of
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import SweepSpec

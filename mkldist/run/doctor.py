@@ -13,10 +13,10 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-from mkldist.durable import write_file
-from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
-from mkldist.memory import available_memory, physical_memory
-from mkldist.processors import n_processors
+from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
+from mkldist.core.durable import write_file
+from mkldist.core.memory import available_memory, physical_memory
+from mkldist.core.processors import n_processors
 
 PACKAGES = (
     "numpy", "scipy", "numba", "scikit-learn", "pandas", "xarray", "zarr", "dask", "distributed",
@@ -135,8 +135,8 @@ def _linear_algebra() -> Finding:
 
 
 def _compiled_code() -> Finding:
-    from mkldist.compiled import jit_is_disabled
-    from mkldist.machines.hinge import slack_rounding
+    from mkldist.core.compiled import jit_is_disabled
+    from mkldist.solvers.hinge import slack_rounding
 
     if jit_is_disabled():
         return Finding("compiled code", "none by NUMBA_DISABLE_JIT", "Unset it: Python is slow")

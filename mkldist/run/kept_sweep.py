@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.checksums import crc32c
+from mkldist.core.checksums import crc32c
+from mkldist.core.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.data.given import SUFFIX, GivenData, is_sound
-from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
 from mkldist.spec.load import PATHS
 

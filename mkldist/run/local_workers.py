@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mkldist.durable import remove_temporaries, temporary_folder, temporary_path, writing
+from mkldist.core.durable import remove_temporaries, temporary_folder, temporary_path, writing
 
 LOCAL_HOST = "127.0.0.1"
 CLOSE_SECONDS = 10.0  # after which processes that do not close are killed

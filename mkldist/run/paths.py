@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.consoles import command_line
-from mkldist.counted import counted
+from mkldist.core.consoles import command_line
+from mkldist.core.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import StoreError, nearest
 from mkldist.results.manifest import read_manifest

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.counted import counted
+from mkldist.core.counted import counted
 from mkldist.errors import (
     ClusterError,
     DataError,
@@ -32,8 +32,8 @@ from mkldist.errors import (
     UnreadableError,
 )
 from mkldist.run.scheduler_address import lost_scheduler
+from mkldist.run.versions import do_where_equal, versions_here
 from mkldist.run.work_queue import Item
-from mkldist.worker.versions import do_where_equal, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -1,4 +1,4 @@
-"""The coordinator's end of the way of records, see :mod:`mkldist.worker.record_sender`."""
+"""The coordinator's end of the way of records, see :mod:`mkldist.run.record_sender`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import machine_id
-from mkldist.identity import content_id
+from mkldist.core.durable import machine_id
+from mkldist.core.identity import content_id
+from mkldist.run.record_sender import MOST_WAITING, Message, MessageQueue
 from mkldist.run.scheduler_address import lost_scheduler
-from mkldist.worker.record_sender import MOST_WAITING, Message, MessageQueue
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -6,17 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mkldist.counted import counted
-from mkldist.durable import move_away, writing
+from mkldist.bank.blobs import open_blobs
+from mkldist.core.counted import counted
+from mkldist.core.durable import move_away, writing
 from mkldist.errors import StoreError
-from mkldist.gram.blobs import open_blobs
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out, read_layout
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.notes import drop_damaged_note, note_banks, noted_banks, whole_note
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.provenance import environment
+from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.laplacian_cache import remove_damaged_laplacians
 from mkldist.run.paths import banks_root
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.tree_facts import tree_facts
@@ -24,8 +26,6 @@ from mkldist.run.verify import damaged_banks
 from mkldist.run.work import bank_refs
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.bank_refs import BankRef
-from mkldist.worker.laplacian_cache import remove_damaged_laplacians
 
 
 def repair(

@@ -16,16 +16,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.consoles import command_line
-from mkldist.counted import counted
-from mkldist.durable import writing
+from mkldist.bank.bank_users import BankUse, removing_banks, using_banks
+from mkldist.bank.blobs import LAPLACIANS, open_blobs
+from mkldist.bank.store import list_banks
+from mkldist.core.consoles import command_line
+from mkldist.core.counted import counted
+from mkldist.core.durable import writing
 from mkldist.errors import OutOfTimeError, OutputError
-from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
-from mkldist.gram.bank_users import BankUse, removing_banks, using_banks
-from mkldist.gram.blobs import LAPLACIANS, open_blobs
-from mkldist.gram.store import list_banks
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
+from mkldist.report.sweep_figures import draw_figures, undrawable_runs
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import (
@@ -46,11 +46,11 @@ from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.local_workers import remove_abandoned
 from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.rounds import Rounds
+from mkldist.run.study import Values
 from mkldist.run.sweep_setup import is_small, sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.work import WallTime
-from mkldist.search.rounds import Rounds
-from mkldist.search.study import Values
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.trial import TRIAL
 

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import refused_write, writing
+from mkldist.bank.build import BuildReceipt
+from mkldist.bank.loading import retried
+from mkldist.core.durable import refused_write, writing
 from mkldist.errors import MkldistError, UnreadableError
 from mkldist.fit.score import failed_record
-from mkldist.gram.build import BuildReceipt
-from mkldist.gram.loading import retried
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.journal import Journal
@@ -30,11 +30,11 @@ from mkldist.run.clean import remove_bank
 from mkldist.run.pending_tasks import Outcome, PendingTasks, error_line, is_final, unread_error
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_receiver import RecordReceiver
+from mkldist.run.record_sender import unpacked
+from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 from mkldist.run.work import BankKey, Work
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue
 from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
-from mkldist.worker.record_sender import unpacked
-from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -12,23 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.core.memory import FLOAT_BYTES, physical_memory
 from mkldist.data.given import GivenData
 from mkldist.errors import InputError
-from mkldist.memory import FLOAT_BYTES, physical_memory
 from mkldist.methods.registry import METHODS, is_own
+from mkldist.planning.code_check import check_code
 from mkldist.planning.costs import factor_rounds
+from mkldist.planning.memory_limit import check_memory, parse_memory
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
-from mkldist.resolve.code_check import check_code
-from mkldist.resolve.memory_limit import check_memory, parse_memory
-from mkldist.resolve.resolved import NOTHING, Resolved, resolve
+from mkldist.planning.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.rounds import Rounds
 from mkldist.run.work import parse_wall_time
-from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
-    from mkldist.worker.tasks import BatchSettings
+    from mkldist.run.tasks import BatchSettings
 
 SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
 SECONDS_OF_A_SOLVER = 0.05
@@ -142,7 +142,7 @@ def with_recorded(
 
 def batch_settings(spec: SweepSpec, *, predictions: bool = False) -> BatchSettings:
     """Return the settings of a sweep's batches."""
-    from mkldist.worker.tasks import BatchSettings
+    from mkldist.run.tasks import BatchSettings
 
     return BatchSettings(
         execution=spec.execution,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mkldist.worker.record_sender import Message
+from mkldist.run.record_sender import Message
 
 
 class ThreadTask:

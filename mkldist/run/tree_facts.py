@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mkldist.arrays import Array, Ints
+from mkldist.core.arrays import Array, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.row_weights import ClassWeight
-from mkldist.resolve.resolved import Resolved
+from mkldist.planning.resolved import Resolved
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
+from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
-from mkldist.search.rounds import Rounds
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.splits import SplitsSpec
 

@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.counted import counted
+from mkldist.bank.blobs import LAPLACIANS, open_blobs
+from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
+from mkldist.core.counted import counted
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model
-from mkldist.gram.blobs import LAPLACIANS, open_blobs
-from mkldist.gram.store import BankStore, DamagedDescriptionError, open_store
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import LAYOUT, is_sound
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.notes import BANK_NOTE, is_note_damaged, noted_banks
 from mkldist.results.output import OutputFolder, no_folder
 from mkldist.run.kept_sweep import fits_checksum_header
-from mkldist.worker.laplacian_cache import checked_laplacians
+from mkldist.run.laplacian_cache import checked_laplacians
 
 MODELS = "*.model"
 CHANGED = "damaged or changed by hand: without its first line it is not checked"

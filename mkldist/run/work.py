@@ -10,17 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from mkldist.bank.bank_users import BankUse
+from mkldist.core.durable import writing
+from mkldist.core.identity import content_id
 from mkldist.data.snapshot import save_snapshot
-from mkldist.durable import writing
 from mkldist.errors import OutOfTimeError, SpecError
-from mkldist.gram.bank_users import BankUse
-from mkldist.identity import content_id
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
-from mkldist.resolve.resolved import Resolved
-from mkldist.worker.bank_refs import BankRef
+from mkldist.planning.resolved import Resolved
+from mkldist.run.bank_refs import BankRef
 
 if TYPE_CHECKING:
-    from mkldist.worker.tasks import BatchSettings
+    from mkldist.run.tasks import BatchSettings
 
 
 def parse_wall_time(text: str | None) -> float:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 
 from mkldist.planning.batches import divided, shares_of
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
+from mkldist.run.record_sender import build_key
 from mkldist.spec.banks import FACTORS
-from mkldist.worker.record_sender import build_key
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.bank.blobs import SNAPSHOTS, open_blobs
+from mkldist.core.devices import CPU, device_named
 from mkldist.data.snapshot import HEADER, snapshot_header
-from mkldist.devices import CPU, device_named
 from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
-from mkldist.gram.blobs import SNAPSHOTS, open_blobs
 from mkldist.kernel_functions.custom import CustomFunction, search_first
-from mkldist.resolve.code_check import code_of
+from mkldist.planning.code_check import code_of
+from mkldist.run.bank_refs import BankRef, published_name
+from mkldist.run.probe import check_storage
 from mkldist.run.record_receiver import queue_name, reaching
+from mkldist.run.versions import compared_workers
 from mkldist.run.work import BankKey, WallTime
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.bank_refs import BankRef, published_name
-from mkldist.worker.probe import check_storage
-from mkldist.worker.versions import compared_workers
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -1,7 +1,7 @@
 """The contract between a solver and the rest of mkldist.
 
 A solver is a generator function ``solve(problem, params)``.  It *yields* the requests of
-:mod:`mkldist.gram.requests`, receives their answers as the value of the ``yield`` expression, and
+:mod:`mkldist.bank.requests`, receives their answers as the value of the ``yield`` expression, and
 *returns* a :class:`Solution`::
 
     def solve(problem: Problem, params: LevelParams) -> Steps:
@@ -42,11 +42,12 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floating, Floats, Ints
-from mkldist.counters import Counters
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floating, Floats, Ints
+from mkldist.core.counters import Counters
+from mkldist.core.memory import ProblemSize, SolverMemory
+from mkldist.core.target import Target
 from mkldist.errors import GramError
-from mkldist.gram.requests import Request
-from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.clock import Clock
@@ -66,7 +67,6 @@ from mkldist.solvers.refusals import (
     unfit_factors,
 )
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.target import Target
 
 USUAL_PASSES = 40
 

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
 
 Point = TypeVar("Point")

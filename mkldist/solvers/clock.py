@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from mkldist.compiled import preparation_seconds
+from mkldist.core.compiled import preparation_seconds
 
 
 class Clock:

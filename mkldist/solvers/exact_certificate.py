@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
-from mkldist.gram.factor_bank import FactorBank
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.passes import driven
-from mkldist.gram.requests import Quadratic, Request
-from mkldist.gram.sampled_forms import sampled_forms
-from mkldist.gram.view import answer_views
+from mkldist.bank.factor_bank import FactorBank
+from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.bank.passes import driven
+from mkldist.bank.requests import Quadratic, Request
+from mkldist.bank.sampled_forms import sampled_forms
+from mkldist.bank.view import answer_views
+from mkldist.core.arrays import Bools, Floats
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.exact_machine import estimated_value, with_expansions, with_kernels
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.gram.requests import Diagonal, Quadratic, Request
+from mkldist.bank.requests import Diagonal, Quadratic, Request
+from mkldist.core.arrays import Floats
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import DualBound

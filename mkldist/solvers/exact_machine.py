@@ -28,11 +28,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.machines.hinge import EPS, best_bias, hinge_terms
+from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.core.arrays import Floats, Ints
 from mkldist.optim.form_rounding import LAST_PLACES, form_rounding
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.hinge import EPS, best_bias, hinge_terms
 
 
 def with_kernels(
@@ -105,7 +105,7 @@ def _value(
 ) -> tuple[float, Floats]:
     """Return an upper bound of the value of machines, in spite of rounding, and their biases (k,).
 
-    Rounding adds up as :mod:`mkldist.machines.hinge` and :mod:`mkldist.optim.form_rounding` say:
+    Rounding adds up as :mod:`mkldist.solvers.hinge` and :mod:`mkldist.optim.form_rounding` say:
     with ``r = sum_m d_m K_m,ii`` and the energy ``e = sum_m d_m sum_j K_m,jj a_mj^2``, terms of f_i
     are as large as ``sqrt(r_i e)``, by the inequality of Cauchy over m.  `f` are decision values
     (n, k) without bias; `of_norms` are squared norms (k,), energies e (k,), and roots of r (n,).

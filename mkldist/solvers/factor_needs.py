@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.factored_kernels import FIRST_RANK
+from mkldist.bank.factored_kernels import FIRST_RANK
+from mkldist.core.arrays import Floats, Ints
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Solution
 from mkldist.solvers.exact_certificate import ExactForms

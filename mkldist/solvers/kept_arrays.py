@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 
 class KeptArrays:

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Bools, Ints
-from mkldist.gram.bank import Bank
-from mkldist.gram.passes import check
-from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.view import BankView, answer_views
+from mkldist.bank.bank import Bank
+from mkldist.bank.passes import check
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.bank.view import BankView, answer_views
+from mkldist.core.arrays import Bools, Ints
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.clock import working_cpu_time, working_time
 
 
 class RequestCount:
-    """Passes and combined matrices that a solver asked for, as :mod:`mkldist.counters` defines.
+    """Passes and combined matrices that a solver asked for, see :mod:`mkldist.core.counters`.
 
     Parameters
     ----------

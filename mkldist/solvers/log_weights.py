@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 _RANK_TOLERANCE = 1e-10  # of the largest singular value, below which differences count as dependent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from mkldist.memory import ProblemSize
+from mkldist.core.memory import ProblemSize
 from mkldist.solvers.base import Method
 from mkldist.solvers.solver_params import SolverParams
 

@@ -6,7 +6,7 @@ active.  These factors go on, and the method solves again, from the last solutio
 
 A kernel of which a factor lacks much at any rank is near its diagonal: a narrow one on many points.
 If one is to grow, and the method's objective is that of machines of the hinge loss, factors take
-the diagonals of their kernels (:mod:`mkldist.gram.factor_bank`), and the value of the solution is
+the diagonals of their kernels (:mod:`mkldist.bank.factor_bank`), and the value of the solution is
 computed with the kernels themselves.
 
 A pass over the active kernels alone tells most of the time that they lack too much.  Where they do
@@ -15,7 +15,7 @@ kernels is spent on the certificate.  Where even that is too dear, the certifica
 it takes the forms of active kernels as they are, and upper limits of the others by a sample.
 
 Of many points, a method that can start from a solution need not have longer factors.  It goes on
-with the kernels themselves, by their products with vectors (:mod:`mkldist.gram.point_bank`): few
+with the kernels themselves, by their products with vectors (:mod:`mkldist.bank.point_bank`): few
 dual variables still change, and only those cost kernel values.
 """
 
@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.passes import driven
-from mkldist.gram.point_bank import PointBank
-from mkldist.gram.sampled_forms import DRAWN, sampled_values
-from mkldist.gram.view import BankView, answer_views
+from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.bank.passes import driven
+from mkldist.bank.point_bank import PointBank
+from mkldist.bank.sampled_forms import DRAWN, sampled_values
+from mkldist.bank.view import BankView, answer_views
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.clock import working_cpu_time, working_time

@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
+from mkldist.core.arrays import Bools, Floats
 
 STATIONARITY, SAMPLED = "stationarity", "sampled_points"  # keys of Solution.extra
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from mkldist.gram.requests import Request
+from mkldist.bank.requests import Request
 
 PATH_OF_C = (0.3, 1.0, 3.0)
 """Values of C that suit kernels of variance 1, on any number of points."""

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
-from mkldist.gram.requests import Diagonal, Matvec, Quadratic, Request
+from mkldist.bank.requests import Diagonal, Matvec, Quadratic, Request
+from mkldist.core.arrays import Bools, Floats
 from mkldist.optim.form_rounding import form_rounding
 
 WORTH_VISITING_ALONE = 0.5  # share of the kernels above which a pass over all costs no more

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.bank.requests import Combine
+from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import SpecError
-from mkldist.gram.requests import Combine
 from mkldist.optim.factored_matrix import FactoredMatrix
 
 AT_A_TIME = 4  # Gram matrices in one request

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mkldist.arrays import LARGEST, LEAST
+from mkldist.core.arrays import LARGEST, LEAST
+from mkldist.core.target import Target
 from mkldist.errors import SpecError
 from mkldist.spec.values import spelled
-from mkldist.target import Target
 
 
 def within_range(value: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.machines.svm import SvmSolution
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.trace import Trace
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args, get_origin
 
+from mkldist.core.target import Target
 from mkldist.solvers.base import Method
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.target import Target
 
 
 def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:

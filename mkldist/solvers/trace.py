@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
-from mkldist.memory import TRACED_WEIGHT_BYTES, trace_bytes
+from mkldist.core.arrays import Floats
+from mkldist.core.memory import TRACED_WEIGHT_BYTES, trace_bytes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
@@ -39,7 +39,7 @@ class WeightCourse:
     Parameters
     ----------
     most_bytes : int
-        Bytes that the weights and their places may take, as :func:`mkldist.memory.trace_bytes`
+        Bytes that the weights and their places may take, as :func:`mkldist.core.memory.trace_bytes`
         says.
     least : int
         Number of the largest weights that each iteration keeps in any case.

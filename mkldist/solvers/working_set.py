@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Combine, Quadratic, Request
+from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
@@ -72,7 +72,7 @@ class WorkingSet:
     def combination(self, weights: Floats, *, thin: bool = False) -> Combine:
         """Return the request for the sum of the working set's kernels with weights (S,).
 
-        With `thin`, an operator may answer it, see :class:`~mkldist.gram.requests.Combine`.
+        With `thin`, an operator may answer it, see :class:`~mkldist.bank.requests.Combine`.
         """
         return Combine(weights, None if self.everything else self.kernels, thin=thin)
 

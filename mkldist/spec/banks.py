@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from mkldist.devices import CPU
+from mkldist.core.devices import CPU
 from mkldist.spec.kernel_entries import KernelChoice
 from mkldist.spec.kinds import LIST, TEXT, Model, Name, either, size_name
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mkldist.consoles import command_line
+from mkldist.core.consoles import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec

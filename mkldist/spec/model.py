@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from mkldist.metrics import METRICS, Metric, default_metric
+from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.graph import GraphTable

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from mkldist.metrics import MetricName
+from mkldist.core.metrics import MetricName
 from mkldist.spec.kinds import Model
 
 

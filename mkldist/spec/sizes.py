@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 from mkldist.errors import SpecError
-from mkldist.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
 
 COUNTABLE = 10**15
 """Numbers above it are not written out: they may have thousands of digits."""

@@ -13,7 +13,7 @@ from scipy import stats
 
 from mkldist.analysis.summary import summary
 from mkldist.analysis.tables import recorded_rows, recorded_table, results_table
-from mkldist.metrics import METRICS
+from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.run_record import RunRecord

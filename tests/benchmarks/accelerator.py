@@ -10,10 +10,10 @@ import click
 import numpy as np
 
 import mkldist
-from mkldist.devices import CPU, device_named
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Quadratic
+from mkldist.core.devices import CPU, device_named
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Quadratic
 from tests.benchmarks.many_points import WIDTHS, bank_of, points
 from tests.benchmarks.measuring import Measured, named, timed
 

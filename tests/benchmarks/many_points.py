@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import mkldist
+from mkldist.bank.requests import Quadratic
 from mkldist.errors import ConvergenceWarning
-from mkldist.gram.requests import Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone

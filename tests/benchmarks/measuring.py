@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.bank import Bank
-from mkldist.gram.view import BankView, make_views
+from mkldist.bank.bank import Bank
+from mkldist.bank.view import BankView, make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive

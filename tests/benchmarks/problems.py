@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.sources import FeatureSource
+from mkldist.bank.view import make_views
 from mkldist.data.synthetic import generate
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.sources import FeatureSource
-from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec

@@ -15,14 +15,14 @@ import numpy as np
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from mkldist.gram.bank import Bank
-from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.view import BankView, make_views
-from mkldist.machines.svm import solve_svm
-from mkldist.memory import view_cache_bytes
+from mkldist.bank.bank import Bank
+from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.view import BankView, make_views
+from mkldist.core.memory import view_cache_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
+from mkldist.solvers.svm import solve_svm
 from tests.benchmarks import problems
 from tests.benchmarks.measuring import TOL, Measured, jobs, named, run, solved, timed
 from tests.benchmarks.problems import Points

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.build import build_blocks
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.open import open_bank
-from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.store import GramStore
-from mkldist.gram.view import make_views
+from mkldist.bank.build import build_blocks
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.open import open_bank
+from mkldist.bank.recomputed import RecomputedBank
+from mkldist.bank.store import GramStore
+from mkldist.bank.view import make_views
 from tests.benchmarks import problems
 from tests.benchmarks.measuring import Measured, jobs, named, run, solved, timed
 from tests.benchmarks.problems import Points
@@ -81,7 +81,7 @@ def _solve_stored(
     folder: str, backend: Any, limit: int | None, y: np.ndarray
 ) -> tuple[float, float]:
     """Return seconds, without those of opening, and bytes at the peak; in its own process."""
-    from mkldist.gram.cache import NodeCache
+    from mkldist.bank.cache import NodeCache
 
     store = GramStore.open(folder, "bank")
     bank = open_bank(store, backend, limit, NodeCache(Path(folder) / "cache"))

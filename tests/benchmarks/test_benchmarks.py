@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.view import make_views
-from mkldist.machines.svm import solve_svm
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.svm import solve_svm
 from tests.benchmarks import problems
 from tests.benchmarks.reach import one_kernel_at_a_time
 from tests.benchmarks.straightforward_level import level as straightforward_level

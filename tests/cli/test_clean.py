@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from mkldist.bank.bank_users import using_banks
+from mkldist.bank.store import list_banks
 from mkldist.cli.clean import command
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.bank_users import using_banks
-from mkldist.gram.store import list_banks
 from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
-from tests.gram.stores import stored
+from tests.bank.stores import stored
 
 
 @pytest.fixture

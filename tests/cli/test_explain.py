@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.cli.explain import command, print_explanation, table
-from mkldist.consoles import as_text
+from mkldist.core.consoles import as_text
 from mkldist.errors import StoreError
 from tests.cli.test_compare import SWEEP, run
 from tests.report.made_up_explanation import explanation

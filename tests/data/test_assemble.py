@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mkldist.core.row_places import in_lines
 from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
-from mkldist.row_places import in_lines
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
+from mkldist.core.identity import array_id
 from mkldist.data.dataset import Dataset, Split
-from mkldist.identity import array_id
 
 X = np.arange(6.0).reshape(3, 2)
 TWO = Dataset("t", X, np.array([1.0, -1.0, 1.0]), ("no", "yes"), ("a", "b"))

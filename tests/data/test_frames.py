@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mkldist.core.row_places import FROM_ONE
 from mkldist.data.columns import ColumnChoice, column_roles
 from mkldist.data.frames import (
     BY_KEYS,
@@ -15,7 +16,6 @@ from mkldist.data.frames import (
     frames_data,
 )
 from mkldist.errors import DataError
-from mkldist.row_places import FROM_ONE
 from tests.data.mistakes import mistake
 
 FRAME = pd.DataFrame(

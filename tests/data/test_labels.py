@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mkldist.core.row_places import in_lines
 from mkldist.data.labels import class_labels, real_values
-from mkldist.row_places import in_lines
 from tests.data.mistakes import mistake
 
 

@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 import zarr
 
+from mkldist.bank.sources import FeatureSource
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.splits import make_splits
-from mkldist.gram.sources import FeatureSource
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.splits import SplitsSpec

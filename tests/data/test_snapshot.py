@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.checked_json import checked_json, parsed
+from mkldist.core.checked_json import checked_json, parsed
+from mkldist.core.durable import is_temporary
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View
 from mkldist.data.snapshot import (
     HEADER,
@@ -17,7 +18,6 @@ from mkldist.data.snapshot import (
     load_snapshot,
     save_snapshot,
 )
-from mkldist.durable import is_temporary
 from mkldist.errors import OutputError, StoreError, UnreadableError
 from tests.data.mistakes import mistake
 from tests.variants import quick

@@ -16,11 +16,11 @@ from sklearn.model_selection import GridSearchCV
 
 import mkldist
 from mkldist import MKLClassifier
+from mkldist.core.memory import physical_memory
 from mkldist.errors import SpecError
 from mkldist.fit.estimators import BANKS, BankCache
 from mkldist.fit.preprocess import Rows
 from mkldist.kernels import Custom, Gaussian, Linear
-from mkldist.memory import physical_memory
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 Y = X[:, 0] > 0.0

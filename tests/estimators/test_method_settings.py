@@ -9,10 +9,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import mkldist
+from mkldist.core.target import Target
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import losses_by_target
-from mkldist.target import Target
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from mkldist.bank.cache import DEFAULT_BUDGET
+from mkldist.bank.layout import TileLayout
 from mkldist.forecast.costs import SolverCost, TaskCosts, recorded_costs
 from mkldist.forecast.curve import forecasts, limit_of
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import Crew, Outcome
-from mkldist.gram.cache import DEFAULT_BUDGET
-from mkldist.gram.layout import TileLayout
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import Plan

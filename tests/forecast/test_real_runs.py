@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.core.memory import FLOAT_BYTES
 from mkldist.forecast.costs import RECORDS_READ, SolverCost, TaskCosts, recorded_costs
 from mkldist.forecast.curve import forecasts
 from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import Crew
-from mkldist.memory import FLOAT_BYTES
 from mkldist.results.journal import Journal
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import sweep_rounds

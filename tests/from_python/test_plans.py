@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import mkldist
+from mkldist.bank import factored_kernels
 from mkldist.cli import command
 from mkldist.forecast.rates import Rates, store_rates
-from mkldist.gram import factored_kernels
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = X[:, 0] > 0

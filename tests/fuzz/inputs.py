@@ -19,11 +19,11 @@ import yaml
 import zarr
 
 import mkldist
+from mkldist.bank.store import open_store
+from mkldist.core.frames import frame, frame_header, unframed
 from mkldist.data.first_look import read_columns
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.predictions import write_predictions
-from mkldist.frames import frame, frame_header, unframed
-from mkldist.gram.store import open_store
 from mkldist.results.journal import Journal
 from mkldist.results.manifest import read_manifest
 from mkldist.results.rows import weight_rows

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.checked_json import parsed
+from mkldist.core.checked_json import parsed
+from mkldist.core.frames import unframed
 from mkldist.errors import DataError, SpecError
-from mkldist.frames import unframed
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.values import toml_text

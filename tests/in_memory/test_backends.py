@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine
+from mkldist.bank.sources import ArraySource
 from mkldist.errors import DataError, GramError
 from mkldist.fit import bank as bank_module
 from mkldist.fit.bank import BankSize, loaded, recomputed, stored
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine
-from mkldist.gram.sources import ArraySource
-from tests.gram.bank_suite import random_grams
+from tests.bank.bank_suite import random_grams
 
 GRAMS = random_grams(30, 25)
 SIZE = BankSize(30, 25, np.dtype("float64"))

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mkldist
 from mkldist import KernelBank
+from mkldist.bank.factor_bank import FactorBank
+from mkldist.bank.factored_kernels import FactorLimits, least_bytes
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as factoring
-from mkldist.gram.factor_bank import FactorBank
-from mkldist.gram.factored_kernels import FactorLimits, least_bytes
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
@@ -27,8 +27,8 @@ def test_factors_lie_below_the_normalised_kernels(normalisation):
         assert_allclose(bank.view.scale, kernels.view.scale, rtol=1e-10)
         assert isinstance(bank.view.bank, FactorBank)
         vectors = np.random.default_rng(1).normal(size=(80, 50))
-        from mkldist.gram.requests import Quadratic
-        from mkldist.gram.view import answer_views
+        from mkldist.bank.requests import Quadratic
+        from mkldist.bank.view import answer_views
 
         above, below = (
             answer_views([(view, Quadratic(vectors))])[0] for view in (kernels.view, bank.view)

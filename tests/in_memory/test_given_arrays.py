@@ -12,11 +12,11 @@ import pytest
 from scipy import sparse
 
 import mkldist
+from mkldist.core.target import Target
 from mkldist.errors import GramError, SpecError
 from mkldist.fit.inputs import check_method, checked_laplacian, label_array
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.methods.registry import METHODS
-from mkldist.target import Target
 
 
 def test_labels_of_any_numbers_are_float64():

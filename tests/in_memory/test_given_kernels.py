@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.bank.bank_kernels import BankKernels
 from mkldist.errors import DataError, SpecError
 from mkldist.fit.bank import as_dataset, normalisation_steps
 from mkldist.fit.inputs import Features
-from mkldist.gram.bank_kernels import BankKernels
 from mkldist.kernels.families import kernel_choice
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.kernel_entries import KernelChoice

@@ -15,10 +15,10 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 import mkldist
 from mkldist import KernelBank
+from mkldist.bank.bank import MemoryBank
 from mkldist.data import gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as bank_module
-from mkldist.gram.bank import MemoryBank
 from mkldist.kernels import Gaussian
 from tests.methods.manifolds import manifold
 from tests.variants import quick

@@ -10,9 +10,9 @@ from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
 import mkldist
 from mkldist import KernelBank, kernels
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine
 from mkldist.kernel_functions.definition import Takes
 from mkldist.kernel_functions.registry import FUNCTIONS
 from tests.methods.instances import Instance

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.core.target import Target
 from mkldist.errors import GramError
 from mkldist.fit.inputs import label_hint
 from mkldist.methods.registry import METHODS
-from mkldist.target import Target
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 GRAMS = np.array([X @ X.T, (X @ X.T) ** 2])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.bank.layout import TileLayout
+from mkldist.core.lapack import has_cholesky_factor
 from mkldist.fit.bank import AT_ONCE, pack_sound
-from mkldist.gram.layout import TileLayout
-from mkldist.lapack import has_cholesky_factor
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]
 every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=str)

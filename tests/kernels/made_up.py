@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.devices import Device, device_named
+from mkldist.core.devices import Device, device_named
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.kernel_list import KernelList
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.requests import (
+from mkldist.bank.requests import (
     Combine,
     Diagonal,
     Inner,

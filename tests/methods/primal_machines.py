@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.core.counters import Counters
 from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
+from mkldist.solvers.primal_newton import PrimalMachine
+from mkldist.solvers.squared_losses import SquaredLoss
 from tests.methods import instances
 from tests.methods.references import real_values
 

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 import mkldist
-from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.machines.svm import solve_svm
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.registry import METHODS
+from mkldist.solvers.l2_svm import solve_l2_svm
+from mkldist.solvers.primal_newton import PrimalMachine
+from mkldist.solvers.svm import solve_svm
 from tests.methods import instances
 from tests.methods.manifolds import manifold
 

@@ -15,11 +15,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.gram.factor_bank import FactorBank, factorised
-from mkldist.gram.factor_shelf import FactorShelf
-from mkldist.gram.requests import Combine
-from mkldist.gram.sources import ArraySource
-from mkldist.gram.view import BankView
+from mkldist.bank.factor_bank import FactorBank, factorised
+from mkldist.bank.factor_shelf import FactorShelf
+from mkldist.bank.requests import Combine
+from mkldist.bank.sources import ArraySource
+from mkldist.bank.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.optim import factored_matrix
 from mkldist.optim.thin_system import ThinSystem

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors
-from mkldist.gram.sources import ArraySource
+from mkldist.bank import factored_kernels
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.on_factors import solve_on_factors

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import mkldist
+from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
@@ -16,7 +17,6 @@ from mkldist.fit.decision import Expansion
 from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.model_file import kernel_list
 from mkldist.fit.new_rows import GivenRows, GivenView
-from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.kernels import Gaussian, Polynomial
 
 COLUMNS = SourceColumns(

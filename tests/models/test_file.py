@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import mkldist
+from mkldist.core.frames import frame, unframed
 from mkldist.errors import OutputError, StoreError
 from mkldist.fit.model import Model
 from mkldist.fit.model_file import (
@@ -22,7 +23,6 @@ from mkldist.fit.model_file import (
     packed_points,
     unpacked_points,
 )
-from mkldist.frames import frame, unframed
 from mkldist.kernels import Linear
 from tests.models.made_up import expansions, made_up_model, made_up_table
 
@@ -168,7 +168,7 @@ def test_a_killed_writer_leaves_the_former_model_and_the_next_one_tidies_up(tmp_
     script = """
 import os, sys
 from pathlib import Path
-import mkldist.durable as durable
+import mkldist.core.durable as durable
 from tests.models.made_up import made_up_model
 durable._flush = lambda path: os.kill(os.getpid(), 9)
 made_up_model(None).save(Path(sys.argv[1]))

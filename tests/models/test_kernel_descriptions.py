@@ -13,9 +13,9 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.cli.predict import command as predict
+from mkldist.core.frames import unframed
 from mkldist.errors import SpecError, StoreError
 from mkldist.fit.estimators import BANKS
-from mkldist.frames import unframed
 from mkldist.kernels import Custom, Gaussian
 
 RNG = np.random.default_rng(1)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import mkldist
+from mkldist.core.frames import unframed
 from mkldist.errors import DataError
 from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
-from mkldist.frames import unframed
 from mkldist.results.state import RunState
 from tests.refit.sweeps import recorded
 from tests.refit.test_views import chosen, swept

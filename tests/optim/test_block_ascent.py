@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mkldist.machines.svm import solve_svm
 from mkldist.optim import block_ascent as module
 from mkldist.optim.block_ascent import block_ascent
 from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.solvers.svm import solve_svm
 
 N = 200
 RNG = np.random.default_rng(0)

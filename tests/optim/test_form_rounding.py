@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.passes import answer
-from mkldist.gram.products import ENTRIES
-from mkldist.gram.requests import Quadratic
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.passes import answer
+from mkldist.bank.products import ENTRIES
+from mkldist.bank.requests import Quadratic
 from mkldist.optim.form_rounding import ADDED_AT_ONCE, form_rounding
 from tests.variants import quick
 

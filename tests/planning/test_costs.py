@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Quadratic
-from mkldist.gram.shards import block_bytes
-from mkldist.gram.streamed import StreamedBank
-from mkldist.gram.view import make_views
-from mkldist.memory import ProblemSize, trace_bytes
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Quadratic
+from mkldist.bank.shards import block_bytes
+from mkldist.bank.streamed import StreamedBank
+from mkldist.bank.view import make_views
+from mkldist.core.memory import ProblemSize, trace_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import (
     BUFFER_BYTES,
@@ -27,7 +27,7 @@ from mkldist.planning.costs import (
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.spec.graph import GraphTable
-from tests.gram.stores import stored
+from tests.bank.stores import stored
 from tests.planning.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors
-from mkldist.gram.sources import ArraySource
+from mkldist.bank import factored_kernels
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import BankPlan

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.bank import block_kernels
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.shapes import BankShape
-from mkldist.gram.shards import kernel_bytes
-from mkldist.memory import shard_bytes
+from mkldist.bank.bank import block_kernels
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.shapes import BankShape
+from mkldist.bank.shards import kernel_bytes
+from mkldist.core.memory import shard_bytes
 from mkldist.planning.costs import shard_traffic
 from mkldist.planning.model import BankPlan
-from tests.gram.bank_suite import random_grams
-from tests.gram.test_sharded import sharded
+from tests.bank.bank_suite import random_grams
+from tests.bank.test_sharded import sharded
 from tests.planning.plans import dataset, grid, plan_of
 
 
@@ -31,7 +31,7 @@ def bank_plan(n_points: int, n_kernels: int) -> BankPlan:
 
 @pytest.mark.parametrize("n_workers", [1, 2, 5])
 def test_a_bank_of_shards_moves_what_its_plan_expects(monkeypatch, n_workers):
-    monkeypatch.setattr("mkldist.gram.bank.BLOCK_KERNELS", 8)
+    monkeypatch.setattr("mkldist.bank.bank.BLOCK_KERNELS", 8)
     bank = sharded(random_grams(40, 30), n_shards=n_workers)
     expected = shard_traffic(bank_plan(n_points=30, n_kernels=40), None, n_workers)
     assert expected.n_shards == n_workers

@@ -10,10 +10,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.analysis.explanation import KernelSets, decision_shares
+from mkldist.core.metrics import METRICS
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.explain import explained_runs
 from mkldist.fit.select import inputs_of
-from mkldist.metrics import METRICS
 from tests.models.test_used_texts import SWEEP as TEXTS
 from tests.models.test_used_texts import write_tables
 from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept

@@ -1,11 +1,23 @@
-"""Made-up sweeps that the tests of the report share."""
+"""Made-up sweeps and the cluster that the tests of the report share."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from mkldist.report.facts import Facts
+from mkldist.run.cluster import ConnectOptions
 from tests.report.made_up import made_up
+
+
+@pytest.fixture(scope="package")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a scheduler with one worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MKLDIST_CACHE", str(tmp_path_factory.mktemp("cache")))
+        with ConnectOptions(n_workers=1).connect() as client:
+            yield client.scheduler_info()["address"]
 
 
 @pytest.fixture(scope="session")

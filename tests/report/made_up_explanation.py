@@ -7,7 +7,7 @@ from typing import Any
 
 from mkldist.analysis.explanation import Explanation, Share
 from mkldist.analysis.resampling import Interval
-from mkldist.metrics import METRICS
+from mkldist.core.metrics import METRICS
 from tests.analysis.made_up_pairs import pair
 
 NAN = math.nan

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from mkldist.analysis.tables import TO_TRY
-from mkldist.metrics import METRICS
+from mkldist.core.metrics import METRICS
 from mkldist.report.answer import answer_sentences, answers_of, answers_table
 from mkldist.report.facts import Facts
 from mkldist.report.tables import confusion_table, data_table

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mkldist.analysis.resampling import Interval
-from mkldist.metrics import METRICS
+from mkldist.core.metrics import METRICS
 from mkldist.report.explanation_words import (
     captions,
     cells,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.identity import content_id
+from mkldist.core.identity import content_id
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.run_record import RunRecord

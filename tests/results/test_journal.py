@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.core.frames import frame, unframed
 from mkldist.errors import UnreadableError
-from mkldist.frames import frame, unframed
 from mkldist.results.journal import Journal
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.gram.bank_kernels import BankKernels, GivenKernel
+from mkldist.bank.bank_kernels import BankKernels, GivenKernel
 from mkldist.kernels.families import kernel_list
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.spec.banks import BankSpec

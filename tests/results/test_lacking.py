@@ -47,7 +47,7 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
 
 def test_few_decision_values_are_kept_by_default_with_facts_of_the_data(tmp_path, monkeypatch):
     for most, name in ((10**6, "few"), (1, "many")):
-        monkeypatch.setattr("mkldist.search.rounds.MOST_VALUES", most)
+        monkeypatch.setattr("mkldist.run.rounds.MOST_VALUES", most)
         run_here(BY_DEFAULT, tmp_path / name, None)
     tree = open_results(tmp_path / "few")
     node, many = tree["two_moons/uniform"], open_results(tmp_path / "many")["two_moons/uniform"]

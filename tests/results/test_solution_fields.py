@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
+from mkldist.core.counters import Counters
 from mkldist.results.solution_fields import solution_fields
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mkldist.durable import machine_id
+from mkldist.core.durable import machine_id
 from mkldist.errors import StoreError
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out

@@ -18,8 +18,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import mkldist
+from mkldist.core.frames import frame, unframed
 from mkldist.errors import StoreError
-from mkldist.frames import frame, unframed
 from mkldist.results import tree as module
 from mkldist.results.journal import Journal
 from mkldist.results.layout import TreeFacts, tree_layout

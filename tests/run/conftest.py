@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.gram import loading
+from mkldist.bank import loading
 from mkldist.run import worker_pool
 from mkldist.run.cluster import ConnectOptions
 from tests.run.here import Client

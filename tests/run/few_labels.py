@@ -12,12 +12,12 @@ import numpy as np
 from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.resolved import resolve
+from mkldist.planning.resolved import resolve
 from mkldist.results.run_record import RunRecord
+from mkldist.run.record_sender import unpacked
+from mkldist.run.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
 from mkldist.run.work import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.record_sender import unpacked
-from mkldist.worker.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
 
 WIDTHS = (0.3, 1.0, 3.0)
 SWEEP = """

@@ -8,13 +8,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from mkldist.gram.store import GramStore, list_banks
+from mkldist.bank.store import GramStore, list_banks
 from mkldist.run import sweep_loop
+from mkldist.run.probe import Environment
+from mkldist.run.record_sender import Message
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.worker_pool import Needs
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.probe import Environment
-from mkldist.worker.record_sender import Message
 from tests.run.sweeps import sweep_text
 
 TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=3)

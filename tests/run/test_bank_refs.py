@@ -11,7 +11,7 @@ import pytest
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import OutputError
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.resolved import resolve
+from mkldist.planning.resolved import resolve
 from mkldist.run.work import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.bank.bank_users import using_banks
+from mkldist.bank.cache import NodeCache
+from mkldist.bank.store import GramStore
 from mkldist.errors import StoreError
-from mkldist.gram.bank_users import using_banks
-from mkldist.gram.cache import NodeCache
-from mkldist.gram.store import GramStore
 from mkldist.run import sweep_loop
 from mkldist.run.build_banks import build_banks
 from tests.run.here import TEXT, Failing, kept, spec_of, sweep

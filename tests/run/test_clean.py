@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.bank.bank_users import removing_banks, using_banks
+from mkldist.bank.cache import NodeCache
 from mkldist.errors import OutputError
-from mkldist.gram.bank_users import removing_banks, using_banks
-from mkldist.gram.cache import NodeCache
 from mkldist.run import sweep
 from mkldist.run.clean import remove, stored_banks, total_bytes
-from tests.gram.stores import stored
+from tests.bank.stores import stored
 from tests.run.sweeps import run_here, sweep_text
 
 METHODS = {"uniform": [1.0]}

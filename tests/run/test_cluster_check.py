@@ -8,7 +8,7 @@ from pathlib import Path
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.cluster_check import examine_cluster
 from mkldist.run.doctor import Finding
-from mkldist.worker.probe import NOT_SEEN
+from mkldist.run.probe import NOT_SEEN
 
 TINY = (
     "class: distributed.LocalCluster\nworkers: {workers}\n"

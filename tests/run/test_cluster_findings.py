@@ -16,8 +16,8 @@ from mkldist.run.cluster_check import (
     thread_findings,
     version_findings,
 )
-from mkldist.worker.probe import NO_LOCK, NOT_SEEN, Environment
-from mkldist.worker.versions import Difference
+from mkldist.run.probe import NO_LOCK, NOT_SEEN, Environment
+from mkldist.run.versions import Difference
 
 GIB = 2**30
 ONE = Environment("a", 4, 8 * GIB, "/scratch", 100 * GIB, False, (), {})

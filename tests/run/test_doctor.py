@@ -12,8 +12,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from mkldist.gram.cache import SUFFIX
-from mkldist.processors import n_processors
+from mkldist.bank.cache import SUFFIX
+from mkldist.core.processors import n_processors
 from mkldist.run import doctor
 from mkldist.run.doctor import Finding, examine
 
@@ -98,9 +98,9 @@ import json
 from mkldist.run.doctor import _compiled_code
 before = _compiled_code()
 import numpy as np
-import mkldist.compiled
-from mkldist.machines.hinge import slack_rounding
-mkldist.compiled.SECONDS_IN_PYTHON = 0.0
+import mkldist.core.compiled
+from mkldist.solvers.hinge import slack_rounding
+mkldist.core.compiled.SECONDS_IN_PYTHON = 0.0
 slack_rounding(np.ones(2), np.ones(2), np.ones(2))
 after = _compiled_code()
 print(json.dumps([before.words, before.advice, after.words, after.advice]))

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mkldist.bank.store import GramStore
 from mkldist.errors import (
     EXIT_BAD_INPUT,
     EXIT_FAILED_RUNS,
@@ -22,7 +23,6 @@ from mkldist.errors import (
     EXIT_INTERRUPTED,
     OutputError,
 )
-from mkldist.gram.store import GramStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions

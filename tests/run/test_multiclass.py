@@ -13,7 +13,7 @@ import mkldist
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS, MODULES
 from mkldist.planning.planner import make_plan
-from mkldist.resolve.resolved import resolve
+from mkldist.planning.resolved import resolve
 from mkldist.results.export import export
 from mkldist.results.journal import Journal
 from mkldist.results.rows import weight_rows

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from mkldist.bank.cache import NodeFolders
 from mkldist.errors import OutputError, UnfitClusterError
-from mkldist.gram.cache import NodeFolders
 from mkldist.run import worker_pool
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.probe import NOT_READ_BACK, NOT_SEEN, Environment, SharedStorage, check_storage
 from mkldist.run.work_queue import BuildItem
 from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of, sharing_line
-from mkldist.worker.probe import NOT_READ_BACK, NOT_SEEN, Environment, SharedStorage, check_storage
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of, sweep
+from tests.run.scheduler_in_memory import SchedulerInMemory
 from tests.run.sweeps import solutions
-from tests.worker.scheduler_in_memory import SchedulerInMemory
 
 ELSEWHERE = ConnectOptions("tcp://elsewhere")
 

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.checked_json import checked_json
+from mkldist.core.checked_json import checked_json
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
 from mkldist.results.journal import Journal
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
+from mkldist.run.bank_refs import laplacian
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.repair import repair
 from mkldist.run.sweep import run_sweep
 from mkldist.run.verify import verify
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.bank_refs import laplacian
 from tests.run import damage, few_labels
 from tests.variants import quick
 

@@ -12,13 +12,13 @@ import pytest
 import xarray as xr
 
 import mkldist
-from mkldist.metrics import METRICS
+from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
+from mkldist.run.kept_states import STATES
 from mkldist.run.sweep import round_note
 from mkldist.run.sweep_loop import SweepLoop
-from mkldist.worker.kept_states import STATES
 from tests.run.sweeps import (
     end,
     record_times,

@@ -11,7 +11,7 @@ import mkldist
 from mkldist.errors import DataError, InputError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.methods.registry import METHODS
-from mkldist.worker.bank_refs import cached_inputs, laplacian
+from mkldist.run.bank_refs import cached_inputs, laplacian
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import run_here
 

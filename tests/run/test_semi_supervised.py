@@ -10,8 +10,8 @@ import mkldist
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.results.journal import Journal
-from mkldist.worker import laplacian_cache
-from mkldist.worker.bank_refs import cached_inputs, laplacian
+from mkldist.run import laplacian_cache
+from mkldist.run.bank_refs import cached_inputs, laplacian
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, run_process

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.bank.store import GramStore
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import InputError
-from mkldist.gram.store import GramStore
 from mkldist.results.journal import Journal
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results

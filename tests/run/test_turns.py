@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.run.cluster import ConnectOptions
-from mkldist.worker.machine_turn import machine_turn
+from mkldist.run.machine_turn import machine_turn
 from tests.run.sweeps import (
     end,
     many_kernels,

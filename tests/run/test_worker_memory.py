@@ -1,4 +1,4 @@
-"""Memory of a real worker against the plan's prediction, for mkldist.memory and plan.costs."""
+"""Memory of a real worker against the plan's prediction, for mkldist.core.memory and plan.costs."""
 
 from __future__ import annotations
 

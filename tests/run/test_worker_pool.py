@@ -12,10 +12,10 @@ import pytest
 
 from mkldist.errors import OutOfTimeError, UnfitClusterError
 from mkldist.run import worker_pool
+from mkldist.run.probe import NOT_SEEN, SharedStorageCheck
+from mkldist.run.versions import Compared, Difference
 from mkldist.run.work import WallTime
 from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of
-from mkldist.worker.probe import NOT_SEEN, SharedStorageCheck
-from mkldist.worker.versions import Compared, Difference
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors
-from mkldist.gram.sources import ArraySource
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.on_factors import solve_on_factors

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numba
 import pytest
 
-from mkldist import compiled as compiled_module
-from mkldist.compiled import compiled, preparation_seconds
+from mkldist.core import compiled as compiled_module
+from mkldist.core.compiled import compiled, preparation_seconds
 from mkldist.solvers import clock as clock_module
 from mkldist.solvers.clock import Clock
 
@@ -20,7 +20,9 @@ def now(monkeypatch):
     """Return the time that the clock reads, for the test to change."""
     now = [100.0]
     for module in (clock_module, compiled_module):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0], thread_time=lambda: now[0]))
+        monkeypatch.setattr(
+            module, "time", SimpleNamespace(perf_counter=lambda: now[0], thread_time=lambda: now[0])
+        )
     return now
 
 

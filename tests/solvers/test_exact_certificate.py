@@ -11,9 +11,9 @@ import pytest
 
 import mkldist
 from mkldist import KernelBank
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.sources import ArraySource
 from mkldist.errors import ConvergenceWarning
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors
-from mkldist.gram.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.exact_certificate import certified_exactly

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram.factored_kernels import FactorLimits, begin_factors
-from mkldist.gram.sources import ArraySource
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.exact_machine import estimated_value, with_expansions, with_kernels

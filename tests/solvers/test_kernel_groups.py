@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.methods.wrapper.group_mkl import KernelGroups, on_groups
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason

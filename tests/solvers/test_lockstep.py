@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.gram.view import make_views
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
+from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive, solve_alone

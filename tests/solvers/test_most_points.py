@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.memory import ProblemSize
+from mkldist.core.memory import ProblemSize
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.most_points import most_points
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactoredKernels
-from mkldist.gram.requests import Quadratic
+from mkldist.bank import factored_kernels
+from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.bank.requests import Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.solvers import factor_needs, on_factors

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mkldist import KernelBank, solve
-from mkldist.gram import factored_kernels
-from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
-from mkldist.gram.sources import FeatureSource
+from mkldist.bank import factored_kernels
+from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
+from mkldist.bank.sources import FeatureSource
 from mkldist.kernels.evaluate import evaluate
 from mkldist.solvers import factor_needs, on_factors
 from tests.kernels.few_lists import gaussians

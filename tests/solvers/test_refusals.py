@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mkldist.core.target import Target
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.refusals import Part, ProblemFacts, one_of
-from mkldist.target import Target
 
 ON_GRAPHS = ["lapmkl", "lapsvm", "mklsvm", "lsvm", "glks", "laprls"]
 OF_VALUES = ["spicymkl", "elastmkl", "primalmkl"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.gram.view import make_views
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
+from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, RequestCount, drive

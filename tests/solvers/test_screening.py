@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram.requests import Diagonal, Matvec, Quadratic
+from mkldist.bank.requests import Diagonal, Matvec, Quadratic
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from tests.methods import instances, plain_bank
 from tests.variants import quick

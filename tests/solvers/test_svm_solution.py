@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.svm import SvmSolution, solve_svm
+from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.svm import SvmSolution, solve_svm
 from mkldist.solvers.svm_solution import fixed_weights_solution, svm_solution
 from mkldist.solvers.trace import Trace
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mkldist.core.target import Target
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import choices, learns_unlabelled, losses_by_target
-from mkldist.target import Target
 
 
 def test_a_loss_decides_what_a_method_learns():

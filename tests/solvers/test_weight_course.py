@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mkldist.memory import TRACED_WEIGHT_BYTES, trace_bytes
+from mkldist.core.memory import TRACED_WEIGHT_BYTES, trace_bytes
 from mkldist.solvers.trace import WeightCourse, largest
 
 

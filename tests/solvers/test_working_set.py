@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.solvers.working_set import WorkingSet, most_newcomers, solved
 from tests.methods import plain_bank
 

@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.resolve.methods import resolve_methods
+from mkldist.planning.methods import resolve_methods
 from mkldist.spec.foreign import MEANT
 from mkldist.spec.load import load_sweep
 from tests.manual import KEYS as TABLES

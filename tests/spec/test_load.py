@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.data.files import READERS, ZARR
 from mkldist.errors import SpecError
-from mkldist.resolve.methods import resolve_methods
+from mkldist.planning.methods import resolve_methods
 from mkldist.spec.load import DATA_ENDINGS, load_sweep
 
 SWEEP = """

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.methods.registry import METHODS
-from mkldist.resolve.methods import resolve_methods
+from mkldist.planning.methods import resolve_methods
 from mkldist.spec.load import load_sweep
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec

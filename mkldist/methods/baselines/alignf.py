@@ -34,14 +34,14 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Inner, Quadratic, Request
-from mkldist.gram.view_kernels import centred_matrices
-from mkldist.machines.inner_svm import train
+from mkldist.bank.requests import Combine, Inner, Quadratic, Request
+from mkldist.bank.view_kernels import centred_matrices
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.exact_forms import fixed_weights_bound
+from mkldist.solvers.inner_svm import train
 from mkldist.solvers.single_kernels import gram_operators
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution

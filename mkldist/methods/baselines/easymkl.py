@@ -21,7 +21,7 @@ make them sum to one, as here.  Their later library multiplies lam by ``n_+ n_- 
 problem; the paper does not.
 
 Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
-:mod:`mkldist.machines.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
+:mod:`mkldist.solvers.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
 ``2 / Q``.  A primal value P of that machine, at a multiple of gamma and a bias, therefore bounds Q
 from below by ``2 / P``; the largest over both numbers is no less than the bound reported.  Another
 lower bound, the only one where lam is 0 or 1, is the linear function that touches the convex Q at
@@ -44,17 +44,17 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic, Request
-from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.memory import MATRICES_PER_SOLVER
+from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
+from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import largest_forms
+from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace

@@ -13,8 +13,8 @@ from collections.abc import Generator
 import numpy as np
 from pydantic import Field
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Request
+from mkldist.bank.requests import Request
+from mkldist.core.counters import Counters
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams

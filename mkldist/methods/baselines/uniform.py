@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import train
+from mkldist.bank.requests import Combine
+from mkldist.core.counters import Counters
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.exact_forms import fixed_weights_bound
+from mkldist.solvers.inner_svm import train
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 

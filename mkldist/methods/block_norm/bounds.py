@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Matvec, Request
+from mkldist.bank.requests import Matvec, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.inner_objective import (
     InnerObjective,
     InnerPoint,

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.bank.requests import Combine, Matvec, Request
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
 from mkldist.optim.factored_matrix import FactoredMatrix, best_form

@@ -41,10 +41,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.machines import hinge
+from mkldist.core.arrays import Floats
+from mkldist.core.target import Target
 from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
-from mkldist.target import Target
+from mkldist.solvers import hinge
 
 _BIAS_STEPS = 100
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.gram.requests import Diagonal, Matvec, Quadratic, Request
+from mkldist.bank.requests import Diagonal, Matvec, Quadratic, Request
 from mkldist.methods.block_norm.bounds import dual_value, largest_norms
 from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.params import BlockNormParams

@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from mkldist.arrays import Floats
-from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.core.arrays import Floats
+from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.core.target import Target
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.bounds import NORM_SUM
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import read, written
 from mkldist.solvers.solver_params import Effects, SolverParams
-from mkldist.target import Target
 
 PRODUCTS = 4.5  # (S, n): those of rho, of the components and of a direction, and of the last
 FEW_KERNELS = 80  # on a working set that has grown once

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.core.arrays import Floats
 
 _ROOT_STEPS = 200
 _CLEARANCE = 1e-10  # below the largest slope, where the conjugate's maximiser is at infinity

@@ -40,8 +40,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Diagonal, Quadratic
+from mkldist.bank.requests import Diagonal, Quadratic
+from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
-from mkldist.gram.requests import Diagonal, Matvec, Request
+from mkldist.bank.requests import Diagonal, Matvec, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import (

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.core.identity import content_id
 from mkldist.errors import SpecError
-from mkldist.identity import content_id
 from mkldist.kernel_functions.custom import function_identity
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.regularizers import Regularizer

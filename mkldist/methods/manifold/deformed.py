@@ -38,12 +38,12 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from mkldist.arrays import Floats, Ints
-from mkldist.identity import array_id
-from mkldist.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.identity import array_id
+from mkldist.core.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.core.target import Target
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.target import Target
 
 EPS = float(np.finfo(np.float64).eps)
 # Factor, product with the Laplacian, system, root, and its inverse, beside those of any solver.

@@ -44,10 +44,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Diagonal, Quadratic
-from mkldist.machines.squared_losses import SquaredLoss, squared
+from mkldist.bank.requests import Combine, Diagonal, Quadratic
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.rls import closed_form
@@ -58,6 +57,7 @@ from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_sto
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import Effects, SolverParams
+from mkldist.solvers.squared_losses import SquaredLoss, squared
 from mkldist.solvers.trace import Trace
 
 

@@ -49,11 +49,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Request
-from mkldist.machines.primal_newton import ETA
-from mkldist.machines.squared_losses import squared_hinge
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.lapmkl_machine import (
@@ -73,7 +71,9 @@ from mkldist.methods.primal.params import LOWER_CHI_2
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.outcome import STATIONARITY, StopReason
+from mkldist.solvers.primal_newton import ETA
 from mkldist.solvers.solver_params import Effects
+from mkldist.solvers.squared_losses import squared_hinge
 from mkldist.solvers.trace import Trace
 
 HALVINGS, SUFFICIENT = 30, 1e-4

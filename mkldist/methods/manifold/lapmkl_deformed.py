@@ -28,13 +28,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.passes import answered
-from mkldist.gram.requests import Diagonal, Quadratic, Request
-from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.passes import answered
+from mkldist.bank.requests import Diagonal, Quadratic, Request
+from mkldist.core.arrays import Bools, Floats
+from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
@@ -43,6 +42,7 @@ from mkldist.optim.form_rounding import form_rounding
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
+from mkldist.solvers.squared_losses import SquaredLoss
 
 Solver = Callable[[Problem, PrimalMKLParams], Steps]
 

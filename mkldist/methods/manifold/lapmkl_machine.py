@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Request
-from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
-from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import Deformation
+from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
+from mkldist.solvers.squared_losses import SquaredLoss
 
 RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R
 

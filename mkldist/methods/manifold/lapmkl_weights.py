@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Matvec, Request
-from mkldist.machines.support_system import SupportSystem
+from mkldist.bank.requests import Matvec, Request
+from mkldist.core.arrays import Floats, Ints
 from mkldist.methods.manifold.deformed import Deformation
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedMinimum, SharedPoint
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
 from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.support_system import SupportSystem
 
 SIMPLEX = WeightSet(1.0)
 MODEL_SHARE = 1e-4  # of the gap, left by the minimum of the model

@@ -36,11 +36,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine
-from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
+from mkldist.bank.requests import Combine
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import (
     Deformation,
     ManifoldParams,
@@ -50,8 +48,10 @@ from mkldist.methods.manifold.deformed import (
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.single_kernels import check_kernel_number
 from mkldist.solvers.solver_params import Effects
+from mkldist.solvers.squared_losses import SquaredLoss, squared_hinge
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block

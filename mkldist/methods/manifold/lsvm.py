@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine
+from mkldist.bank.requests import Combine
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.manifold_svm import ManifoldSvm
 from mkldist.optim.duality_gap import relative_gap

@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.machines.hinge import best_bias
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import EPS, Deformation, Solver, decision_rounding
 from mkldist.solvers.base import Problem
+from mkldist.solvers.hinge import best_bias
+from mkldist.solvers.inner_svm import InnerSvm
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,14 +23,14 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine
-from mkldist.machines.squared_losses import squared
+from mkldist.bank.requests import Combine
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.squared_losses import squared
 from mkldist.solvers.trace import Trace
 
 REFINEMENTS = 2

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.gram.requests import Request
-from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.factored_matrix import Gram, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
@@ -18,6 +17,7 @@ from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.bounds import Bounds, DualBound
 from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 8  # iterations without a better bound after which only rounding is left

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
-from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.optim.factored_matrix import Gram
 from mkldist.optim.lp_ball import WeightSet

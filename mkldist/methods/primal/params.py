@@ -6,19 +6,19 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.machines.primal_newton import Inner, PrimalMachine
-from mkldist.machines.squared_losses import (
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
+from mkldist.core.target import Target
+from mkldist.solvers.base import Problem
+from mkldist.solvers.primal_newton import Inner, PrimalMachine
+from mkldist.solvers.solver_params import Effects, SolverParams
+from mkldist.solvers.squared_losses import (
     SquaredLoss,
     epsilon_squared,
     one_class,
     squared,
     squared_hinge,
 )
-from mkldist.solvers.base import Problem
-from mkldist.solvers.solver_params import Effects, SolverParams
-from mkldist.target import Target
 
 LOWER_CHI_2 = "Lower chi_2, or raise tol; where a lower one is no help, scale the kernels"
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap

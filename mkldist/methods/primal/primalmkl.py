@@ -7,7 +7,7 @@ weights d, the paper's (10),
 
 with d in the simplex (``norm=1``) or in ``{d >= 0, ||d||_p <= 1}`` (``norm=p``), weights w_i of the
 points, 1 in the paper, and ``lam = 1 / C``: C weighs the losses.  The loss is one of
-:mod:`mkldist.machines.squared_losses`: the paper's squared hinge ``max(0, 1 - y_i u_i)^2``, and the
+:mod:`mkldist.solvers.squared_losses`: the paper's squared hinge ``max(0, 1 - y_i u_i)^2``, and the
 extensions that the paper names: ``(y_i - u_i)^2`` (kernel ridge regression),
 ``max(0, |y_i - u_i| - epsilon)^2``, and the one-class machine ``max(0, -u_i)^2``, which has a term
 2 b, b = -rho, beside the sum.
@@ -23,7 +23,7 @@ minimum of the convex ``J(d) = min_z F(z, d)``: at the minimum over z, lam alpha
 of the loss, so that ``dF/dd_m = -lam/2 q_m(alpha) = dJ/dd_m`` with ``q_m(a) = a'K_m a``.
 
 Certificate: every residual that sums to the slope of the loss gives a lower bound of J for all d.
-It is the dual value of :mod:`mkldist.machines.squared_losses` in which ``max_d sum_m d_m q_m(r)``
+It is the dual value of :mod:`mkldist.solvers.squared_losses` in which ``max_d sum_m d_m q_m(r)``
 replaces ``r'K r``: the largest q_m on the simplex, the dual norm ``||q||_{p*}``, ``p* = p/(p-1)``,
 on the ball.  The solution holds the residual of the greatest bound, times y for the squared hinge.
 
@@ -46,9 +46,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.bank.requests import Combine, Matvec, Quadratic
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.primal.certificate import (
     PATIENCE,
     PROGRESS,

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.machines.support_system import SupportSystem, ThinSupportSystem
+from mkldist.core.arrays import Floats
 from mkldist.methods.primal.weight_step import nesterov, suboptimality
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.support_system import SupportSystem, ThinSupportSystem
 
 ROUNDS = 12
 

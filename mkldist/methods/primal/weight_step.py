@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.core.arrays import Floats
 from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.squared_losses import SquaredLoss
 
 Smooth = Callable[[Floats], tuple[float, Floats]]
 """Function that returns its value and its gradient at a point."""

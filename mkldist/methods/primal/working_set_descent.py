@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
-from mkldist.gram.requests import Matvec, Quadratic, Request
-from mkldist.machines.primal_newton import PrimalMachine
+from mkldist.bank.requests import Matvec, Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counters import Counters
 from mkldist.methods.primal.certificate import (
     PATIENCE,
     PROGRESS,
@@ -39,6 +38,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, DualBound, Own
+from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import WorkingSet, solved

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.core.arrays import Floats
+from mkldist.core.compiled import compiled
 
 P_NORM, MOREAU_YOSIDA = 0, 1
 

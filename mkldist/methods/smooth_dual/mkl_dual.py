@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Bools, Floats, Ints
-from mkldist.compiled import compiled
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.machines.hinge import best_bias, slack_rounding
-from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.bank.requests import Combine, Matvec, Request
+from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.compiled import compiled
+from mkldist.core.counters import Counters
+from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.smooth_dual.dual_penalties import Penalty, respond
 from mkldist.methods.smooth_dual.predictor import Predictor
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Problem
+from mkldist.solvers.hinge import best_bias, slack_rounding
 
 MIB = 2**20
 BATCH = 32  # points whose rows one request fetches

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.machines.hinge import best_bias
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.solvers.base import Solution
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.hinge import best_bias
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.trace import Trace
 

@@ -35,16 +35,16 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.bank.requests import Combine, Diagonal, Quadratic, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.trace import Trace

@@ -28,8 +28,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Diagonal
+from mkldist.bank.requests import Diagonal
+from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of

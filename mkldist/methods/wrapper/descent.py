@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Request
-from mkldist.machines.svm import SvmSolution
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats, Ints
 from mkldist.methods.wrapper.bounds import Binding, MachinePoint, WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.machine_cuts import CutsBound, MachineCuts
 from mkldist.methods.wrapper.reduced_gradient import (
@@ -32,6 +31,7 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, reason_to_stop
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.working_set import WorkingSet, solved
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.gram.requests import Request
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats
 from mkldist.methods.wrapper.bounds import Binding, MachinePoint, mixed
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualCuts, DualPoint
 from mkldist.solvers.base import Problem, Solution

@@ -46,10 +46,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Matvec, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.bank.requests import Combine, Matvec, Quadratic
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, DampedNewton
 from mkldist.methods.wrapper.segment import Iterate, Segment
@@ -57,6 +56,7 @@ from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import DualBound
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams
 

@@ -39,9 +39,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Request
-from mkldist.memory import MATRICES_PER_SOLVER
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
 from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
 from mkldist.solvers.base import Method, Problem, Solution, Steps

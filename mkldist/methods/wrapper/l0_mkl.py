@@ -42,9 +42,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic, Request
+from mkldist.bank.requests import Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper import level
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop

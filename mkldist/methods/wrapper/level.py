@@ -44,10 +44,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
@@ -67,6 +66,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.bounds import DualBound
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.path import Renewal
 
 PROGRESS = 1e-3  # share of the distance by which an iteration must narrow the bounds

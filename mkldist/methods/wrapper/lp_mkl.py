@@ -31,16 +31,16 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic, Request
-from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
-from mkldist.memory import MATRICES_PER_SOLVER
+from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
+from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.exact_forms import best_multiple
+from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import HingeParams

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.machines.svm import SvmSolution
+from mkldist.core.arrays import Floats
 from mkldist.methods.wrapper.bounds import MachinePoint, mixed
 from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.solvers.svm import SvmSolution
 
 
 class CutsBound(NamedTuple):

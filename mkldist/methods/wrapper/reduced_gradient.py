@@ -26,13 +26,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.machines.svm import SvmSolution
-from mkldist.memory import ProblemSize, SolverMemory
+from mkldist.core.arrays import Floats
+from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.machine_cuts import NO_CUTS, CutsBound, MachineCuts
 from mkldist.methods.wrapper.simplex_line import SimplexPath
 from mkldist.optim.quasi_newton import LimitedMemory
 from mkldist.solvers.solver_params import Effects, SolverParams
+from mkldist.solvers.svm import SvmSolution
 
 MATRICES = 7  # combined kernels of a line search
 VECTORS = 72  # vectors (M,) of the quasi-Newton pairs of all kernels, and what goes with them

@@ -39,12 +39,10 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.passes import squared_radius
-from mkldist.gram.requests import Combine, Quadratic, Radii, Request
-from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.machines.svm import SvmSolution
+from mkldist.bank.passes import squared_radius
+from mkldist.bank.requests import Combine, Quadratic, Radii, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.reduced_gradient import (
@@ -59,7 +57,9 @@ from mkldist.methods.wrapper.simplex_line import (
     step_along,
 )
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.svm import SvmSolution
 
 # A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the
 # gradient.  Machines are solved until that error is this share of the outer tolerance.

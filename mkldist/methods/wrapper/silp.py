@@ -34,10 +34,9 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
@@ -57,6 +56,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.bounds import DualBound
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.path import Renewal
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way

@@ -23,9 +23,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import Binding, WrapperBounds, renewed
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.exact_bound import exact_bound
@@ -37,6 +36,7 @@ from mkldist.methods.wrapper.reduced_gradient import (
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.path import Renewal
 from mkldist.solvers.solver_params import Effects, HingeParams

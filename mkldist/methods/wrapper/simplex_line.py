@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.gram.requests import Request
-from mkldist.machines.svm import SvmSolution
+from mkldist.bank.requests import Request
+from mkldist.core.arrays import Floats
 from mkldist.optim.factored_matrix import Gram, moved
 from mkldist.optim.line_search import root_of_slope
+from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.working_set import WorkingSet
 
 SUM_ERROR = 0.1  # of the sum of weights, beyond which a direction is lost in rounding

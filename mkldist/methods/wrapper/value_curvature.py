@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from mkldist.arrays import Floats
-from mkldist.machines.svm import Bound
+from mkldist.core.arrays import Floats
 from mkldist.optim.factored_matrix import Gram, block_of
+from mkldist.solvers.svm import Bound
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal; a ridge keeps dependent columns apart
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from mkldist.gram.requests import Combine
+from mkldist.bank.requests import Combine
 from mkldist.methods.baselines.align import METHOD
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason

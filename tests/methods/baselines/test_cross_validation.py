@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
+from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
 from mkldist.methods.registry import METHODS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank

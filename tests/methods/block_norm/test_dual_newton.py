@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mkldist.counters import Counters
+from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged
 from mkldist.methods.block_norm.losses import Logistic, Smoothing, Squared

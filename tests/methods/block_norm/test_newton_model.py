@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.gram.factor_bank import FactorBank
-from mkldist.gram.passes import answered
+from mkldist.bank.factor_bank import FactorBank
+from mkldist.bank.passes import answered
 from mkldist.methods.block_norm import dual_newton as newton_model
 from mkldist.methods.block_norm.dual_newton import DenseModel, ThinModel
 from mkldist.methods.block_norm.inner_objective import InnerPoint, ThinHessian

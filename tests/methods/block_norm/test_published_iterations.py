@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from mkldist.gram.view import make_views
+from mkldist.bank.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem

@@ -8,10 +8,10 @@ from scipy import optimize, sparse
 from sklearn.neighbors import kneighbors_graph
 
 import mkldist
+from mkldist.core.target import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
-from mkldist.target import Target
 from tests.methods import plain_bank
 from tests.methods.manifolds import grams_between, manifold
 

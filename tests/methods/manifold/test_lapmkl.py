@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.gram.requests import Combine, Matvec
+from mkldist.bank.requests import Combine, Matvec
 from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers.kept_arrays import KeptArrays

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.manifold.mklsvm import METHOD, MKLSVMParams
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank

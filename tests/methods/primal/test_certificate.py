@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
+from mkldist.core.counters import Counters
 from mkldist.methods.primal.certificate import dual_value, energy, primal_value
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.optim.lp_ball import WeightSet

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+from mkldist.bank.requests import Combine
 from mkldist.errors import SpecError
-from mkldist.gram.requests import Combine
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.primalmkl import alternate_by_single_steps
 from mkldist.methods.registry import METHODS

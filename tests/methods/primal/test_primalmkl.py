@@ -7,14 +7,14 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram.requests import Combine, Matvec, Quadratic
-from mkldist.machines.l2_svm import solve_l2_svm
+from mkldist.bank.requests import Combine, Matvec, Quadratic
+from mkldist.core.target import Target
 from mkldist.methods.primal import kernel_products
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.primalmkl import METHOD
 from mkldist.solvers.base import Solution
+from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.outcome import StopReason
-from mkldist.target import Target
 from tests.methods import instances, plain_bank
 from tests.methods.primal_machines import (
     INNERS,

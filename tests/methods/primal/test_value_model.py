@@ -6,9 +6,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.machines.support_system import SupportSystem
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.support_system import SupportSystem
 from tests.methods import instances
 from tests.methods.primal_machines import differences, every_loss, loss_of, machine, targets
 

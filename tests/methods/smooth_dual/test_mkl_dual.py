@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine, Diagonal, Matvec
+from mkldist.bank.requests import Combine, Diagonal, Matvec
 from mkldist.methods.registry import METHODS
 from tests.methods import instances, plain_bank
 

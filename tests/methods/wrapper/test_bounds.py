@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.svm import SvmSolution
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem
 from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.svm import SvmSolution
 
 
 def machine(bias: float) -> SvmSolution:

@@ -6,10 +6,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.damped_newton import ORTHANT, SIMPLEX, DampedNewton, Damping
 from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.solvers.inner_svm import InnerSvm
 from tests.methods import instances
 
 

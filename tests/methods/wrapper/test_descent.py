@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.simplemkl import SimpleMKLParams
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.wrapper.test_reduced_gradient import low_rank

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from mkldist.machines.svm import solve_svm
 from mkldist.methods.wrapper.cut_bundle import DualCuts, highest_bounds
+from mkldist.solvers.svm import solve_svm
 from tests.variants import quick
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Matvec, Quadratic
+from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.gmkl import MeanDuals
 from tests.methods import instances, plain_bank

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.errors import GramError, SpecError
-from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import linear_kernel
 
-from mkldist.gram.requests import Matvec, Quadratic
+from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank

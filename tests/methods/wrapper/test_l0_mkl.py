@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.l0_mkl import L0MklParams, solve_on
 from mkldist.solvers.base import Problem

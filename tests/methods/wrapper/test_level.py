@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.outcome import StopReason
 from tests.benchmarks import problems

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.lp_mkl import dual_norm, normalised, updated
 from mkldist.solvers.log_weights import Anderson
+from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.machine_cuts import MachineCuts
+from mkldist.solvers.svm import SvmSolution
 
 
 def machine(alpha: np.ndarray) -> SvmSolution:

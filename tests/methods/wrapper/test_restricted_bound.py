@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.svm import DualRounding, SvmSolution
+from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.descent import RestrictedBound
 from mkldist.methods.wrapper.machine_cuts import NO_CUTS, MachineCuts
 from mkldist.methods.wrapper.simplemkl import SimpleMKLParams
+from mkldist.solvers.svm import DualRounding, SvmSolution
 from mkldist.solvers.working_set import FIRST_KERNELS, WorkingSet
 from tests.methods import plain_bank
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Combine, Quadratic, Radii
-from mkldist.gram.view import make_views
-from mkldist.machines.l2_svm import best_bias
+from mkldist.bank.bank import MemoryBank
+from mkldist.bank.requests import Combine, Quadratic, Radii
+from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.l2_svm import best_bias
 from mkldist.solvers.lockstep import Job, drive
 from mkldist.solvers.outcome import StopReason
 from tests.methods import instances, plain_bank

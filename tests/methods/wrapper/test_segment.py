@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.machines.svm import SvmSolution, solve_svm
 from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.solvers.svm import SvmSolution, solve_svm
 from tests.methods import instances
 
 PRICE = 3.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.optim import matrix_game
 from tests.methods import instances, plain_bank

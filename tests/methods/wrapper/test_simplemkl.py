@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from mkldist.bank.requests import Combine, Matvec
 from mkldist.errors import SpecError
-from mkldist.gram.requests import Combine, Matvec
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.parameters import expand
 from tests.methods import instances, plain_bank

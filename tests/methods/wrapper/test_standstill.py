@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.counters import Counters
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.level import PATIENCE, SHARPEN_AFTER, Standstill
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.outcome import StopReason
 from tests.methods import plain_bank
 from tests.methods.test_awkward_mixtures import mixture

@@ -1,0 +1,230 @@
+"""Computing the blocks of a bank, of Gram matrices or of factors, and storing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Self
+
+from mkldist.bank.factor_bank import factorised
+from mkldist.bank.loading import BankBuffer, block_buffer, fitted, load_entries, read_block, retried
+from mkldist.bank.shapes import Block, FactorBlock
+from mkldist.bank.sources import BankSource, check_finite
+from mkldist.bank.store import BuildTime, FactorStore, GramStore, Stopwatch
+from mkldist.core.arrays import Floating
+from mkldist.errors import StoreError
+from mkldist.optim.pivoted_cholesky import PIECE, Piece
+
+
+@dataclass(frozen=True)
+class BuildReceipt:
+    """Count of the blocks that were built.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks computed and stored, without those that were complete before.
+    bytes : int
+        Bytes of their values.
+    """
+
+    blocks: int = 0
+    bytes: int = 0
+
+
+class BlockBuilder:
+    """Context manager that computes, stores and counts the blocks that a store lacks.
+
+    When a bank is loaded, a thread stores its new blocks while the bank is used already.  Leaving
+    the context waits for that thread.
+
+    Parameters
+    ----------
+    source : BankSource
+        Source of the values.
+    store : GramStore
+        Store of the blocks.
+    """
+
+    def __init__(self, source: BankSource, store: GramStore) -> None:
+        n_kernels, n_points = store.n_kernels, store.layout.n_points
+        if (source.n_kernels, source.n_points) != (n_kernels, n_points):
+            raise ValueError(
+                f"found a source of {source.n_kernels} kernels on {source.n_points} points; "
+                f"expected {n_kernels} on {n_points}"
+            )
+        self._source, self._store = source, store
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="mkldist-blocks")
+        self._storing: Future[None] | None = None
+        self._n_blocks = self._n_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait until all blocks are stored.
+
+        Raises
+        ------
+        OutputError
+            If the store cannot be written and the block of the context raised no error.
+        """
+        self._writer.shutdown()
+        if self._storing is not None and kind is None:
+            self._storing.result()
+
+    @property
+    def receipt(self) -> BuildReceipt:
+        """Count of the blocks stored so far."""
+        return BuildReceipt(self._n_blocks, self._n_bytes)
+
+    def wait(self) -> None:
+        """Wait until the blocks of a loaded bank are stored, or could not be."""
+        if self._storing is not None:
+            wait([self._storing])
+
+    def build(self, blocks: Iterable[Block]) -> None:
+        """Compute and store the incomplete ones among the given blocks.
+
+        Raises
+        ------
+        GramError
+            If a kernel overflows the store's dtype; the block is not stored.
+        OutputError
+            If the store cannot be written.
+        """
+        # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
+        buffer = block_buffer(self._store)
+        for block in blocks:
+            if not self._store.holds(block):
+                watch, values = Stopwatch(), fitted(buffer, block)
+                self._compute(block, values)
+                self._write(block, values, watch.spent())
+
+    def load(self, buffer: BankBuffer) -> Floating:
+        """Return all entries of the bank, (M, E).
+
+        Complete blocks are read; the others are computed.  The caller must not change the entries
+        before the context ends, because a thread stores them meanwhile.
+
+        Raises
+        ------
+        GramError
+            If a kernel overflows the store's dtype.
+        mkldist.bank.loading.DamagedBlocksError, mkldist.errors.UnreadableError
+            See :func:`mkldist.bank.loading.load_entries`.
+        """
+        computed: list[tuple[Block, BuildTime]] = []
+
+        def read(store: GramStore, block: Block, out: Floating) -> None:
+            if store.holds(block):
+                read_block(store, block, out)
+            else:
+                watch = Stopwatch()
+                self._compute(block, out)
+                computed.append((block, watch.spent()))
+
+        values = load_entries(self._store, buffer, read)
+        self._storing = self._writer.submit(self._write_all, computed, values)
+        return values
+
+    def _compute(self, block: Block, out: Floating) -> None:
+        """Compute a block into `out`, (k, t·b²) contiguous."""
+        layout = self._store.layout
+        tiles = out.reshape(block.shape[0], -1, layout.tile, layout.tile)
+        self._source.fill(block.kernels, block.tiles, layout, tiles)
+        check_finite(out, block.kernels.start, self._source)
+
+    def _write_all(self, blocks: Iterable[tuple[Block, BuildTime]], values: Floating) -> None:
+        for block, spent in blocks:
+            self._write(block, values[block.kernels, block.entries], spent)
+
+    def _write(self, block: Block, values: Floating, spent: BuildTime) -> None:
+        self._store.write(block, values, spent)
+        self._n_blocks += 1
+        self._n_bytes += values.nbytes
+
+
+def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
+    """Compute and store the incomplete ones among the given blocks.
+
+    Raises
+    ------
+    GramError, OutputError
+        See :meth:`BlockBuilder.build`.
+    """
+    with BlockBuilder(source, store) as builder:
+        builder.build(blocks)
+    return builder.receipt
+
+
+@dataclass(eq=False)
+class StoredPieces:
+    """Pieces of the factor of one kernel in a store, which counts those that it takes.
+
+    Parameters
+    ----------
+    store : FactorStore
+        The store.
+    kernel : int
+        The kernel.
+    n_blocks, n_bytes : int
+        Pieces written, and their bytes.
+    """
+
+    store: FactorStore
+    kernel: int
+    n_blocks: int = 0
+    n_bytes: int = 0
+    _watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def get(self, index: int) -> Piece | None:
+        """Return a piece, None if it is missing or damaged.
+
+        Raises
+        ------
+        mkldist.errors.UnreadableError
+            If the medium did not answer for some seconds.
+        """
+        block = self.store.block(self.kernel, index)
+        try:
+            return retried(lambda: self.store.read(block))
+        except StoreError:
+            return None
+        finally:
+            self._watch = Stopwatch()
+
+    def put(self, index: int, piece: Piece) -> None:
+        """Store a piece, and the time since the last one was read or stored.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If the store cannot be written.
+        """
+        self.store.write(self.store.block(self.kernel, index), piece, self._watch.spent())
+        self.n_blocks += 1
+        self.n_bytes += self.store.shape.chunk_bytes
+        self._watch = Stopwatch()
+
+
+def build_factors(
+    source: BankSource, store: FactorStore, seed: int, blocks: Iterable[FactorBlock]
+) -> BuildReceipt:
+    """Make and store the missing ones among the given pieces, and those that precede them.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    mkldist.errors.OutputError
+        If the store cannot be written.
+    """
+    n_blocks = n_bytes = 0
+    for block in blocks:
+        pieces = StoredPieces(store, block.kernel)
+        rank = (block.piece + 1) * PIECE
+        factorised(source, block.kernel, rank=rank, seed=seed, kept=pieces, dtype=store.shape.dtype)
+        n_blocks, n_bytes = n_blocks + pieces.n_blocks, n_bytes + pieces.n_bytes
+    return BuildReceipt(n_blocks, n_bytes)

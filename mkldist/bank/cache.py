@@ -1,0 +1,426 @@
+"""The cache of a machine: complete banks as memory-mapped files, and folders that tasks share.
+
+A file holds the (M, E) entries of a bank and a footer with their checksum.  It is written whole or
+not at all, and never changes afterwards.  Nothing depends on the cache: a file that is missing,
+damaged or deleted is made again from the store, and a bank too large for it is read from the store.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+from mkldist.bank.bank import ArrayBank, Chunk, DiagonalPart, Rows, block_kernels, kernel_groups
+from mkldist.bank.bank_users import held_lock
+from mkldist.bank.blobs import open_blobs
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.loading import block_buffer, fitted, load_blocks, read_block
+from mkldist.bank.shapes import Block
+from mkldist.bank.store import GramStore
+from mkldist.core.arrays import Ints
+from mkldist.core.checksums import Footer
+from mkldist.core.durable import make_folder, output_error, remove_temporaries, replacing
+from mkldist.core.identity import content_id
+from mkldist.errors import OutputError
+
+SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in
+
+
+class MappedBank(ArrayBank):
+    """A bank whose (M, E) entries begin a file.
+
+    Pages of a memory map count as memory of every process that touched them.  A bank larger than
+    `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
+    cache as long as the machine has memory for them.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which begins with M·E entries.  It may be deleted while it is mapped.
+    n_kernels : int
+        Number M of kernels.
+    layout : TileLayout
+        Layout with E entries.
+    dtype : dtype
+        float32 or float64.
+    resident_limit : int, optional
+        Bytes of the bank that may stay mapped in; all by default.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it is too short.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        n_kernels: int,
+        layout: TileLayout,
+        dtype: np.dtype[np.floating],
+        resident_limit: int | None = None,
+    ) -> None:
+        n_bytes = n_kernels * layout.n_entries * dtype.itemsize
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
+        values = np.frombuffer(self._map, dtype=dtype).reshape(n_kernels, layout.n_entries)
+        super().__init__(values, layout)
+        self._row_bytes = n_bytes // n_kernels
+        self._gives_back = resident_limit is not None and n_bytes > resident_limit
+        # The rest of the limit is left to the active kernels of solvers, read by `rows`.
+        self._may_stay = (resident_limit or 0) // SHARE_OF_TRAVERSAL
+        self._mapped_in = 0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Traverse the file, in groups of adjacent kernels if pages are given back."""
+        if not self._gives_back:
+            yield from super().chunks()
+            return
+        block = block_kernels(self.layout)
+        step = max(1, self._may_stay // (self._row_bytes * block)) * block
+        for first in range(0, self.n_kernels, step):
+            kernels = slice(first, min(first + step, self.n_kernels))
+            for chunk in self.slabs_of(kernels):
+                yield chunk
+                self._traversed(chunk.values.nbytes)
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read some kernels; pages are given back on the way if these are many."""
+        if not self._gives_back or len(kernels) <= self.sparse_limit:
+            yield from super().rows(kernels)
+            return
+        for group in kernel_groups(len(kernels), self.layout.n_entries):
+            for rows in super().rows(kernels[group]):
+                yield replace(rows, positions=rows.positions + group.start)
+            self._traversed((group.stop - group.start) * self._row_bytes)
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Read the diagonals, and give back the pages of the kernels that hold them."""
+        for part in super().diagonals():
+            yield part
+            if self._gives_back:
+                self._traversed(len(part.values) * self._row_bytes)
+
+    def _traversed(self, n_bytes: int) -> None:
+        """Count bytes as mapped in, and give pages back if the next step would exceed the limit."""
+        self._mapped_in += n_bytes
+        if self._mapped_in + n_bytes > self._may_stay:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Unmap all pages; the next read maps them again, from the page cache."""
+        if hasattr(self._map, "madvise"):  # elsewhere the system takes them back when it must
+            self._map.madvise(mmap.MADV_DONTNEED)
+        self._mapped_in = 0
+
+
+DIRECTORY_VARIABLE = "MKLDIST_CACHE"
+DEFAULT_BUDGET = 32 * 2**30
+SUFFIX = ".bank"
+FOOTER = Footer(b"mkldist bank 1\0\0")
+CHECKED_AT_ONCE = 2**24
+
+
+def default_directory() -> Path:
+    """Return ``$MKLDIST_CACHE``, or the user's cache folder of this platform."""
+    given = os.environ.get(DIRECTORY_VARIABLE)
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("mkldist")) / "banks"
+
+
+class NodeCache:
+    """Memory-mapped files of banks below one folder of this machine.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        The folder, made when needed; by default :func:`default_directory`.
+    budget_bytes : int
+        Bytes that all files may take together.  The least recently used files are deleted to make
+        room.  A process that has mapped a deleted file can read it until it closes the bank.
+    """
+
+    def __init__(self, directory: Path | None = None, budget_bytes: int = DEFAULT_BUDGET) -> None:
+        self.directory = default_directory() if directory is None else directory
+        self.budget_bytes = budget_bytes
+        self._checked: set[tuple[str, int, int]] = set()
+
+    def path_of(self, store: GramStore) -> Path:
+        """Return the path of the file of a bank, whether it exists or not."""
+        name = store.location.rstrip("/").rsplit("/", 1)[-1]
+        identity = content_id(name=name, shape=str(store.shape), attrs=dict(store.attrs))
+        return self.directory / f"{identity}{SUFFIX}"
+
+    def remove(self, store: GramStore) -> None:
+        """Remove the file of a bank, if there is one; processes that have mapped it keep it."""
+        self.path_of(store).unlink(missing_ok=True)
+
+    def open(self, store: GramStore, resident_limit: int | None = None) -> MappedBank | None:
+        """Map the file of a store's bank, made first if it is missing, and return the bank.
+
+        If several processes need the file, one makes it and the others wait.
+
+        Parameters
+        ----------
+        store : GramStore
+            A complete store.
+        resident_limit : int, optional
+            See :class:`mkldist.bank.cache.MappedBank`.
+
+        Returns
+        -------
+        MappedBank or None
+            None if the bank is larger than the budget or the disk has no room for it.
+
+        Raises
+        ------
+        mkldist.bank.loading.DamagedBlocksError
+            If blocks of the store cannot be read.
+        mkldist.errors.OutputError
+            If the folder cannot be written, or its file system has no locks.
+        """
+        if _file_bytes(store) > self.budget_bytes:
+            return None
+        path = self.path_of(store)
+        bank = self._mapped(path, store, resident_limit)
+        if bank is None:
+            self._make_directory()
+            with locked(path.with_suffix(".lock")):
+                bank = self._mapped(path, store, resident_limit)
+                if bank is None and self._built(path, store):
+                    bank = self._mapped(path, store, resident_limit)
+        return bank
+
+    def clear(self) -> None:
+        """Delete all files of the cache."""
+        for path in self._files():
+            path.unlink(missing_ok=True)
+        remove_temporaries(self.directory)
+
+    def _mapped(self, path: Path, store: GramStore, limit: int | None) -> MappedBank | None:
+        """Map a file and return its bank, or None if the file is missing or damaged."""
+        try:
+            status = path.stat()
+            if status.st_size != _file_bytes(store):
+                return None
+            version = (path.name, status.st_ino, status.st_mtime_ns)
+            if version not in self._checked:
+                if not _is_whole(path):
+                    return None
+                self._checked.add(version)
+            bank = MappedBank(path, store.n_kernels, store.layout, store.dtype, limit)
+            with suppress(OSError):
+                os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
+        except OSError:
+            return None
+        return bank
+
+    def _built(self, path: Path, store: GramStore) -> bool:
+        """Write the file of a bank, and return False if the disk has no room for it."""
+        remove_temporaries(self.directory)
+        self._make_room(_file_bytes(store), keep=path)
+        try:
+            with replacing(path, durable=False) as temporary:  # the footer tells damage
+                _write_bank(temporary, store)
+        except OSError:
+            return False
+        return True
+
+    def _make_room(self, n_bytes: int, keep: Path) -> None:
+        """Delete the least recently used files until `n_bytes` more fit the budget."""
+        used: list[tuple[float, int, Path]] = []
+        for path in self._files():
+            with suppress(OSError):
+                status = path.stat()
+                used.append((status.st_atime, status.st_size, path))
+        total = sum(size for _, size, path in used if path != keep)
+        for _, size, path in sorted(used):
+            if path != keep and total + n_bytes > self.budget_bytes:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+                    total -= size
+
+    def _files(self) -> list[Path]:
+        return list(self.directory.glob(f"*{SUFFIX}"))
+
+    def _make_directory(self) -> None:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            writable = os.access(self.directory, os.W_OK)
+        except OSError as error:
+            raise output_error(str(self.directory), error) from error
+        if not writable:
+            raise OutputError(
+                str(self.directory),
+                "no permission to write",
+                "a folder for the node cache",
+                f"Set {DIRECTORY_VARIABLE} to a writable folder",
+            )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file."""
+    lock = FileLock(path)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        cause = error if isinstance(error, OSError) else OSError(errno.ENOLCK, str(error))
+        raise output_error(str(path), cause) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _file_bytes(store: GramStore) -> int:
+    entries = store.n_kernels * store.layout.n_entries
+    return entries * store.dtype.itemsize + FOOTER.n_bytes
+
+
+def _write_bank(path: Path, store: GramStore) -> None:
+    """Write all entries of a store and the footer to a file."""
+    row_bytes = store.layout.n_entries * store.dtype.itemsize
+    buffer = block_buffer(store)
+    with path.open("wb") as file:
+
+        def copy(block: Block) -> None:
+            part = read_block(store, block, fitted(buffer, block))
+            start = block.kernels.start * row_bytes + block.entries.start * store.dtype.itemsize
+            rows = [part] if part.nbytes == len(part) * row_bytes else part
+            for number, row in enumerate(rows):
+                file.seek(start + number * row_bytes)
+                file.write(row.data)
+
+        load_blocks(store, copy)
+        file.flush()
+        n_bytes = store.n_kernels * row_bytes
+        footer = FOOTER.of(_pieces(path, n_bytes))
+        file.seek(n_bytes)
+        file.write(footer)
+
+
+def _is_whole(path: Path) -> bool:
+    """Return True if the footer of a file fits its entries."""
+    n_bytes = path.stat().st_size - FOOTER.n_bytes
+    with path.open("rb") as file:
+        file.seek(n_bytes)
+        footer = file.read()
+    return footer == FOOTER.of(_pieces(path, n_bytes))
+
+
+def _pieces(path: Path, n_bytes: int) -> Iterator[bytes]:
+    """Read the first bytes of a file piece by piece.
+
+    Pages of a memory map would count as memory of this process.
+    """
+    left = n_bytes
+    with path.open("rb", buffering=0) as file:
+        while left and (piece := file.read(min(left, CHECKED_AT_ONCE))):
+            left -= len(piece)
+            yield piece
+
+
+@dataclass(frozen=True)
+class NodeFolders:
+    """Folders of one kind, beside the files of the node cache.
+
+    Parameters
+    ----------
+    kind : str
+        What they hold, the name of the folder that they lie in.
+    budget_bytes : int
+        Bytes that all of them may take together, as far as tasks do not use more at once.
+    """
+
+    kind: str
+    budget_bytes: int = DEFAULT_BUDGET
+
+    @property
+    def root(self) -> Path:
+        """The folder that they lie in."""
+        return default_directory() / self.kind
+
+    @contextmanager
+    def used(self, name: str) -> Iterator[Path]:
+        """Yield a folder that stays while the context lasts, marked as used now.
+
+        Parameters
+        ----------
+        name : str
+            Name of the folder, made if it is missing.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If it cannot be written, or its file system has no locks.
+        """
+        with ExitStack() as held:
+            folder = self.root / name
+            try:
+                make_folder(self.root, durable=False)
+                held.enter_context(held_lock(self._lock(name), shared=True, wait=True))
+                make_folder(folder, durable=False)
+                os.utime(folder)
+            except OSError as error:
+                raise output_error(str(folder), error) from error
+            yield folder
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a folder as :meth:`used` does, which no other process has taken by this method.
+
+        Parameters and errors are those of :meth:`used`.
+        """
+        with self.used(name) as folder, locked(self.root / f".{name}.lock"):
+            yield folder
+
+    def make_room(self, n_bytes: int, keep: str) -> None:
+        """Remove the folders used longest ago until `n_bytes` more fit the budget.
+
+        A folder that somebody uses stays.  If those in use leave too little room, the budget is
+        exceeded.
+
+        Parameters
+        ----------
+        n_bytes : int
+            Bytes that are to be written.
+        keep : str
+            Name of the folder that takes them; it stays.
+        """
+        used: list[tuple[float, int, str]] = []
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            if folder.is_dir() and folder.name != keep and not folder.name.startswith("."):
+                with suppress(OSError):  # another process removes it
+                    used.append((folder.stat().st_mtime, _size(folder), folder.name))
+        left = sum(size for _, size, _ in used) + n_bytes
+        for _, size, name in sorted(used):
+            if left <= self.budget_bytes:
+                return
+            with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
+                with held_lock(self._lock(name)):
+                    open_blobs(self.root, name).clear()
+                left -= size
+
+    def _lock(self, name: str) -> Path:
+        """Return the file whose lock the users of a folder share."""
+        return self.root / f".{name}.in-use"
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,1 @@
+"""What every other package stands on: files, processors, memory, compiled functions, arrays."""

@@ -1,1 +1,0 @@
-"""Pictures of what a sweep found: computed, drawn, and kept beside its results."""

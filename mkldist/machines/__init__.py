@@ -1,1 +1,0 @@
-"""Machines on one Gram matrix: the inner problems of the methods."""

@@ -1,0 +1,580 @@
+"""Make grids of the settings of a sweep's methods, and check that these can solve its problems.
+
+A method says itself what it refuses (:meth:`mkldist.solvers.base.Method.refuses`).  The checks
+state the facts of the sweep file and of its data sets, ask, and name the place of the mistake.
+A search has something to draw and to compare by, a method whose C another gives can take it, and
+words of the file have a use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from mkldist.core.counted import counted
+from mkldist.core.target import Target
+from mkldist.data.dataset import Dataset
+from mkldist.errors import SpecError, nearest
+from mkldist.methods.registry import METHODS, methods_for
+from mkldist.planning.facts import BankFacts
+from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
+from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
+from mkldist.solvers.solver_params import HingeParams, SolverParams
+from mkldist.solvers.targets import losses_by_target
+from mkldist.spec.foreign import meant
+from mkldist.spec.model import MethodSpec, SweepSpec
+from mkldist.spec.search import SearchSpec, is_distribution
+from mkldist.spec.source import FROM, GIVEN, is_from_method
+from mkldist.spec.trial import TRIAL
+from mkldist.spec.values import spelled
+
+LOOSEST = 0.3  # tolerance of the first rung by default
+DIGITS = 3  # of a level between the first and the last
+EXAMPLE_RANGE = '{ low = 0.01, high = 1000, scale = "log" }'
+
+
+def check_search(spec: SweepSpec) -> None:
+    """Refuse a search that cannot be done, and distributions without a search.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a distribution without ``[search]``; for ``[search]`` without a distribution, without
+        ``[selection]``, or adaptive without Optuna.
+    """
+    places = [
+        f"{where}.{name}"
+        for entry in spec.methods
+        for where, settings in _tables(entry).items()
+        for name, value in settings.items()
+        if is_distribution(value)
+    ]
+    if spec.search is None:
+        if places:
+            raise SpecError(
+                places[0],
+                "a distribution without [search]",
+                "a value, a list or a series such as { start = 1, stop = 100, num = 3 }",
+                'Add [search] with kind = "random" and trials, and [selection]',
+            )
+        return
+    if not places:
+        raise SpecError(
+            "search",
+            "no parameter with a distribution",
+            f"a method with one, such as C = {EXAMPLE_RANGE}",
+            "Remove [search] to run all settings of the lists",
+        )
+    if spec.inner_folds is None:
+        raise SpecError(
+            "search",
+            "[search] without inner folds",
+            "[selection], whose inner folds give the scores that a search compares; "
+            "test labels never do",
+            "Add [selection]; an empty one has 5 folds",
+        )
+    if spec.search.kind == "adaptive" and find_spec("optuna") is None:
+        raise SpecError(
+            "search.kind",
+            '"adaptive" without Optuna',
+            "the package optuna",
+            "pip install 'mkldist[search]' installs it; kind = \"random\" needs no package",
+        )
+
+
+def _tables(entry: MethodSpec) -> dict[str, dict[str, Any]]:
+    """Return the tables of parameters of an entry, its own and those on data sets, by place."""
+    where = f"methods.{entry.key}"
+    return {where: entry.settings} | {f"{where}.on.{name}": own for name, own in entry.on.items()}
+
+
+def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
+    """Return the space of a method with the dims that its trials have in the results.
+
+    Parameters
+    ----------
+    grid : MethodGrid
+        The space.
+    search : SearchSpec
+        The search.
+    where : str
+        Place of the method in the sweep file, for messages.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If the rungs and the method both vary the tolerance, or the first rung's is not looser.
+    """
+    dims: dict[str, list[object]] = {TRIAL: list(range(search.trials))}
+    if search.rung_dim == "tol":
+        if grid.space is not None and "tol" in grid.space.names:
+            raise SpecError(
+                f"{where}.tol",
+                "several tolerances, which the rungs of [search] vary too",
+                "one, that of the last rung",
+                'Remove it, or set resource = "training-size" under [search]',
+            )
+        dims["tol"] = list(_tolerances(search, where, grid.points[0].tol))
+    elif search.rung_dim is not None:
+        dims[search.rung_dim] = [*smaller_shares(search), 1.0]
+    return replace(grid, dims=dims)
+
+
+def smaller_shares(search: SearchSpec | None) -> list[float]:
+    """Return the shares of the training rows on all rungs of a search but the last; often none.
+
+    Examples
+    --------
+    >>> smaller_shares(SearchSpec(kind="halving", trials=9, resource="training-size"))
+    [0.111, 0.333]
+    """
+    if search is None or search.rung_dim != "training_fraction":
+        return []
+    return _levels(search.first or float(search.factor) ** (1 - search.rungs), 1.0, search.rungs)
+
+
+def n_asked(n_splits: int, search: SearchSpec | None) -> int:
+    """Return how many of the splits of a data set, the first ones, the sweep asks for.
+
+    The others repeat them with fewer training rows.
+
+    Examples
+    --------
+    >>> n_asked(6, SearchSpec(kind="halving", trials=9, resource="training-size"))
+    2
+    """
+    return n_splits // (1 + len(smaller_shares(search)))
+
+
+def _tolerances(search: SearchSpec, where: str, tol: float) -> list[float]:
+    """Return the tolerances of the rungs, down to that of the method."""
+    first = search.first or LOOSEST
+    if first <= tol:
+        raise SpecError(
+            "search.first",
+            f"{first:g}" if search.first else f"{first:g} by default",
+            f"a tolerance above {tol:g}, that of {where}",
+            "Set first, or a smaller tol",
+        )
+    return [*_levels(first, tol, search.rungs), tol]
+
+
+def _levels(first: float, last: float, rungs: int) -> list[float]:
+    """Return the levels of all rungs but the last, in equal ratios."""
+    return [float(f"{level:.{DIGITS}g}") for level in np.geomspace(first, last, rungs)[:-1]]
+
+
+EXAMPLE_SOURCE = '{ from = "spicymkl" }'
+GIVER = 'spicymkl with loss = "hinge" and regularizer = "block1"'
+
+
+def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
+    """Refuse values from another method where they cannot stand.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For another parameter than C, a method whose C means something else, a table of more keys,
+        and a search of the other parameters.
+    """
+    for name, value in settings.items():
+        if is_from_method(value) and name != GIVEN:
+            raise SpecError(
+                f"{where}.{name}", spelled(value), "a value", f"Another method may give {GIVEN}"
+            )
+    value, place = settings.get(GIVEN), f"{where}.{GIVEN}"
+    if not is_from_method(value):
+        _check_spelling(place, value)
+        return
+    if not issubclass(METHODS[entry.name].params, HingeParams):
+        able = [name for name, method in METHODS.items() if issubclass(method.params, HingeParams)]
+        raise SpecError(
+            place,
+            f"{spelled(value)} for {entry.name}",
+            f"a method whose C weighs the hinge loss: {', '.join(able)}",
+        )
+    if value.keys() != {FROM} or not isinstance(value[FROM], str):
+        raise SpecError(place, spelled(value), f"a table such as {EXAMPLE_SOURCE}")
+    if any(map(is_distribution, settings.values())):
+        raise SpecError(
+            place,
+            f"{spelled(value)} beside a distribution",
+            "values or lists for the other parameters",
+        )
+
+
+def _check_spelling(place: str, value: object) -> None:
+    """Refuse a table whose key is meant to be "from"."""
+    for key in value if isinstance(value, dict) else ():
+        if meant := nearest(key, [FROM]):
+            raise SpecError(place, spelled(value), f"a table such as {EXAMPLE_SOURCE}", meant)
+
+
+def source_entry(
+    spec: SweepSpec, entry: MethodSpec, dataset: str, where: str, key: str
+) -> MethodSpec:
+    """Return the entry of the method that gives another its C.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    entry : MethodSpec
+        The method that takes C.
+    dataset : str
+        Name of the data set; empty for none in particular.
+    where : str
+        Place of its C in the sweep file.
+    key : str
+        Label, or name, of the method that gives it.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If there is no such method, if its own C comes from another, or if it lacks a bank on which
+        the other runs.
+    """
+    others = {method.key: method for method in spec.methods if method is not entry}
+    if key not in others:
+        raise SpecError(
+            where,
+            "its own method" if key == entry.key else f"the unknown method {key!r}",
+            f"another of [[methods]]: {', '.join(others)}",
+            nearest(key, others),
+        )
+    if is_from_method(others[key].settings_on(dataset).get(GIVEN)):
+        raise SpecError(
+            where, f"{key}, whose own C comes from a method", "a method with values of C"
+        )
+    for bank in spec.sized_banks:
+        if entry.runs_on(bank) and not others[key].runs_on(bank):
+            raise SpecError(
+                where,
+                f"{key}, which does not run on bank {bank.label!r} as {entry.key} does",
+                "a method on the same banks",
+                f"Add {bank.label!r} to the banks of {key}, or name the banks of {entry.key}",
+            )
+    return others[key]
+
+
+def check_source(where: str, key: str, grid: MethodGrid) -> None:
+    """Refuse a method whose solutions give no C.
+
+    Parameters
+    ----------
+    where : str
+        Place of the C that it is to give.
+    key : str
+        Its label, or name.
+    grid : MethodGrid
+        Its settings.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a method whose settings are searched, or whose problem is not that of weights in the
+        simplex with the hinge loss.
+    """
+    if grid.space is not None:
+        raise SpecError(where, f"{key}, whose settings are searched", "a method with values of C")
+    if not all(point.gives_C for point in grid.points):
+        raise SpecError(where, f"{key}, whose solutions give no C", f"a {GIVER}, by its label")
+
+
+def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse a C from another method for more than two classes, each of which would need its own.
+
+    Parameters
+    ----------
+    grids : mapping of str to MethodGrid
+        Settings of the methods on a data set, by their keys.
+    dataset : Dataset
+        The data set.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method.
+    """
+    for key, grid in grids.items():
+        if grid.source and dataset.multiclass:
+            raise SpecError(
+                f"methods.{key}.{GIVEN}",
+                f"C from {grid.source} for the {len(dataset.multiclass)} classes of data set "
+                f"{dataset.name!r}",
+                "a data set of two classes",
+                "Name two of them by classes = [...], or give values of C",
+            )
+
+
+def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
+    """Refuse a method that lacks a graph, or can neither weigh points nor share kernel weights.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first such data set, and the methods that can.
+    """
+    method = METHODS[entry.name]
+    for dataset in spec.datasets:
+        has_graph = spec.graph_of(dataset) is not None
+        refusal = None if has_graph else method.refuses(ProblemFacts(laplacian=False))
+        if refusal is not None:
+            raise SpecError(
+                f"{where}.name",
+                f"{entry.name}, which {refusal.reason}, but data set {dataset.name!r} has none",
+                "a table [graph], or graph = {...} under each data set",
+                "An empty [graph] joins each point to its 10 nearest neighbours",
+            )
+        weighted = [key for key in ("class_weight", "weights") if getattr(dataset, key) is not None]
+        problem = ProblemFacts(weighted=bool(weighted))
+        refusal = method.refuses(problem)
+        if refusal is not None:
+            raise SpecError(
+                f"{where}.name",
+                f"{entry.name}, which {refusal.reason}, but data set {dataset.name!r} has "
+                f"{weighted[0]}",
+                f"{refusal.others}: {one_of(methods_for(problem))}",
+                f"Or remove the method, or {weighted[0]}",
+            )
+    problem = ProblemFacts(shared_weights=entry.kernel_weights == "shared")
+    refusal = method.refuses(problem)
+    if refusal is not None:
+        raise SpecError(
+            f"{where}.kernel_weights",
+            f'"shared" for {entry.name}, which {refusal.reason}',
+            f"{refusal.others}: {one_of(methods_for(problem))}",
+            'Or remove it: kernel_weights = "per-class" is for every method',
+        )
+
+
+def check_graph_has_use(spec: SweepSpec) -> None:
+    """Refuse graphs in a sweep whose methods all refuse one.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first graph, and the methods that need one.
+    """
+    problem = ProblemFacts(laplacian=True)
+    refusals = [METHODS[entry.name].refuses(problem) for entry in spec.methods]
+    given = ["graph"] if spec.graph else []
+    given += [f"datasets.{entry.name}.graph" for entry in spec.datasets if entry.graph]
+    if given and all(refusals):
+        [refusal, *_] = filter(None, refusals)
+        raise SpecError(
+            given[0],
+            "a graph, which no method of this sweep uses",
+            f"{refusal.expected}, or {refusal.others}: {one_of(methods_for(problem))}",
+            "Remove it, or add such a method",
+        )
+
+
+def check_banks(spec: SweepSpec) -> None:
+    """Refuse methods on banks that are not there, and banks on which no method runs.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first.
+    """
+    names = list(dict.fromkeys(n for bank in spec.sized_banks for n in (bank.series, bank.label)))
+    for entry in spec.methods:
+        for name in entry.banks or ():
+            if name not in names:
+                raise SpecError(
+                    f"methods.{entry.key}.banks",
+                    f"the unknown bank {name!r}",
+                    f"names of [[banks]]: {', '.join(names)}",
+                    nearest(name, names),
+                )
+    for bank in spec.sized_banks:
+        if not any(entry.runs_on(bank) for entry in spec.methods):
+            raise SpecError(
+                f"banks.{bank.label}",
+                "a bank on which no method runs",
+                f"a method without banks, or one whose banks hold {bank.label!r}",
+                "Remove it, or add it to the banks of a method",
+            )
+
+
+def check_kernel_numbers(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+) -> None:
+    """Refuse the number of a kernel that a bank does not have.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    grids : mapping of str to mapping of str to MethodGrid
+        All settings of the sweep's methods, by data set and key.
+    banks : mapping of (str, str) to BankFacts
+        Facts by data set and bank label.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method with such a number, and the bank.
+    """
+    keys = {
+        bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
+        for bank in spec.sized_banks
+    }
+    for (dataset, bank), facts in banks.items():
+        for key in keys[bank]:
+            grid = grids[dataset][key]
+            highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
+            if highest >= facts.n_kernels:
+                raise SpecError(
+                    f"methods.{key}.kernel_number",
+                    f"{highest}",
+                    f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
+                    f"{dataset!r} has {counted(facts.n_kernels, 'kernel')}",
+                )
+
+
+def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse methods that cannot learn the labels of a data set.
+
+    Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
+
+    Parameters
+    ----------
+    grids : mapping of str to MethodGrid
+        All settings of the sweep's methods by their keys.
+    dataset : Dataset
+        The data set.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method and loss that cannot, and what can.
+    """
+    targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
+    problem = ProblemFacts(targets=targets)
+    for key, grid in grids.items():
+        for params in grid.points:
+            refusal = grid.method.refuses(problem, params.target)
+            if refusal is not None:
+                raise _refused_values(key, grid, params, refusal, dataset)
+
+
+def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
+    """Refuse shared kernel weights where no data set has classes that could share them.
+
+    Parameters
+    ----------
+    methods : sequence of MethodSpec
+        The sweep's methods.
+    datasets : sequence of Dataset
+        Its data sets; one of more than two classes is enough.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first such method.
+    """
+    if any(dataset.multiclass for dataset in datasets):
+        return
+    for entry in methods:
+        if entry.kernel_weights == "shared":
+            raise SpecError(
+                f"methods.{entry.key}.kernel_weights",
+                '"shared" in a sweep where no data set has more than two classes',
+                "classes that share weights: two have one function, and one vector of weights",
+                "Remove it",
+            )
+
+
+def _refused_values(
+    key: str, grid: MethodGrid, params: SolverParams, refusal: Refusal, dataset: Dataset
+) -> SpecError:
+    """Return the error of a method that cannot learn real values with its loss."""
+    method = grid.method
+    able = losses_by_target(method.params).get(Target.VALUES, [])
+    if able:
+        expected = "loss = " + one_of([f'"{loss}"' for loss in able])
+    else:
+        others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
+        expected = f"{refusal.others}: {one_of(others)}"
+    return SpecError(
+        f"methods.{key}",
+        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
+        f"but data set {dataset.name!r} is one of regression",
+        expected,
+        "Or remove the method or the data set",
+    )
+
+
+def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
+    """Return the grid of every method, by data set and the method's key; no data are read.
+
+    Data sets on which a method has no parameters of their own share its grid.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For unknown methods, parameters and data sets, and for values that a method does not take.
+    """
+    names = [dataset.name for dataset in spec.datasets]
+    for entry in spec.methods:
+        _check_names(entry, names)
+        check_method(spec, f"methods.{entry.key}", entry)
+    grids: dict[str, dict[str, MethodGrid]] = {name: {} for name in names}
+    for entry in spec.methods:
+        everywhere = _grid(spec, entry)
+        for name in names:
+            differs = name in entry.on or everywhere.source
+            grids[name][entry.key] = _grid(spec, entry, name) if differs else everywhere
+    return grids
+
+
+def _check_names(entry: MethodSpec, datasets: list[str]) -> None:
+    """Refuse an unknown method, unknown data sets, and what differs on no single data set."""
+    where = f"methods.{entry.key}"
+    if entry.name not in METHODS:
+        raise SpecError(
+            f"{where}.name",
+            f"the unknown method {entry.name!r}",
+            f"one of {', '.join(METHODS)}",
+            nearest(entry.name, METHODS) or meant(entry.name),
+        )
+    for name, own in entry.on.items():
+        if name not in datasets:
+            raise SpecError(
+                f"{where}.on.{name}",
+                f"the unknown data set {name!r}",
+                f"names of [[datasets]]: {', '.join(datasets)}",
+                nearest(name, datasets),
+            )
+        for key in own:
+            if key in ("name", *ENTRY_KEYS):
+                raise SpecError(
+                    f"{where}.on.{name}.{key}",
+                    "a key of the whole entry",
+                    f"parameters of {entry.name}",
+                    f"Move it above, out of on.{name}",
+                )
+
+
+def _grid(spec: SweepSpec, entry: MethodSpec, dataset: str = "") -> MethodGrid:
+    """Return the settings of a method on a data set, or those that hold where it has no table."""
+    where = f"methods.{entry.key}.on.{dataset}" if dataset in entry.on else f"methods.{entry.key}"
+    method, settings = METHODS[entry.name], entry.settings_on(dataset)
+    check_taker(where, entry, settings)
+    if is_from_method(given := settings.get(GIVEN)):
+        place, key = f"{where}.{GIVEN}", given[FROM]
+        of_source = _grid(spec, source_entry(spec, entry, dataset, place, key), dataset)
+        check_source(place, key, of_source)
+        return taking_C(method, where, settings, spec.tol, key, of_source)
+    if not any(map(is_distribution, settings.values())):
+        return expand(method, where, settings, spec.tol)
+    space = searched(method, where, settings, spec.tol)
+    return with_dims(space, spec.search, where) if spec.search else space

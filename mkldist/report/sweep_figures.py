@@ -1,0 +1,405 @@
+"""Pictures of a sweep: for every method its best recorded setting on the first split.
+
+A decision boundary is drawn blue against red, deeper away from the boundary.  With more than two
+classes, each class has a colour; its region is filled with a pale tint of it.  Files are drawn
+again only if their content would differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.core.durable import remove_temporaries, replacing
+from mkldist.core.identity import content_id
+from mkldist.core.metrics import PARTS
+from mkldist.planning.model import BankPlan, Plan, RunPlan
+from mkldist.planning.resolved import Resolved
+from mkldist.report.boundary import Boundary
+from mkldist.results.journal import Journal
+from mkldist.results.run_record import RunRecord
+from mkldist.results.state import RunState
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+WIDTH = 3.4  # inches, a column of a paper
+BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for labels and legend
+LINE_HEIGHT = 0.15  # inches
+FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
+LEVELS = 14
+SATURATION = 2.0  # value of |f| above which colours deepen no further
+TWO_COLOURS = ("#2166ac", "#b2182b")
+PALE = 0.28  # opacity of the colour of a class in the plane
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+GREY = "#5f5f5f"
+LONG_NAME = 8  # letters of a class name that needs a wider column in the legend
+STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+}
+# Size in points², opacity, edge and layer of the marks of each role.
+MARKS: dict[str, dict[str, Any]] = {
+    "test": {"s": 3, "alpha": 0.45, "linewidths": 0, "zorder": 3},
+    "unlabelled": {"s": 7, "alpha": 0.75, "linewidths": 0, "zorder": 4},
+    "training": {"s": 13, "linewidths": 0.4, "edgecolors": "white", "zorder": 5},
+    "labelled": {"s": 44, "linewidths": 1.0, "edgecolors": "black", "zorder": 6},
+}
+
+
+def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
+    """Return the picture of a decision boundary.
+
+    Parameters
+    ----------
+    shown : Boundary
+        Data of the picture.
+    title, subtitle : str
+        Text above the plane; the subtitle may have several lines.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        handles = _legend(shown)
+        n_columns = 3 if max(map(len, shown.class_names)) < LONG_NAME else 2
+        n_lines = subtitle.count("\n") + max(0, -(-len(handles) // n_columns) - 2)
+        height = BESIDES + LINE_HEIGHT * n_lines + (WIDTH - BESIDE) * _ratio(shown)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        axes = figure.add_subplot()
+        draw_plane = _draw_function if len(shown.class_names) == 2 else _draw_regions
+        draw_plane(axes, shown)
+        for role, rows in shown.roles.items():
+            _draw_points(axes, shown, role, rows)
+        axes.set_xlabel(shown.feature_names[0])
+        axes.set_ylabel(shown.feature_names[1])
+        axes.set_xlim(shown.axes[0][0], shown.axes[0][-1])
+        axes.set_ylim(shown.axes[1][0], shown.axes[1][-1])
+        if shown.to_scale:
+            axes.set_aspect("equal")
+        figure.suptitle(title, fontsize=9, fontweight="bold")
+        axes.set_title(subtitle, fontsize=7.5, color=GREY)
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=n_columns,
+            fontsize=7,
+            frameon=False,
+            handletextpad=0.4,
+            columnspacing=1.0,
+        )
+    return figure
+
+
+def _ratio(shown: Boundary) -> float:
+    """Return the height of the plane over its width."""
+    if not shown.to_scale:
+        return 0.85
+    width, height = (float(axis[-1] - axis[0]) for axis in shown.axes)
+    return min(max(height / width, FLATTEST), TALLEST)
+
+
+def _draw_function(axes: Axes, shown: Boundary) -> None:
+    """Colour the plane by the decision function, and draw its level lines at 0 and, if any, ±1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list(
+        "boundary", ["#6ba3d0", "#d6e6f2", "#f7f7f7", "#f9dccf", "#e58368"]
+    )
+    (values,) = shown.values
+    deepest = min(SATURATION, float(np.abs(values).max())) or SATURATION
+    levels = np.linspace(-deepest, deepest, LEVELS + 1)
+    clipped = np.clip(values, -deepest, deepest)
+    filled = axes.contourf(*shown.axes, clipped, levels=levels, cmap=colours, zorder=0)
+    filled.set_rasterized(True)  # as curves, they would be most of a file
+    for level, width, line in ((-1.0, 0.6, "--"), (0.0, 1.4, "-"), (1.0, 0.6, "--")):
+        if values.min() < level < values.max():
+            axes.contour(
+                *shown.axes, values, levels=[level], colors="black", linewidths=width,
+                linestyles=line, zorder=2,
+            )  # fmt: skip
+
+
+def _draw_regions(axes: Axes, shown: Boundary) -> None:
+    """Colour the plane by the class of the greatest decision function; draw where two are equal."""
+    from matplotlib.colors import to_rgb
+
+    winner = shown.values.argmax(axis=0)
+    pale = 1.0 - PALE * (1.0 - np.array([to_rgb(colour) for colour in _colours(shown)]))
+    extent = (*shown.axes[0][[0, -1]], *shown.axes[1][[0, -1]])
+    axes.imshow(pale[winner], extent=extent, origin="lower", aspect="auto", zorder=0)
+    for number in np.unique(winner):
+        others = np.delete(shown.values, number, axis=0).max(axis=0)
+        lead = shown.values[number] - others
+        if lead.min() < 0.0 < lead.max():
+            axes.contour(*shown.axes, lead, levels=[0.0], colors="black", linewidths=0.9, zorder=2)
+
+
+def _colours(shown: Boundary) -> list[Any]:
+    """Return a colour for each class."""
+    if len(shown.class_names) == 2:
+        return list(TWO_COLOURS)
+    import matplotlib as mpl
+
+    palette = mpl.color_sequences["tab10"]
+    return [palette[number % len(palette)] for number in range(len(shown.class_names))]
+
+
+def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
+    """Draw the points of one role in the colours of their classes, or in grey if unlabelled."""
+    for number in range(len(shown.class_names)):
+        some = rows[shown.numbers[rows] == number]
+        colour = GREY if role == "unlabelled" else _colours(shown)[number]
+        marker = "o" if role == "unlabelled" else MARKERS[number % len(MARKERS)]
+        x, y = shown.points[some].T
+        axes.scatter(x, y, color=colour, marker=marker, **MARKS[role])
+
+
+def _legend(shown: Boundary) -> list[Any]:
+    """Return the entries of the legend: a mark for each role and class, and the lines."""
+    from matplotlib.lines import Line2D
+
+    def mark(label: str, colour: str, marker: str, role: str) -> Line2D:
+        style = MARKS[role]
+        return Line2D(
+            [], [], linestyle="none", marker=marker, label=label, color=colour,
+            markersize=np.sqrt(style["s"]) * 0.85 + 0.8, alpha=style.get("alpha"),
+            markeredgecolor=style.get("edgecolors", colour), markeredgewidth=style["linewidths"],
+        )  # fmt: skip
+
+    handles = []
+    for role in shown.roles:
+        if role == "unlabelled":
+            handles.append(mark(role, GREY, "o", role))
+            continue
+        for number, name in enumerate(shown.class_names):
+            called = f"class {name}" if name.lstrip("+-").isdigit() else name
+            colour, marker = _colours(shown)[number], MARKERS[number % len(MARKERS)]
+            handles.append(mark(f"{called}, {role}", colour, marker, role))
+    handles.append(Line2D([], [], color="black", linewidth=1.4, label="boundary"))
+    if len(shown.values) == 1 and (shown.values.min() < -1.0 or shown.values.max() > 1.0):
+        handles.append(
+            Line2D([], [], color="black", linewidth=0.6, linestyle="--", label="margins, f = ±1")
+        )
+    return handles
+
+
+# Metadata field of each kind of file that holds the content id.
+CARRIERS = {".png": "Source", ".svg": "Identifier"}
+DOTS_PER_INCH = 220
+
+
+def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure]) -> bool:
+    """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both exist.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files, made if it is missing.
+    name : str
+        Name of the files.
+    content : str
+        Content id of the picture, which is written into the files.
+    draw : callable
+        Function that returns the picture.
+
+    Returns
+    -------
+    bool
+        True if the picture was drawn.
+    """
+    paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
+    if all(_shows(path, content) for path in paths):
+        return False
+    figure = draw()
+    for path in paths:
+        _write(path, figure, content)
+    return True
+
+
+def _shows(path: Path, content: str) -> bool:
+    try:
+        return content.encode() in path.read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def _write(path: Path, figure: Figure, content: str) -> None:
+    import matplotlib as mpl
+
+    metadata: dict[str, str | None] = {CARRIERS[path.suffix]: content}
+    if path.suffix == ".svg":
+        metadata["Date"] = None
+    with replacing(path) as temporary, mpl.rc_context({"svg.hashsalt": content}):
+        figure.savefig(temporary, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
+
+
+VERSION = 1  # of the style of pictures
+FIRST_SPLIT = 0
+LINE_LETTERS = 46  # letters below a title
+SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
+
+
+@dataclass(frozen=True, eq=False)
+class FigurePlan:
+    """One picture.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files.
+    bank : BankPlan
+        Bank of its run.
+    record : RunRecord
+        Record of the run.
+    title, subtitle : str
+        Text above the picture.
+    """
+
+    name: str
+    bank: BankPlan
+    record: RunRecord
+    title: str
+    subtitle: str
+
+    @property
+    def content(self) -> str:
+        """Content id of the picture."""
+        return content_id(
+            version=VERSION, run=self.record.id, title=self.title, subtitle=self.subtitle
+        )
+
+
+def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -> tuple[Path, ...]:
+    """Draw the pictures that a sweep requests and whose runs are complete.
+
+    An existing picture with the same content is not drawn again.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    resolved : Resolved
+        Data of the sweep.
+    store : Journal
+        Records of the sweep.
+    folder : Path
+        Folder of the pictures.
+
+    Returns
+    -------
+    tuple of Path
+        Paths of the pictures, without their suffixes.
+    """
+    if not plan.spec.outputs.figures:
+        return ()
+    remove_temporaries(folder)
+    paths = []
+    for figure in _figures(plan, resolved, store):
+        dataset, splits = resolved.datasets[figure.record.dataset]
+
+        def draw(figure: FigurePlan = figure, dataset: Any = dataset, splits: Any = splits) -> Any:
+            from mkldist.report.boundary import boundary
+
+            shown = boundary(figure.bank, dataset, splits, figure.record)
+            return draw_boundary(shown, figure.title, figure.subtitle)
+
+        keep_figure(folder, figure.name, figure.content, draw)
+        paths.append(folder / figure.name)
+    return tuple(paths)
+
+
+def undrawable_runs(plan: Plan, store: Journal) -> list[str]:
+    """Return complete runs that a picture may need but whose coefficients were not kept.
+
+    Parameters
+    ----------
+    plan, store
+        As for :func:`draw_figures`.
+    """
+    if not plan.spec.outputs.figures:
+        return []
+    wanted = (run.id for run in plan.runs if run.split == FIRST_SPLIT)
+    records = (store.read(run_id) for run_id in wanted)
+    return [
+        record.id
+        for record in records
+        if record is not None and record.state is RunState.COMPLETE and not record.train_rows.size
+    ]
+
+
+def _figures(plan: Plan, resolved: Resolved, store: Journal) -> Iterator[FigurePlan]:
+    """Yield a picture for every data set, bank and method with a complete run."""
+    banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
+    several_banks = len(plan.spec.sized_banks) > 1
+    for runs in _settings(plan):
+        records = [record for run in runs if (record := store.read(run.id)) is not None]
+        complete = [record for record in records if record.state is RunState.COMPLETE]
+        if not complete:
+            continue
+        metric = plan.spec.metric_of("classification")
+        names = map(metric.variable, PARTS)
+        score = next(name for name in names if name in complete[0].scores)
+        best = min(complete, key=lambda record: metric.loss(record.scores[score]))
+        run = next(run for run in runs if run.id == best.id)
+        on = f", {run.bank_label}" if several_banks else ""
+        yield FigurePlan(
+            name="-".join(_words(run, several_banks=several_banks)),
+            bank=banks[run.bank, run.bank_label, run.dataset],
+            record=best,
+            title=f"{run.dataset}: {run.key}{on}",
+            subtitle=_subtitle(best, _varied(resolved, run)),
+        )
+
+
+def _varied(resolved: Resolved, run: RunPlan) -> Collection[str]:
+    """Return the names of the parameters in which the runs beside a run differ."""
+    grid = resolved.grids[run.dataset][run.key]
+    return grid.run_parameters or grid.dims
+
+
+def _settings(plan: Plan) -> list[list[RunPlan]]:
+    """Return the runs of the first split, grouped by data set, bank and method."""
+    places: dict[tuple[str, str, str], list[RunPlan]] = {}
+    for run in plan.runs:
+        if run.split == FIRST_SPLIT:
+            places.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
+    return list(places.values())
+
+
+def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
+    bank = [run.bank_label] if several_banks else []
+    return [run.dataset, *bank, run.key]
+
+
+def _subtitle(record: RunRecord, dims: Iterable[str]) -> str:
+    """Return a run's error and number of kernels, and below them its hyperparameters."""
+    settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
+    n_active = record.n_active
+    kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
+    errors = [
+        f"{words} {100 * record.scores[score]:.3g} %"
+        for score, words in SHOWN.items()
+        if score in record.scores
+    ]
+    return "\n".join(line for words in ([*errors, kernels], settings) for line in _lines(words))
+
+
+def _lines(phrases: Sequence[str]) -> list[str]:
+    """Return phrases set on lines, which break only between phrases."""
+    kept_together = ", ".join(phrase.replace(" ", "\xa0") for phrase in phrases)
+    return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE_LETTERS)]
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,244 @@
+"""Banks as tasks name them: a few settings and a snapshot, of which a worker makes what it needs.
+
+A task carries no arrays.  It names a snapshot, from which the worker reads data and splits, and
+holds the bank's part of the sweep file, from which the worker makes the kernels.  A worker keeps
+the inputs of its last banks, because the next task often wants one of them.  The snapshot lies in a
+shared folder, or is fetched once for a machine, by one process, and held to its checksums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from mkldist.bank.blobs import SNAPSHOTS, open_blobs
+from mkldist.bank.cache import NodeFolders
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.store import BankStore, FactorStore, GramStore
+from mkldist.core.durable import write_file, writing
+from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot
+from mkldist.errors import DataError, StoreError
+from mkldist.fit.problem import BankInputs
+from mkldist.kernel_functions.custom import search_first
+from mkldist.planning.model import BankPlan
+from mkldist.run.laplacian_cache import cached_laplacian
+from mkldist.spec.graph import GraphTable
+
+CACHED_BANKS = 4
+OWN_BANKS = NodeFolders("built")
+"""Banks that the workers of one machine build for themselves."""
+FETCHED_DATA = NodeFolders(SNAPSHOTS)
+"""Snapshots that the workers of one machine have fetched."""
+
+
+@dataclass(frozen=True, eq=False)
+class BankRef:
+    """A bank by name: its plan, its place, and the snapshot that it is made from.
+
+    Two of them are equal if their bank's id, its place and the snapshot are.
+
+    Parameters
+    ----------
+    plan : BankPlan
+        The bank.
+    root : str
+        Folder or URL of all banks; empty if each machine builds them for itself.
+    snapshot : str
+        Folder of the snapshot of the data set and its splits.
+    data_fingerprint : str
+        Content hash of the data set.
+    code : str
+        Folder of the user's kernel functions; empty if the sweep has none.
+    kernels : str
+        Content hash of the kernels, if `code` is given.
+    fetched_from : str
+        URL of the store that holds the snapshot beside the banks, or prefix of the names by which
+        the scheduler knows its files; empty if its folder is seen here.
+    """
+
+    plan: BankPlan
+    root: str
+    snapshot: str
+    data_fingerprint: str
+    code: str = ""
+    kernels: str = ""
+    fetched_from: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BankRef) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, str, str]:
+        return self.plan.id, self.root, self.snapshot
+
+    @property
+    def is_shared(self) -> bool:
+        """True if the bank is stored where all workers and the coordinator see it."""
+        return self.plan.stored and bool(self.root)
+
+    @property
+    def place(self) -> str:
+        """Folder or URL of all banks, as this process sees it."""
+        return self.root or str(OWN_BANKS.root)
+
+    @property
+    def snapshot_folder(self) -> Path:
+        """Folder of the snapshot, as this process sees it; fetched if it has to be."""
+        folder = Path(self.snapshot)
+        return fetched_snapshot(folder.name, self.fetched_from) if self.fetched_from else folder
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep what this machine built of the bank, and the data it fetched, from being removed.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If the cache of this machine cannot be written.
+        """
+        with ExitStack() as used:
+            if self.fetched_from:
+                used.enter_context(FETCHED_DATA.used(Path(self.snapshot).name))
+            if self.plan.stored and not self.root:
+                used.enter_context(OWN_BANKS.used(self.plan.id))
+            yield
+
+    def store(self) -> BankStore:
+        """Return the bank's store; make it if it does not exist."""
+        return self.factor_store() if self.plan.is_factored else self.gram_store()
+
+    def gram_store(self) -> GramStore:
+        """Return the store of a bank of Gram matrices; make it if it does not exist."""
+        plan, layout = self.plan, TileLayout.for_points(self.plan.n_points)
+        return GramStore.create(
+            self.place, plan.id, plan.n_kernels, layout, plan.dtype, self._attributes
+        )
+
+    def factor_store(self) -> FactorStore:
+        """Return the store of a bank of factors; make it if it does not exist."""
+        plan = self.plan
+        return FactorStore.create(self.place, plan.id, plan.factor_shape, self._attributes)
+
+    @property
+    def _attributes(self) -> dict[str, str]:
+        return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
+
+
+def bank_inputs(ref: BankRef) -> BankInputs:
+    """Return the inputs of a bank: those that this process has made lately, or new ones.
+
+    Banks that differ in what views and solvers make of them alone have one id.
+    """
+    inputs, plan = cached_inputs(ref), ref.plan
+    own = tuple(plan.spec.normalisations), plan.preprocessing
+    if (inputs.normalisations, inputs.preprocessing) == own:
+        return inputs
+    return replace(inputs, normalisations=own[0], preprocessing=own[1])
+
+
+@lru_cache(maxsize=CACHED_BANKS)
+def cached_inputs(ref: BankRef) -> BankInputs:
+    """Return the inputs of a bank as the first that names it has them."""
+    with ref.in_use():  # until its files are mapped
+        dataset, splits = load_snapshot(ref.snapshot_folder, mmap=True)
+    if ref.code:
+        search_first(ref.code)
+    plan = ref.plan
+    inputs = BankInputs.of(plan.spec, plan.preprocessing, dataset, splits, plan.split, plan.seed)
+    if ref.kernels and inputs.kernels is not None and inputs.kernels.fingerprint != ref.kernels:
+        raise DataError(
+            f"bank {plan.spec.label}",
+            "kernel functions whose code has changed since the sweep began",
+            "the same code until its end",
+            "Repeat the command; runs with the old code keep their records",
+        )
+    return inputs
+
+
+@lru_cache(maxsize=CACHED_BANKS)
+def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
+    """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense.
+
+    One process computes it; a file beside the banks hands it to all others.
+    """
+    return bank_inputs(ref).laplacian(graph, split, partial(cached_laplacian, folder=ref.place))
+
+
+def fetched_snapshot(name: str, origin: str) -> Path:
+    """Return the folder of a snapshot on this machine, fetched as far as it is missing or damaged.
+
+    Parameters
+    ----------
+    name : str
+        Its name, a hash of its content.
+    origin : str
+        Where it is, see :class:`BankRef`.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If it is nowhere, or arrives damaged.
+    mkldist.errors.OutputError
+        If the cache of this machine cannot be written.
+    """
+    with FETCHED_DATA.alone(name) as folder:
+        if not damaged_files(folder):
+            return folder
+        from_store = "://" in origin
+        _fetch(folder, partial(_stored_file if from_store else _published_file, origin, name))
+        _check_arrived(folder, origin if from_store else "the scheduler")
+        FETCHED_DATA.make_room(0, keep=name)
+        return folder
+
+
+def _fetch(folder: Path, file: Callable[[str], bytes]) -> None:
+    """Fetch the files that are missing or damaged."""
+    for _ in (HEADER, "the files that it names"):
+        for path in damaged_files(folder):
+            content = file(path.name)
+            with writing(path):
+                write_file(path, [content], durable=False)  # a checksum tells damage
+
+
+def _check_arrived(folder: Path, origin: str) -> None:
+    """Raise unless all files of a snapshot are sound after they were fetched."""
+    left = damaged_files(folder)
+    if left:
+        raise StoreError(
+            f"{origin}: snapshot {folder.name}",
+            f"{left[0].name}, which arrives damaged",
+            "the file that the sweep put there",
+            "Repeat the sweep's command, which puts it there anew",
+        )
+
+
+def _stored_file(banks: str, snapshot: str, file: str) -> bytes:
+    """Return a file of a snapshot in an object store."""
+    blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot}")
+    content = blobs.get(file)
+    if content is None:
+        raise StoreError(f"{blobs.location}/{file}", "no such file", "a file of the snapshot")
+    return content
+
+
+def _published_file(prefix: str, snapshot: str, file: str) -> bytes:
+    """Return a file of a snapshot that the coordinator has published."""
+    from distributed import get_client
+
+    name = published_name(prefix, snapshot, file)
+    content: bytes | None = get_client().get_dataset(name, default=None)
+    if content is None:
+        raise StoreError(name, "no such file at the scheduler", "one of a sweep that goes on")
+    return content
+
+
+def published_name(prefix: str, snapshot: str, file: str) -> str:
+    """Return the name by which the scheduler knows a file of a snapshot."""
+    return f"{prefix}/{snapshot}/{file}"

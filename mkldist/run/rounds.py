@@ -1,0 +1,420 @@
+"""Rounds of a sweep: a plan of the runs so far, and what a search adds when these are recorded.
+
+A sweep of grids has one round.  A search adds a round when all runs of the last are recorded.  So
+does a method whose C another gives, when the runs of the other are.  The plan after each round is a
+function of the sweep file, the data and the records: nothing else is stored, and a sweep that was
+interrupted goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import product
+
+from mkldist.core.identity import content_id
+from mkldist.core.metrics import Metric
+from mkldist.methods.registry import METHODS
+from mkldist.planning.batches import without
+from mkldist.planning.costs import passes_by_bank, typical_passes
+from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
+from mkldist.planning.planner import make_plan
+from mkldist.planning.resolved import Resolved
+from mkldist.results.journal import Journal
+from mkldist.results.schema import SPLIT
+from mkldist.results.state import RunState
+from mkldist.run.study import Ask, Study, Values, drawn_batch, proposed
+from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.settings import setting
+from mkldist.spec.model import SweepSpec
+from mkldist.spec.source import GIVEN, SOURCE_PREFIX
+from mkldist.spec.trial import TRIAL
+
+MOST_VALUES = 1_000_000
+"""Decision values of a sweep that are recorded without being asked for: 8 MB of them at most."""
+DIGITS = 6  # of a given C: tables can show it, and rounding elsewhere seldom changes it
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A method on one split of one data set and bank that takes its C from another.
+
+    Parameters
+    ----------
+    place : Place
+        Place of its runs.
+    grid : MethodGrid
+        Its settings, without C.
+    """
+
+    place: Place
+    grid: MethodGrid
+
+    @property
+    def source(self) -> Place:
+        """Place of the runs that give it C."""
+        dataset, bank, _, split = self.place
+        return dataset, bank, self.grid.source, split
+
+    def proposals(
+        self, sources: Iterable[RunPlan], given: Mapping[str, float]
+    ) -> Iterator[Proposal]:
+        """Yield its runs: every setting at the C that each run of the other method gives.
+
+        Parameters
+        ----------
+        sources : iterable of RunPlan
+            The runs of the other method.
+        given : mapping of str to float
+            C by the id of such a run; NaN where it gives none.
+        """
+        for run in sources:
+            if math.isnan(given[run.id]):
+                continue
+            at = {
+                name: setting(run.params, name.removeprefix(SOURCE_PREFIX))
+                for name in self.grid.dims
+                if name.startswith(SOURCE_PREFIX)
+            }
+            for own in self.grid.settings:
+                yield Proposal(own | {GIVEN: given[run.id]}, at, source=run.id)
+
+
+def given_C(run: RunPlan, store: Journal) -> float | None:
+    """Return the C that a run gives; NaN if it failed or has no kernel, None unless recorded."""
+    record = store.read(run.id)
+    if record is None:
+        return None
+    if record.state is not RunState.COMPLETE:
+        return math.nan
+    C = METHODS[run.method].params(**run.params).given_C(record.extra)
+    return float(f"{C:.{DIGITS}g}") if C > 0.0 else math.nan
+
+
+Loss = Callable[[Place, int, int], float]
+"""Loss of a trial of the study at a place, on a rung."""
+
+STAND_IN_C = 1.0  # of runs whose C is not known yet, to plan their work
+
+
+class Rounds:
+    """Rounds of a sweep.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    resolved : Resolved
+        Its data.
+    n_threads : int
+        Tasks that run at the same time, on all workers together.
+    memory_limit : int or None
+        Bytes that a worker may take for each task; None without a limit.
+    ask : callable, optional
+        Proposes the batches of an adaptive search.
+
+    Attributes
+    ----------
+    plan : Plan
+        All runs that are decided so far.
+    number : int
+        Number of the present round, from 0.
+    memory_limit : int or None
+        As given.
+    """
+
+    def __init__(
+        self,
+        spec: SweepSpec,
+        resolved: Resolved,
+        n_threads: int,
+        memory_limit: int | None,
+        ask: Ask = proposed,
+    ) -> None:
+        self.spec, self.resolved = spec, resolved
+        self.memory_limit = memory_limit
+        self._n_threads, self._ask = n_threads, ask
+        self._studies: dict[Place, Study] = {}
+        self._takers: list[Taker] = []
+        self._given: dict[str, float] | None = None  # C by the id of the run that gives it
+        self._losses: dict[str, float] = {}  # by the id of a run
+        self._begin()
+
+    def _begin(self) -> None:
+        """Go to the first round."""
+        self.number, self._runs = 0, dict[tuple[Place, int, int], RunPlan]()
+        self._studies, self._takers, self._given = self._new_studies(), self._new_takers(), None
+        for study in self._studies.values():
+            study.advance(lambda trial, rung: math.inf)
+        self._make()
+
+    def _new_studies(self) -> dict[Place, Study]:
+        search = self.spec.search
+        if search is None:
+            return {}
+        seed = self.spec.seed if search.seed is None else search.seed
+        return {
+            place: Study(grid.space, search, seed, self._ask)
+            for place, grid in self._grids_by_place()
+            if grid.space is not None
+        }
+
+    def _new_takers(self) -> list[Taker]:
+        return [Taker(place, grid) for place, grid in self._grids_by_place() if grid.source]
+
+    def _grids_by_place(self) -> Iterator[tuple[Place, MethodGrid]]:
+        """Yield every method on every bank, data set and split, and its settings there."""
+        for dataset in self.spec.sized_datasets:
+            grids = self.resolved.grids[dataset.name]
+            splits = range(self.resolved.facts[dataset.name].n_splits)
+            for bank, method in product(self.spec.sized_banks, self.spec.methods):
+                if method.runs_on(bank):
+                    for split in splits:
+                        yield (dataset.name, bank.label, method.key, split), grids[method.key]
+
+    def only(self, run_ids: Collection[str]) -> Rounds:
+        """Return the rounds of a sweep of grids with some of its runs alone."""
+        found = copy(self)
+        dropped = {run.id for run in self.plan.runs} - {*run_ids}
+        plan = replace(self.plan, batches=without(self.plan.batches, dropped))
+        ids = sorted(run.id for run in plan.runs)
+        found.plan = replace(plan, id=content_id(name=self.spec.name, runs=ids))
+        found.__dict__.pop("_ahead", None)
+        found.__dict__.pop("most", None)
+        found.__dict__["keeps_predictions"] = self.keeps_predictions
+        return found
+
+    @property
+    def are_several(self) -> bool:
+        """True if records decide on further runs."""
+        return bool(self._studies or self._takers)
+
+    @property
+    def most_runs(self) -> int:
+        """As many runs as there may be in the end; 0 if records decide on none."""
+        return len(self.expected.runs) if self.are_several else 0
+
+    @property
+    def expected(self) -> Plan:
+        """The plan of as many runs as there may be: that of now, if no other round can follow."""
+        ended = not self._studies and self._given is not None
+        return self.plan if ended else self.most
+
+    @cached_property
+    def most(self) -> Plan:
+        """The plan if every round takes place: as many runs as there may be.
+
+        Its passes are those of all rounds.  The settings of later rounds are drawn at random.
+        """
+        return self._ahead[0]
+
+    @cached_property
+    def keeps_predictions(self) -> bool:
+        """True if runs record decision values: asked for, or few in the whole sweep."""
+        asked = self.spec.outputs.predictions
+        if asked is not None:
+            return asked
+        facts = self.resolved.facts
+        sizes = {name: one.n_points * one.n_problems for name, one in facts.items()}
+        return sum(sizes[run.dataset] for run in self.most.runs) <= MOST_VALUES
+
+    @property
+    def passes_by_bank(self) -> dict[tuple[str, str], int]:
+        """Passes that are expected over each bank, by data set and label of the bank.
+
+        With a search they are those of the rounds so far.
+        """
+        plan = self.plan
+        return passes_by_bank(
+            self.spec.execution,
+            plan.banks,
+            plan.batches,
+            self.memory_limit,
+        )
+
+    @property
+    def later_banks(self) -> frozenset[str]:
+        """Ids of the banks that later rounds need, if every round takes place."""
+        return frozenset().union(*self._ahead[1][self.number + 1 :])
+
+    @cached_property
+    def _ahead(self) -> tuple[Plan, list[frozenset[str]]]:
+        """The plan if every round takes place, and the banks of each round."""
+        if not self.are_several:
+            return self.plan, []
+        ahead = Rounds(
+            self.spec, self.resolved, self._n_threads, self.memory_limit, ask=drawn_batch
+        )
+        passes, banks, done = 0, [], frozenset[str]()
+        more = True
+        while more:
+            batches = without(ahead.plan.batches, done)
+            passes += ahead._passes(batches)
+            banks.append(frozenset(batch.bank for batch in batches))
+            done = frozenset(run.id for run in ahead.plan.runs)
+            more = ahead._advance(
+                lambda place, trial, rung: float(trial), dict.fromkeys(done, STAND_IN_C)
+            )
+        return replace(ahead.plan, estimated_passes=passes), banks
+
+    def replay(self, store: Journal) -> None:
+        """Go from the first round as far as all runs are recorded."""
+        if not self.are_several:
+            return
+        self._losses.clear()
+        self._begin()
+        while self.advance(store):
+            pass
+
+    def advance(self, store: Journal) -> bool:
+        """Go to the next round; return False if there is none, or this one lacks records."""
+        for run in self._runs.values():
+            if run.id not in self._losses:
+                metric = self.metric_of(run.dataset)
+                loss = _loss(store, run.id, metric)
+                if loss is None:
+                    return False
+                self._losses[run.id] = loss
+        given = self._recorded_C(store) if self._given is None else self._given
+        if given is None:
+            return False
+        return self._advance(
+            lambda place, trial, rung: self._losses[self._runs[place, trial, rung].id], given
+        )
+
+    def _recorded_C(self, store: Journal) -> dict[str, float] | None:
+        """Return the C that each run of another method gives; None unless all are recorded."""
+        found = {}
+        for runs in self._sources.values():
+            for run in runs:
+                C = given_C(run, store)
+                if C is None:
+                    return None
+                found[run.id] = C
+        return found
+
+    @property
+    def _sources(self) -> dict[Place, list[RunPlan]]:
+        """The runs whose solutions give others their C, by their places."""
+        found: dict[Place, list[RunPlan]] = {taker.source: [] for taker in self._takers}
+        for run in self.plan.runs if found else ():
+            if run.place in found:
+                found[run.place].append(run)
+        return found
+
+    @property
+    def without_C(self) -> list[RunPlan]:
+        """Runs that failed or have no kernel, so that they give others no C."""
+        given = self._given or {}
+        runs = (run for of_place in self._sources.values() for run in of_place)
+        return [run for run in runs if math.isnan(given.get(run.id, 0.0))]
+
+    def metric_of(self, dataset: str) -> Metric:
+        """Return the metric that compares the runs on a data set."""
+        return self.spec.metric_of(self.resolved.datasets[dataset][0].task)
+
+    @property
+    def compared(self) -> int:
+        """Number of runs of the search whose losses are known."""
+        return len(self._losses)
+
+    def best(self) -> dict[Place, tuple[float, Values]]:
+        """Return the least loss and its setting of each study, on the last rung with losses."""
+        found = {}
+        for place, study in self._studies.items():
+            for rung, trials in enumerate(study.rungs):
+                ids = {trial: self._runs[place, trial, rung].id for trial in trials}
+                losses = [(self._losses.get(i, math.inf), trial) for trial, i in ids.items()]
+                loss, trial = min(losses, default=(math.inf, 0))
+                if math.isfinite(loss):
+                    found[place] = loss, study.trials[trial]
+        return found
+
+    def _advance(self, loss: Loss, given: dict[str, float]) -> bool:
+        """Let studies propose, and methods take their C; plan anew and return True if any has."""
+        moved = [study.advance(partial(loss, place)) for place, study in self._studies.items()]
+        moved.append(bool(self._takers) and self._given is None)
+        self._given = given
+        if any(moved):
+            self.number += 1
+            self._make()
+        return any(moved)
+
+    def _passes(self, batches: Sequence[BatchPlan]) -> int:
+        return typical_passes(
+            self.spec.execution,
+            self.plan.banks,
+            batches,
+            self.memory_limit,
+        )
+
+    def _make(self) -> None:
+        """Plan the runs that are decided so far."""
+        proposals: dict[Place, list[Proposal]] = {}
+        for place, study in self._studies.items():
+            for rung, trials in enumerate(study.rungs):
+                at_rung = proposals.setdefault(self._on_rung(place, rung), [])
+                at_rung += [self._proposal(place, study, trial, rung) for trial in trials]
+        if self._given is not None:
+            sources = self._sources
+            for taker in self._takers:
+                own = taker.proposals(sources[taker.source], self._given)
+                proposals[taker.place] = list(own)
+        self.plan = make_plan(
+            self.spec,
+            self.resolved.facts,
+            self.resolved.banks,
+            self.resolved.grids,
+            self._n_threads,
+            self.memory_limit,
+            proposals,
+        )
+        self._runs = {
+            (
+                (run.dataset, run.bank_label, run.key, run.asked_split),
+                run.at[TRIAL],
+                self._rung_of(run),
+            ): run
+            for run in self.plan.runs
+            if TRIAL in run.at
+        }
+
+    def _on_rung(self, place: Place, rung: int) -> Place:
+        """Return the place of a study's runs on a rung: its split, or a smaller one."""
+        search, facts = self.spec.search, self.resolved.facts[place[0]]
+        if search is None or not facts.n_smaller or rung == search.rungs - 1:
+            return place
+        return *place[:3], facts.n_splits * (rung + 1) + place[3]
+
+    def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
+        """Return the run of a trial on a rung, at a looser tolerance than the next."""
+        grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
+        values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
+        warm = dim == "tol" and grid.method.has_path
+        if dim is not None:
+            at[dim] = grid.dims[dim][rung]
+        if dim == "tol":
+            values[dim] = at[dim]
+        if warm and rung:
+            after = self._runs[place, trial, rung - 1].id
+        is_followed = warm and rung + 1 < study.search.rungs
+        return Proposal(grid.plain_settings_at(values), at, after, is_followed)
+
+    def _rung_of(self, run: RunPlan) -> int:
+        """Return the number of a run's rung."""
+        dim = None if self.spec.search is None else self.spec.search.rung_dim
+        if dim is None:
+            return 0
+        return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
+
+
+def _loss(store: Journal, run_id: str, metric: Metric) -> float | None:
+    """Return the validation loss of a run; infinity if it has none, None unless recorded."""
+    record = store.read(run_id)
+    if record is None:
+        return None
+    loss = float(metric.loss(record.scores.get(metric.variable("validation"), math.nan)))
+    return loss if math.isfinite(loss) else math.inf

@@ -1,0 +1,220 @@
+"""Calls on the shards of a bank: in the workers of a cluster, or in this process.
+
+In a cluster they are plain tasks of Dask, each sent to the worker that keeps the shard.  What goes
+from shard to shard goes between their workers.  If a worker dies, Dask gives its calls to another
+one, which computes the shard anew.  From the next round of calls on, shards are divided evenly
+among the workers that are there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from mkldist.bank.sharded import ShardedBank, Work
+from mkldist.bank.shards import cut
+from mkldist.core.memory import row_cache_bytes, shard_bytes
+from mkldist.run.bank_refs import BankRef
+from mkldist.run.kept_shards import SHARDS, Shard, forget_shards, work_on_shard
+from mkldist.run.this_worker import memory_share, this_worker, worker_memory
+from mkldist.run.versions import versions_here
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def open_sharded(
+    ref: BankRef,
+    memory_limit: int | None,
+    stack: ExitStack,
+    admitted: Collection[str] | None = None,
+    *,
+    forgets: bool,
+) -> ShardedBank:
+    """Return a bank whose shards the workers of this task's cluster keep; all are made.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    memory_limit : int or None
+        Bytes that the sweep allows a worker.
+    stack : ExitStack
+        Ends the calls and the connection to the other workers.
+    admitted : collection of str, optional
+        Addresses of the workers that may keep shards; None for all.
+    forgets : bool
+        True if workers are to drop their shards at the end.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    """
+    client = None if this_worker() is None else _client(stack)
+    most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
+    n_workers = 1 if client is None else len(_homes(client, admitted))
+    cuts = cut(shape, most, n_workers)
+    shards = [Shard(ref, kernels, most) for kernels in cuts]
+    calls: CallsHere | CallsToWorkers = CallsHere(shards)
+    if client is not None:
+        calls = CallsToWorkers(client, shards, admitted, forgets=forgets)
+    stack.callback(calls.close)
+    bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
+    bank.load()
+    return bank
+
+
+def _client(stack: ExitStack) -> Client:
+    """Return a client of the cluster whose task this is.
+
+    The task leaves the worker's pool of threads meanwhile, so that its thread is free for calls.
+    """
+    from distributed import worker_client
+
+    client: Client = stack.enter_context(worker_client())
+    return client
+
+
+class CallsHere:
+    """Calls in a thread of this process, which makes the shards one after the other.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+        The shards.
+    """
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = shards
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mkldist-shards")
+
+    def put(self, value: Any) -> Any:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.put`."""
+        return value
+
+    def call(self, shard: int, work: Work, *arguments: Any) -> Any:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.call`."""
+
+        def called() -> Any:
+            values = (a.result() if isinstance(a, Future) else a for a in arguments)
+            return work_on_shard({}, self._shards[shard], work, *values)
+
+        return self._thread.submit(called)
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.results`."""
+        return [handle.result() for handle in handles]
+
+    def close(self) -> None:
+        """End the thread, and drop the shards."""
+        self._thread.shutdown()
+        SHARDS.clear()
+
+
+class CallsToWorkers:
+    """Calls in the workers of a cluster.
+
+    Parameters
+    ----------
+    client : Client
+        Client of a task, which has left its thread pool.
+    shards : sequence of Shard
+        The shards.
+    admitted : collection of str, optional
+        Addresses of the workers that may keep some; None for all.
+    forgets : bool
+        True if workers are to drop their shards at the end.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        shards: Sequence[Shard],
+        admitted: Collection[str] | None = None,
+        *,
+        forgets: bool,
+    ) -> None:
+        self._client: Any = client
+        self._admitted = admitted
+        self._shards = [self.put(shard) for shard in shards]
+        self._versions = self.put(versions_here())
+        self._forgets = forgets
+        self._homes: dict[int, str] = {}
+        self._looked = False  # since the last results, where workers are
+
+    def put(self, value: Any) -> Any:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.put`: workers fetch the value from here."""
+        return self._client.scatter([value], hash=False)[0]
+
+    def call(self, shard: int, work: Work, *arguments: Any) -> Any:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.call`."""
+        if not self._looked:
+            workers = _homes(self._client, self._admitted)
+            self._homes = placed(len(self._shards), workers, self._homes)
+            self._looked = True
+        known = self._versions, self._shards[shard]
+        return self._submitted(self._homes[shard], work_on_shard, *known, work, *arguments)
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        """See :meth:`mkldist.bank.sharded.ShardCalls.results`."""
+        self._looked = False
+        return list(self._client.gather(list(handles)))
+
+    def close(self) -> None:
+        """Have the workers drop their shards, if they are to; those that died have none."""
+        if self._forgets:
+            with suppress(Exception):
+                homes = set(self._homes.values())
+                self._client.gather([self._submitted(home, forget_shards) for home in homes])
+
+    def _submitted(self, home: str, function: Any, *arguments: Any) -> Any:
+        """Submit a task for a worker, or for another if it is gone."""
+        return self._client.submit(
+            function,
+            *arguments,
+            key=f"shard-{uuid.uuid4().hex}",
+            pure=False,
+            workers=[home],
+            allow_other_workers=True,
+        )
+
+
+def _homes(client: Any, admitted: Collection[str] | None) -> list[str]:
+    """Return the addresses of the workers that are there and may keep shards."""
+    there = client.nthreads()
+    return sorted(there if admitted is None else there.keys() & set(admitted))
+
+
+def placed(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
+    """Divide shards evenly among workers; as many as possible stay where they are.
+
+    Parameters
+    ----------
+    n_shards : int
+        Number of shards.
+    workers : sequence of str
+        Addresses of the workers that are there.
+    before : mapping of int to str
+        Workers of the shards before.
+
+    Examples
+    --------
+    >>> placed(3, ["a", "b"], {})
+    {0: 'a', 1: 'b', 2: 'a'}
+    >>> placed(3, ["b", "c"], {0: "a", 1: "b", 2: "a"})
+    {1: 'b', 0: 'c', 2: 'b'}
+    """
+    most = -(-n_shards // len(workers))
+    load, homes = dict.fromkeys(workers, 0), dict[int, str]()
+    for shard, home in before.items():
+        if load.get(home, most) < most:
+            homes[shard], load[home] = home, load[home] + 1
+    for shard in range(n_shards):
+        if shard not in homes:
+            homes[shard] = min(workers, key=load.__getitem__)
+            load[homes[shard]] += 1
+    return homes

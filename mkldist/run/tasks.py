@@ -1,0 +1,464 @@
+"""Tasks as Dask sends them to workers, and the functions that do them.
+
+A task holds ids, paths and settings, and no arrays.  The banks that it builds are in storage before
+it returns; records go to the coordinator, see :mod:`mkldist.run.record_sender`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from typing import NamedTuple, cast
+
+from mkldist.bank.bank import Bank
+from mkldist.bank.build import BlockBuilder, BuildReceipt, build_blocks, build_factors
+from mkldist.bank.cache import default_directory
+from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
+from mkldist.bank.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
+from mkldist.bank.open import Backend, open_bank
+from mkldist.bank.recomputed import RecomputedBank
+from mkldist.bank.shapes import Block
+from mkldist.bank.sources import BankSource
+from mkldist.bank.store import BuildTime, GramStore
+from mkldist.bank.streamed import StreamedBank
+from mkldist.core.blas_threads import single_threaded
+from mkldist.core.memory import bank_bytes, row_cache_bytes
+from mkldist.core.processors import n_processors
+from mkldist.errors import UnreadableError
+from mkldist.fit.engine import fit
+from mkldist.fit.score import Scorer
+from mkldist.planning.costs import factors_bytes
+from mkldist.planning.model import BankPlan, RunPlan
+from mkldist.results.run_record import RunRecord
+from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
+from mkldist.run.kept_shards import SHARDS
+from mkldist.run.kept_states import STATES
+from mkldist.run.machine_turn import machine_turn
+from mkldist.run.record_sender import MessageQueue, RecordSender, build_key
+from mkldist.run.shard_calls import open_sharded
+from mkldist.run.this_worker import memory_share
+from mkldist.run.warm_up import specimens, warm_up, warm_up_source
+
+_this_thread = threading.local()
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """Settings of all batches of a sweep.
+
+    Parameters
+    ----------
+    execution : str
+        ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
+        one solver after the other.
+    seed : int
+        Seed of the sweep, for provenance.
+    memory_limit : int, optional
+        Bytes that a worker may take.
+    predictions : bool
+        True if records hold decision values of test and unlabelled points.
+    coefficients : bool
+        True if records hold the rows that coefficients belong to, and the coefficients of each
+        kernel where these differ.
+    own_workers : bool
+        True if workers end with the sweep, so that they may keep memory for their next batch.
+    queue : str or SimpleQueue, optional
+        Queue by which tasks that last send records, and tell what they do.
+    """
+
+    execution: str = "shared"
+    seed: int = 0
+    memory_limit: int | None = None
+    predictions: bool = False
+    coefficients: bool = False
+    own_workers: bool = False
+    queue: MessageQueue | None = None
+
+
+@dataclass(frozen=True)
+class BuildTask:
+    """Compute and store some blocks of a bank.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    blocks : tuple of int
+        Indices of the blocks.
+    settings : BatchSettings, optional
+        Settings of the sweep.
+    """
+
+    ref: BankRef
+    blocks: tuple[int, ...]
+    settings: BatchSettings = field(default_factory=BatchSettings)
+
+    @property
+    def key(self) -> str:
+        """Name of the task among those in flight."""
+        return build_key(self.ref.plan.id, self.blocks)
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """Do some runs on a bank.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    runs : tuple of RunPlan
+        The runs.
+    settings : BatchSettings
+        Settings of the sweep.
+    n_at_once : int
+        Batches that may be done at the same time on the worker's machine, this one included.
+    builds : bool
+        True to build the blocks that the bank lacks; otherwise the bank is complete.
+    admitted : tuple of str, optional
+        Addresses of the workers that may hold shards of a bank; None for all.
+    """
+
+    ref: BankRef
+    runs: tuple[RunPlan, ...]
+    settings: BatchSettings
+    n_at_once: int = 1
+    builds: bool = False
+    admitted: tuple[str, ...] | None = None
+
+    @property
+    def key(self) -> str:
+        """Name of the batch among those in flight: no two of them have a run in common."""
+        return self.runs[0].id
+
+
+class Stage(Enum):
+    """Stage of a task: the work that it does or waits for."""
+
+    WAITING = "waiting for another isolated run on its machine"
+    READING = "reading banks"
+    BUILDING = "building banks"
+    COMPILING = "compiling"
+    SOLVING = "solving"
+
+
+@dataclass(frozen=True)
+class BatchReceipt:
+    """Summary of a batch that ended.
+
+    Parameters
+    ----------
+    records : tuple of bytes
+        Records that it has not sent, each as
+        :func:`mkldist.run.record_sender.packed` bytes.
+    n_sent : int
+        Records that it has sent, those included that a worker sent which has gone.
+    damaged : str
+        Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
+        missing, and the runs without a record are still to be done.
+    streamed : bool
+        True if the bank was read from its store because the node cache could not keep it.
+    passes : int
+        Passes over the bank.
+    built : BuildReceipt
+        Blocks that it built.
+    unlocked : bool
+        True if another isolated sweep may have been at work on the machine, as the cache could not
+        be locked.
+    """
+
+    records: tuple[bytes, ...] = ()
+    n_sent: int = 0
+    damaged: str = ""
+    streamed: bool = False
+    passes: int = 0
+    built: BuildReceipt = field(default_factory=BuildReceipt)
+    unlocked: bool = False
+
+
+def build(task: BuildTask) -> BuildReceipt:
+    """Compute and store blocks; those that are complete already cost nothing.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        When a kernel has values that cannot be stored.
+    mkldist.errors.OutputError
+        When the medium is full or cannot be written.
+    """
+    with (
+        RecordSender(task.settings.queue, task.key) as sender,
+        _turn(task, sender),
+        single_threaded(),
+        task.ref.in_use(),
+    ):
+        source, plan = _source(task.ref), task.ref.plan
+        if plan.is_factored:
+            factors = task.ref.factor_store()
+            pieces = [factors.numbered(i) for i in task.blocks]
+            return build_factors(source, factors, plan.seed, pieces)
+        store = task.ref.gram_store()
+        return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+
+
+def solve_batch(task: BatchTask) -> BatchReceipt:
+    """Do runs; return their records, or send those of a batch that lasts as they end.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        When a block that the batch is to build has values that cannot be stored.
+    mkldist.errors.OutputError
+        When such a block cannot be written.
+    mkldist.errors.UnreadableError
+        When the medium of the bank or the data does not answer.
+    mkldist.errors.ClusterError
+        When no coordinator takes records.
+    """
+    limit = memory_share(task.settings.memory_limit)
+    settings = replace(task.settings, memory_limit=limit)
+    with (
+        RecordSender(settings.queue, task.key) as sender,
+        _turn(task, sender) as is_alone,
+        single_threaded(),
+        task.ref.in_use(),
+    ):
+        sent = sender.already_sent()
+        runs = [run for run in task.runs if run.id not in sent]
+        try:
+            sender.begin(Stage.COMPILING.value)
+            _compile(task)
+            builds = task.builds or task.ref.plan.sharded
+            sender.begin((Stage.BUILDING if builds else Stage.READING).value)
+            with _opened(task, limit) as opened:
+                bank, builder, _ = opened
+                if builder is not None and settings.execution == "isolated":
+                    builder.wait()  # no bank is built while the clock of a run goes
+                sender.begin(Stage.SOLVING.value)
+                time_of = partial(_build_time, task.ref, builder)
+                if runs:
+                    solve_runs(opened, task.ref, runs, settings, sender.add, time_of)
+        except DamagedBlocksError as error:
+            _unmark_damaged(task.ref.gram_store(), error)
+            return BatchReceipt(sender.rest(), sender.n_sent, damaged=str(error))
+        return BatchReceipt(
+            records=sender.rest(),
+            n_sent=sender.n_sent,
+            streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
+            passes=bank.counter.passes,
+            built=builder.receipt if builder else BuildReceipt(),
+            unlocked=not is_alone,
+        )
+
+
+@contextmanager
+def _turn(task: BuildTask | BatchTask, sender: RecordSender) -> Iterator[bool]:
+    """Have this machine for a task of an isolated sweep; yield False if others may have it, too.
+
+    A batch on a sharded bank takes no turn: it waits for work of the other workers, which may wait
+    for a turn themselves.
+    """
+    if task.settings.execution != "isolated" or task.ref.plan.sharded:
+        yield True
+        return
+    with machine_turn(lambda: sender.begin(Stage.WAITING.value)) as is_alone:
+        if isinstance(task, BuildTask):
+            sender.begin(Stage.BUILDING.value)  # a batch tells its further stages itself
+        yield is_alone
+
+
+def _compile(task: BatchTask) -> None:
+    """Compile what computes kernels and what the runs call, or load it."""
+    needs_source = task.builds or task.ref.plan.needs_source
+    source = bank_inputs(task.ref).source() if needs_source else None
+    if source is not None:
+        warm_up_source(source, task.ref.plan.dtype)
+    warm_up(specimens(task.runs, task.ref.plan))
+
+
+def kernel_threads(task: BatchTask) -> int:
+    """Return the number of threads that compute kernels in the passes of a batch.
+
+    It is the batch's share of the processors, more than one where batches are few.  Isolated runs
+    get one thread, so that their times do not depend on other batches.
+    """
+    if task.settings.execution == "isolated":
+        return 1
+    return max(1, n_processors() // task.n_at_once)
+
+
+class _Opened(NamedTuple):
+    """A bank, its builder if it has one, and the kernels that it stands for if it is of factors."""
+
+    bank: Bank
+    builder: BlockBuilder | None = None
+    factored: FactoredKernels | None = None
+
+
+def solve_runs(
+    opened: _Opened,
+    ref: BankRef,
+    runs: Sequence[RunPlan],
+    settings: BatchSettings,
+    on_record: Callable[[RunRecord], None],
+    build_time: Callable[[], BuildTime | None] = lambda: None,
+) -> None:
+    """Solve runs, and hand on the record of each as it ends.
+
+    Parameters
+    ----------
+    opened : _Opened
+        The bank, open.
+    ref : BankRef
+        The same bank by name.
+    runs : sequence of RunPlan
+        Runs on that bank.
+    settings : BatchSettings
+        Settings of the sweep.
+    on_record : callable
+        Takes the records.
+    build_time : callable
+        Returns the time that took the bank to build, None if it is unknown.
+    """
+    inputs = bank_inputs(ref)
+    scorer = Scorer(
+        inputs,
+        ref.data_fingerprint,
+        ref.plan.id,
+        settings.seed,
+        settings.predictions,
+        settings.coefficients,
+        build_time,
+    )
+    fit(
+        opened.factored or opened.bank,
+        inputs,
+        runs,
+        lambda ended: on_record(scorer.record(ended)),
+        laplacian=partial(laplacian, ref),
+        memory_limit=settings.memory_limit,
+        isolated=settings.execution == "isolated",
+        states=STATES,
+    )
+
+
+@contextmanager
+def _opened(task: BatchTask, limit: int | None) -> Iterator[_Opened]:
+    """Open the bank for a task that may take `limit` bytes."""
+    with ExitStack() as stack:
+        opened = _bank(task, limit, stack)
+        stack.callback(opened.bank.close)
+        yield opened
+
+
+def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
+    """Return the bank of a task, and its builder, which the stack finishes after the bank."""
+    ref, backend = task.ref, _backend(task.ref.plan, limit)
+    buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
+    if backend != "memory":
+        buffer.clear()  # this task needs the memory for other things
+    if ref.plan.sharded:
+        of_worker, forgets = task.settings.memory_limit, not task.settings.own_workers
+        sharded = open_sharded(ref, of_worker, stack, task.admitted, forgets=forgets)
+        return _Opened(sharded)
+    SHARDS.clear()  # as above
+    if ref.plan.is_factored:
+        if not ref.root:
+            _make_room_here(ref)
+        factored = _factors_of(ref, _source(ref), limit, kernel_threads(task))
+        return _Opened(factored.factors, factored=factored)
+    if ref.plan.recomputed:
+        return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
+    store, builder = ref.gram_store(), None
+    if task.builds:
+        builder = stack.enter_context(BlockBuilder(_source(ref), store))
+        if not ref.root:
+            _build_here(ref, backend, builder)
+    return _Opened(open_bank(store, backend, limit, builder=builder, buffer=buffer), builder)
+
+
+def _factors_of(
+    ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
+) -> FactoredKernels:
+    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
+
+    Factors may take half of `memory_limit` bytes; the others lie in a file of the node cache.
+    Without a limit memory holds all first factors.  `threads` kernels are factorised at the same
+    time.
+    """
+    plan = ref.plan
+    limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))
+    store, folder = ref.factor_store(), default_directory()
+    return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
+
+
+def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:
+    """Make room for a bank on this machine; if it is not loaded, have one process build it."""
+    with OWN_BANKS.alone(ref.plan.id):
+        _make_room_here(ref)
+        if backend != "memory":
+            builder.build(ref.gram_store().missing())
+
+
+def _make_room_here(ref: BankRef) -> None:
+    """Have banks that this machine built for itself, and does not use, make room for a bank."""
+    OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
+
+
+def _source(ref: BankRef) -> BankSource:
+    """Return the source of a bank, whose functions are compiled."""
+    source = bank_inputs(ref).source()
+    warm_up_source(source, ref.plan.dtype)
+    return source
+
+
+def _buffer_of_thread() -> BankBuffer:
+    """Return this thread's memory for banks, which one task after the other uses.
+
+    Fresh memory for every bank would cost a page fault for each of its pages.
+    """
+    if not hasattr(_this_thread, "buffer"):
+        _this_thread.buffer = BankBuffer()
+    buffer: BankBuffer = _this_thread.buffer
+    return buffer
+
+
+def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
+    """Return how to open a bank: as planned, or streamed if this worker has too little memory.
+
+    A backend that the sweep file names is kept in any case.
+    """
+    if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
+        return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
+    return cast(Backend, plan.backend)
+
+
+def _build_time(ref: BankRef, builder: BlockBuilder | None) -> BuildTime | None:
+    """Return the time that took a bank to build; None if that is unknown or it is not stored."""
+    if builder is not None:
+        builder.wait()
+    with suppress(UnreadableError):
+        return ref.store().build_time() if ref.plan.stored else None
+    return None
+
+
+def _unmark_damaged(store: GramStore, error: DamagedBlocksError) -> None:
+    """Remove the marks of damaged blocks, so that these count as missing.
+
+    Several tasks may have met the same damage.  So each block is read again first: one that was
+    rebuilt meanwhile is sound and keeps its mark.
+    """
+    store.invalidate(block for i in error.blocks if _is_damaged(store, block := store.blocks[i]))
+
+
+def _is_damaged(store: GramStore, block: Block) -> bool:
+    """Read a block again; return True if it is damaged still."""
+    try:
+        read_block(store, block, fitted(block_buffer(store), block))
+    except DamagedBlocksError:
+        return True
+    return False

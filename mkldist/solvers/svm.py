@@ -1,0 +1,412 @@
+"""Support vector machine on one Gram matrix: the inner problem of most methods.
+
+Dual (soft margin, hinge loss, with bias)::
+
+    max_alpha  1'alpha - 1/2 (alpha*y)' K (alpha*y)   s.t.  0 <= alpha <= C,  y'alpha = 0
+
+Primal of the same value::
+
+    min_{f, b}  1/2 ||f||^2_K + C sum_i max(0, 1 - y_i (f_i + b))
+
+Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) brings any
+starting point near the solution.  Newton steps on the free variables then solve the linear system
+that is left.  A small duality gap of the outer problem needs that accuracy, and the Newton steps
+reach it by a few factorisations.
+
+C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i max(0, ...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mkldist.core.arrays import Floats
+from mkldist.optim.block_ascent import block_ascent
+from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.factored_matrix import Gram, diagonal_of
+from mkldist.optim.form_rounding import form_rounding
+from mkldist.optim.symmetric_operator import SymmetricOperator
+from mkldist.solvers.hinge import EPS, best_bias, hinge_terms, slack_spread
+
+Ascent = Callable[[Floats, Floats, float], tuple[int, int]]
+"""Function of beta, the gradient ``y - K beta`` and the violation of optimality that may be left.
+
+It overwrites both, and returns the numbers of pair updates and of Newton steps.
+"""
+
+
+def ascent_on(
+    K: Gram,
+    y: Floats,
+    lower: Floats,
+    upper: Floats,
+    enough: Callable[[Floats, Floats], bool],
+) -> Ascent:
+    """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta.
+
+    Parameters
+    ----------
+    K : (n, n) float64 or SymmetricOperator
+        Symmetric positive semi-definite, C-contiguous; or the operator, of which the steps
+        multiply out a block at a time.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    lower, upper : (n,) float64
+        Bounds of beta; may be infinite.
+    enough : callable
+        Takes beta and ``K beta``, and returns True if the point will do.
+    """
+    if isinstance(K, SymmetricOperator):
+        return lambda beta, slack, violation: block_ascent(
+            K, beta, slack, lower, upper, violation, lambda beta, slack: enough(beta, y - slack)
+        )
+    diagonal, limit = diagonal_of(K), 50 * len(y) + 1000
+
+    def on_matrix(beta: Floats, slack: Floats, violation: float) -> tuple[int, int]:
+        updates = int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
+        done = enough(beta, y - slack)
+        return updates, 0 if done else newton_steps(K, beta, slack, lower, upper)
+
+    return on_matrix
+
+
+TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
+BALANCE = 16.0  # units of rounding by which sums of both classes may differ at the start
+MOST_MISSING = 0.5  # of the margin, for which a decision function is enlarged
+
+Bound = float | Floats
+"""Bound C of dual variables: one number, or (n,) with one for each point."""
+
+
+class DualRounding(NamedTuple):
+    """The most that rounding may have added to a dual value ``1'alpha - 1/2 (alpha*y)'K(alpha*y)``.
+
+    Parameters
+    ----------
+    of_form : float
+        Part of the quadratic form, which grows with the square of alpha.
+    of_sums : float
+        Part of ``1'alpha``, and of what a rest of ``y'alpha`` costs, which grows with alpha.
+    """
+
+    of_form: float = 0.0
+    of_sums: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The most that the dual value may be too large by."""
+        return 0.5 * self.of_form + self.of_sums
+
+
+EXACT = DualRounding()
+
+
+@dataclass(frozen=True, eq=False)
+class SvmSolution:
+    """A feasible dual point and the best bias for it, of one machine or of one for each class.
+
+    Parameters
+    ----------
+    alpha : (n,) or (n, k) float64
+        Dual variables, ``0 <= alpha <= C`` and ``y'alpha = 0`` up to rounding.
+    signed : (n,) or (n, k) float64
+        ``alpha * y``, the expansion coefficients.
+    bias : float or (k,) float64
+        The minimiser of the primal objective over b, for the decision function.
+    objective, dual_objective : float
+        Primal and dual value; the optimum lies between them.
+    iterations, newton_steps : int
+        Pair updates and Newton steps.
+    values : (n,) or (n, k) float64, optional
+        Decision function at the training points, bias included.
+    rounding : DualRounding
+        What rounding may have added to a dual value at alpha; `dual_objective` is less it.
+    scale : float or (k,) float64
+        Factor of `signed` in the decision function whose primal value is `objective`; 1 but where
+        a large C makes a function of slightly larger norm the better one.
+    """
+
+    alpha: Floats
+    signed: Floats
+    bias: float | Floats
+    objective: float
+    dual_objective: float
+    iterations: int
+    newton_steps: int
+    values: Floats | None = None
+    rounding: DualRounding = EXACT
+    scale: float | Floats = 1.0
+
+    @classmethod
+    def none(cls) -> SvmSolution:
+        """Return a placeholder that is worse than any solution, to start a search for the best."""
+        empty = np.empty(0)
+        return cls(empty, empty, 0.0, np.inf, -np.inf, 0, 0)
+
+    @classmethod
+    def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
+        """Return the machines of several classes on one Gram matrix as one solution.
+
+        It has a column for each class; its values and counts are sums over the classes.
+        """
+        return cls(
+            alpha=np.column_stack([svm.alpha for svm in machines]),
+            signed=np.column_stack([svm.signed for svm in machines]),
+            bias=np.array([svm.bias for svm in machines]),
+            objective=sum(svm.objective for svm in machines),
+            dual_objective=sum(svm.dual_objective for svm in machines),
+            iterations=sum(svm.iterations for svm in machines),
+            newton_steps=sum(svm.newton_steps for svm in machines),
+            values=np.column_stack([svm.values for svm in machines if svm.values is not None]),
+            rounding=DualRounding(
+                sum(svm.rounding.of_form for svm in machines),
+                sum(svm.rounding.of_sums for svm in machines),
+            ),
+            scale=np.array([svm.scale for svm in machines]),
+        )
+
+    @property
+    def coefficients(self) -> Floats:
+        """Expansion coefficients of the decision function, ``scale * signed``."""
+        return np.asarray(self.scale * self.signed)
+
+    @property
+    def height(self) -> float:
+        """``1'alpha``, added up over classes, less the rounding of sums."""
+        return float(self.alpha.sum()) - self.rounding.of_sums
+
+    def dual_value(self, form: float) -> float:
+        """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
+
+        Parameters
+        ----------
+        form : float
+            Quadratic form of alpha*y as computed, added up over classes, for a kernel whose
+            diagonal is like that of the machine's kernel.
+        """
+        return self.height - 0.5 * (form + self.rounding.of_form)
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.objective, self.dual_objective)
+
+
+class Certificate(NamedTuple):
+    """Bounds of a machine's optimum at a dual point, and the bias there.
+
+    Parameters
+    ----------
+    primal : float
+        Primal value with `rounding` added, an upper bound.
+    dual : float
+        Dual value with `dual_rounding` taken off, a lower bound.
+    bias : float
+        The minimiser of the primal value over b.
+    rounding : float
+        Part of `primal` that makes up for its rounding errors.
+    dual_rounding : DualRounding
+        What `dual` is less for its own.
+    """
+
+    primal: float
+    dual: float
+    bias: float
+    rounding: float = 0.0
+    dual_rounding: DualRounding = EXACT
+
+    def within(self, tol: float) -> bool:
+        """Return True if the relative gap, less its part of rounding, is at most `tol`."""
+        rounding = self.rounding + self.dual_rounding.total
+        return self.primal - self.dual - rounding <= tol * self.primal
+
+
+def solve_svm(
+    K: Gram,
+    y: Floats,
+    C: Bound,
+    *,
+    tol: float = 1e-6,
+    start: Floats | None = None,
+    max_rounds: int = 50,
+) -> SvmSolution:
+    """Solve the support vector machine dual to a relative duality gap.
+
+    Parameters
+    ----------
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, symmetric positive semi-definite, C-contiguous; or the operator.
+    y : (n,) float64
+        Labels in {-1, +1}, both present.
+    C : float or (n,) float64
+        Upper bound of the dual variables, positive; of all, or of each.
+    tol : float
+        Relative duality gap at which to stop.
+    start : (n,) float64, optional
+        Dual variables to start from, for instance those of a similar problem; they are made
+        feasible first.
+    max_rounds : int
+        Limit on rounds of pair updates followed by Newton steps.
+
+    Returns
+    -------
+    SvmSolution
+        The last point; its gap exceeds `tol` only where rounding, or the limit on rounds, keeps
+        it from a smaller one.
+    """
+    beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
+    lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+    reach = np.sqrt(np.maximum(diagonal_of(K), 0.0))
+
+    equal, weights = not isinstance(C, np.ndarray), np.full(len(y), C)
+
+    def certify(beta: Floats, f: Floats) -> Certificate:
+        return _evaluate(beta, f, y, weights, equal, reach)
+
+    svm = maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
+    if svm.gap <= tol or svm.values is None:
+        return svm
+    return _enlarged(svm, svm.values - svm.bias, y, weights, equal, reach, (lower, upper))
+
+
+def _enlarged(
+    svm: SvmSolution,
+    f: Floats,
+    y: Floats,
+    weights: Floats,
+    equal: bool,
+    reach: Floats,
+    bounds: tuple[Floats, Floats],
+) -> SvmSolution:
+    """Return the machine, with a slightly larger decision function where that has a lower value.
+
+    A large C magnifies what is left of the losses of points below the bound, and what rounding may
+    hide of them.  A function larger by as much has no such losses.  `f` are decision values without
+    bias (n,), and `bounds` those of the expansion coefficients, (n,) each.
+    """
+    unsure = EPS * (float(reach.max()) * float(np.linalg.norm(reach * svm.signed)) + 1.0)
+    missing = 0.5 * slack_spread(y - f, svm.signed, *bounds) + 2.0 * unsure
+    if not 0.0 < missing < MOST_MISSING:
+        return svm
+    scale = 1.0 / (1.0 - missing)
+    bias = best_bias(scale * f, y, None if equal else weights)
+    sums = hinge_terms(scale * svm.signed, scale * f, y, weights, bias, reach)
+    objective = 0.5 * sums.norm + sums.loss + sums.loss_rounding
+    if objective >= svm.objective:
+        return svm
+    values = scale * f + bias
+    return replace(svm, objective=objective, bias=bias, values=values, scale=scale)
+
+
+def maximise_dual(
+    K: Gram,
+    y: Floats,
+    lower: Floats,
+    upper: Floats,
+    beta: Floats,
+    certify: Callable[[Floats, Floats], Certificate],
+    tol: float,
+    max_rounds: int,
+) -> SvmSolution:
+    """Maximise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta that it starts with.
+
+    Each round makes pair updates until the optimality conditions are violated by little, ten times
+    less than in the round before.  Newton steps on the free variables follow, unless the pair
+    updates suffice.  On an operator, both work on blocks of the variables.
+
+    Parameters
+    ----------
+    K : (n, n) float64 or FactoredMatrix
+        Symmetric positive semi-definite, C-contiguous; or the operator.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    lower, upper : (n,) float64
+        Bounds of beta; may be infinite.
+    beta : (n,) float64
+        Feasible point to start from; it is overwritten.
+    certify : callable
+        Returns the certificate of a machine at beta, given ``K beta``.
+    tol : float
+        Relative duality gap at which to stop.
+    max_rounds : int
+        Limit on rounds.
+    """
+    tol = max(tol, TOLERANCE_FLOOR)
+    ascend = ascent_on(K, y, lower, upper, lambda beta, f: certify(beta, f).within(0.5 * tol))
+    updates = steps = 0
+    violation = 1e-2
+    product = K @ beta
+    best = certify(beta, product)
+    for _ in range(max_rounds):
+        if best.within(tol):
+            break
+        moved = ascend(beta, y - product, violation)
+        updates, steps = updates + moved[0], steps + moved[1]
+        product = K @ beta
+        best = certify(beta, product)
+        violation = max(violation * 0.1, 1e-15)
+    f, bounds = product + best.bias, (best.primal, best.dual)
+    return SvmSolution(
+        beta * y, beta, best.bias, *bounds, updates, steps, values=f, rounding=best.dual_rounding
+    )
+
+
+def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
+    """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0.
+
+    Rounding alone may leave the hyperplane, as it does in every step.  To move all points of a
+    class for that would take them off their bounds.
+    """
+    alpha = np.minimum(np.maximum(alpha, 0.0), C)
+    of_positives = y > 0
+    positive, negative = float(alpha @ of_positives), float(alpha @ ~of_positives)
+    if abs(positive - negative) <= BALANCE * EPS * (positive + negative):
+        pass
+    elif positive > negative:
+        alpha[of_positives] *= negative / positive
+    elif negative > positive:
+        alpha[~of_positives] *= positive / negative
+    feasible: Floats = alpha * y
+    return feasible
+
+
+def _evaluate(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, equal: bool, reach: Floats
+) -> Certificate:
+    """Return the bounds at `beta`, with ``f = K beta`` and C of each point as `weights`.
+
+    C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
+    value, so that it stays an upper bound; see :mod:`.hinge`.  The rounding errors of the
+    dual value are taken off it; see :func:`dual_rounding`.
+    """
+    bias = best_bias(f, y, None if equal else weights)
+    norm, total, loss, rounding, energy, rest = hinge_terms(beta, f, y, weights, bias, reach)
+    below = dual_rounding(total, norm, energy, bias * rest, len(beta))
+    primal, dual = 0.5 * norm + loss + rounding, total - 0.5 * norm - below.total
+    return Certificate(primal, dual, bias, rounding, below)
+
+
+def dual_rounding(
+    total: float, norm: float, energy: float, unbalanced: float, n_points: int
+) -> DualRounding:
+    """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
+
+    Parameters
+    ----------
+    total : float
+        ``1'|beta|`` as computed.
+    norm : float
+        ``beta'K beta`` as computed.
+    energy : float
+        ``sum_i K_ii beta_i^2``.
+    unbalanced : float
+        What it costs that pair updates leave a rest of ``1'beta``: the bias times the rest.
+    n_points : int
+        Number n of points.
+    """
+    return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))

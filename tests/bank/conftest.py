@@ -1,0 +1,21 @@
+"""Small stores for the tests of the Gram store."""
+
+import pytest
+
+from mkldist.bank import shapes
+from mkldist.bank.store import GramStore
+from tests.bank import store_scripts as scripts
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Cut stores into blocks of a few kernels."""
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 8192)
+    monkeypatch.setattr(shapes, "KERNELS_PER_CHUNK", 4)
+
+
+@pytest.fixture
+def built(tmp_path, small_blocks):
+    """Return a complete store of small blocks."""
+    scripts.build(tmp_path)
+    return GramStore.open(tmp_path, scripts.BANK)

@@ -1,0 +1,231 @@
+"""Banks built block by block from all `sources`, against whole matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.bank import shapes
+from mkldist.bank.build import BlockBuilder, build_blocks
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.loading import BankBuffer
+from mkldist.bank.sources import ArraySource, FeatureSource
+from mkldist.bank.store import GramStore
+from mkldist.errors import GramError, OutputError
+from mkldist.kernels.families import kernel_list
+from mkldist.kernels.gram_tiles import WIDE
+from mkldist.spec.banks import BankSpec
+
+ALL_FUNCTIONS = BankSpec(
+    kernels=[
+        {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each"]},
+        {"function": "polynomial", "degrees": [2, 3], "features": ["all", "each"]},
+        {"function": "linear", "features": ["all", {"count": 2}]},
+        {"function": "laplacian-rbf", "widths": 1.0, "features": ["all", "each"]},
+    ]
+)
+
+
+def kernels_on(d, spec=ALL_FUNCTIONS):
+    return kernel_list(spec, d, [f"f{j}" for j in range(d)], {}, 0)
+
+
+def gram_matrices(kernels, points, cosine=False):
+    """Every Gram matrix by the definition, without any sharing."""
+    grams = []
+    for m in range(len(kernels)):
+        x = points[:, kernels.features_of(m)]
+        name, p = kernels.function_of(m).label, kernels.parameter[m]
+        difference = x[:, None] - x[None]
+        if name == "gaussian":
+            gram = np.exp(-np.sum(difference**2, axis=2) / (2 * p**2))
+        elif name == "laplacian-rbf":
+            gram = np.exp(-np.sum(np.abs(difference), axis=2) / p)
+        else:
+            gram = (kernels.offset[m] + x @ x.T) ** (p if name == "polynomial" else 1)
+        if cosine:
+            lengths = np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
+            gram = np.divide(gram, lengths, out=np.zeros_like(gram), where=lengths > 0)
+        grams.append(gram)
+    return np.array(grams)
+
+
+def built(source, layout, dtype="float64"):
+    """Build a bank in memory and return its store and all its entries."""
+    store = GramStore.create("memory://build", "b", source.n_kernels, layout, dtype)
+    try:
+        receipt = build_blocks(source, store, store.missing())
+        assert receipt.blocks == len(store.blocks)
+        entries = np.empty((store.n_kernels, layout.n_entries), dtype)
+        for block in store.blocks:
+            entries[block.kernels, block.entries] = store.read(block)
+    finally:
+        store.delete()
+    return entries
+
+
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch):
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(shapes, "KERNELS_PER_CHUNK", 5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 33),
+    d=st.integers(1, 6),
+    tile=st.integers(1, 12),
+    cosine=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_blocks_of_features_equal_whole_matrices(n, d, tile, cosine, seed):
+    points = np.random.default_rng(seed).normal(size=(n, d))
+    kernels, layout = kernels_on(d), TileLayout(n, tile)
+    entries = built(FeatureSource(points, kernels, cosine), layout)
+    expected = layout.pack(gram_matrices(kernels, points, cosine))
+    np.testing.assert_allclose(entries, expected, rtol=1e-10, atol=1e-10)
+    for m in range(len(kernels)):
+        whole = layout.unpack(entries[m])
+        np.testing.assert_array_equal(whole, whole.T)
+        if cosine or kernels.function_of(m).label in {"gaussian", "laplacian-rbf"}:
+            np.testing.assert_array_equal(np.diag(whole), 1.0)
+
+
+def test_padding_is_zero():
+    layout = TileLayout(7, 4)
+    entries = built(FeatureSource(np.ones((7, 2)), kernels_on(2)), layout)
+    kept = layout.pack(np.ones((7, 7))).astype(bool)
+    np.testing.assert_array_equal(entries[:, ~kept], 0.0)
+    assert np.all(entries[:, kept] != 0.0)
+
+
+def test_single_precision_is_rounded_from_double():
+    points, layout = np.random.default_rng(0).normal(size=(20, 3)), TileLayout(20, 7)
+    source = FeatureSource(points, kernels_on(3))
+    np.testing.assert_array_equal(
+        built(source, layout, "float32"), built(source, layout).astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_of_matrices_equal_the_matrices(cosine, dtype):
+    points, layout = np.random.default_rng(0).normal(size=(23, 4)), TileLayout(23, 5)
+    kernels = kernels_on(4)
+    given_grams = gram_matrices(kernels, points)
+    given_grams[3] = 0.0
+    entries = built(ArraySource(given_grams, cosine), layout, dtype)
+    expected = gram_matrices(kernels, points, cosine)
+    expected[3] = 0.0
+    tolerance = 1e-12 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(entries, layout.pack(expected), rtol=tolerance, atol=tolerance)
+
+
+def test_rounding_asymmetry_of_given_matrices_is_averaged():
+    gram = np.array([[[2.0, 1.0], [1.0 + 1e-9, 2.0]]])
+    layout = TileLayout(2, 2)
+    whole = layout.unpack(built(ArraySource(gram), layout)[0])
+    assert whole[0, 1] == whole[1, 0] == pytest.approx(1 + 5e-10, abs=1e-15)
+
+
+def test_only_missing_blocks_are_computed(tmp_path, monkeypatch):
+    points, layout = np.random.default_rng(0).normal(size=(30, 3)), TileLayout(30, 8)
+    source = FeatureSource(points, kernels_on(3))
+    store = GramStore.create(tmp_path, "b", source.n_kernels, layout, "float64")
+    first = build_blocks(source, store, store.blocks[:2])
+    assert first.blocks == 2
+    assert first.bytes == sum(8 * block.shape[0] * block.shape[1] for block in store.blocks[:2])
+    assert build_blocks(source, store, store.blocks).blocks == len(store.blocks) - 2
+    assert build_blocks(source, store, store.blocks).blocks == 0
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize(("n_points", "tile"), [(1, 1), (23, 5), (30, 30), (64, 8)])
+def test_compiled_tiles_are_those_of_the_definition(n_points, tile, cosine):
+    rng = np.random.default_rng(n_points)
+    points, layout = rng.normal(size=(n_points, 6)) * 3.0, TileLayout(n_points, tile)
+    points[0] = 0.0  # of zero self-similarity for linear kernels
+    kernels = kernels_on(6)
+    plain = gram_matrices(kernels, points, cosine)
+    compiled = built(FeatureSource(points, kernels, cosine), layout)
+    np.testing.assert_allclose(compiled, layout.pack(plain), rtol=1e-13, atol=1e-15)
+    for m, entries in enumerate(compiled):
+        gram = layout.unpack(entries)
+        assert (gram == gram.T).all()
+        assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize(
+    ("n_points", "tile", "shift"),
+    [(1, 1, 0.0), (23, 5, 3.0), pytest.param(64, 8, 1e3, marks=pytest.mark.slow)],
+)
+def test_many_features_are_multiplied_by_the_blas(n_points, tile, shift, cosine):
+    n_features = WIDE + 9
+    rng = np.random.default_rng(n_points)
+    points = rng.normal(size=(n_points, n_features)) + shift
+    layout, kernels = TileLayout(n_points, tile), kernels_on(n_features)
+    plain = gram_matrices(kernels, points, cosine)
+    compiled = built(FeatureSource(points, kernels, cosine), layout)
+    np.testing.assert_allclose(compiled, layout.pack(plain), rtol=1e-11, atol=1e-13)
+    for m, entries in enumerate(compiled):
+        gram = layout.unpack(entries)
+        assert (gram == gram.T).all()
+        assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
+
+
+@pytest.mark.parametrize(("dtype", "degree"), [("float32", 15), ("float64", 150)])
+def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
+    spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, degree]}])
+    source = FeatureSource(np.full((4, 1), 1e2), kernels_on(1, spec))
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), dtype)
+    with pytest.raises(GramError, match=rf"kernel 1, polynomial\({degree}\).*range of {dtype}"):
+        build_blocks(source, store, store.blocks)
+    assert len(store.missing()) == len(store.blocks)
+
+
+@pytest.mark.parametrize("n_blocks", [0, 2, 5])
+@pytest.mark.parametrize("chunk_bytes", [300, 10_000])  # with several tiles, or all of them
+def test_what_is_loaded_is_read_where_complete_and_else_computed(
+    tmp_path, monkeypatch, n_blocks, chunk_bytes
+):
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", chunk_bytes)
+    grams = np.array([m + np.eye(9) for m in range(12)])
+    store = GramStore.create(tmp_path, "b", 12, TileLayout(9, 4), "float64")
+    build_blocks(ArraySource(grams), store, store.blocks[:n_blocks])
+    n_missing = len(store.missing())
+    with BlockBuilder(ArraySource(grams + 1.0), store) as builder:
+        values = builder.load(BankBuffer())
+    assert builder.receipt.blocks == n_missing
+    assert builder.receipt.bytes == sum(
+        block.shape[0] * block.shape[1] * 8 for block in store.blocks[-n_missing:] if n_missing
+    )
+    assert not store.missing()
+    packed = store.layout.pack(grams)
+    for number, block in enumerate(store.blocks):
+        expected = packed[block.kernels, block.entries] + (number >= n_blocks)
+        padded = packed[block.kernels, block.entries] == 0
+        part = values[block.kernels, block.entries]
+        np.testing.assert_array_equal(part[~padded], expected[~padded])
+        np.testing.assert_array_equal(store.read(block), part)
+
+
+def test_what_a_disk_refuses_of_a_loaded_bank_is_said_at_the_end(tmp_path, monkeypatch):
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+
+    def refuse(*_):
+        raise OutputError("disk", "full")
+
+    monkeypatch.setattr(GramStore, "write", refuse)
+    source = ArraySource(np.ones((2, 4, 4)))
+    with pytest.raises(OutputError, match="full"), BlockBuilder(source, store) as builder:
+        assert (builder.load(BankBuffer()) == 1.0).all()
+    with pytest.raises(IndexError), BlockBuilder(source, store) as builder:
+        builder.load(BankBuffer())[99]  # what ended the batch is what is to be told
+    assert builder.receipt.blocks == 0
+
+
+def test_a_source_of_another_shape_is_refused(tmp_path):
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+    with pytest.raises(ValueError, match="2 on 4"):
+        build_blocks(ArraySource(np.ones((2, 5, 5))), store, store.blocks)

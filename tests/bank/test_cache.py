@@ -1,0 +1,212 @@
+"""The node cache: files made once, shared, checked and evicted."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mkldist.bank.cache import FOOTER, MappedBank, NodeCache, default_directory
+from mkldist.bank.loading import DamagedBlocksError
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine
+from mkldist.bank.store import GramStore
+from mkldist.core.durable import machine_id, temporary_path
+from mkldist.errors import OutputError
+from tests.bank.bank_suite import random_grams
+from tests.bank.stores import damage, stored
+
+
+@pytest.fixture
+def grams() -> np.ndarray:
+    return random_grams(12, 20)
+
+
+@pytest.fixture
+def store(tmp_path: Path, grams: np.ndarray) -> GramStore:
+    return stored(tmp_path / "banks", grams, "float64")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> NodeCache:
+    return NodeCache(tmp_path / "cache")
+
+
+def total(bank: MappedBank | None) -> np.ndarray:
+    assert bank is not None
+    return answer(bank, [Combine(np.ones(bank.n_kernels))])[0]
+
+
+def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramStore) -> None:
+    first = total(cache.open(store))
+    for block in store.blocks:
+        damage(store, block)
+    assert_array_equal(total(cache.open(store)), first)
+    assert_array_equal(total(NodeCache(cache.directory).open(store)), first)
+
+
+def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: GramStore) -> None:
+    bank = cache.open(store)
+    first = total(bank)
+    cache.clear()
+    assert not cache.path_of(store).exists()
+    assert_array_equal(total(bank), first)
+    assert_array_equal(total(cache.open(store)), first)
+
+
+@pytest.mark.parametrize("place", [5, -1, -10])
+def test_a_changed_byte_is_found_and_the_file_made_again(
+    cache: NodeCache, store: GramStore, place: int
+) -> None:
+    first = total(cache.open(store))
+    path = cache.path_of(store)
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.unlink()
+    path.write_bytes(bytes(content))
+    assert_array_equal(total(cache.open(store)), first)
+
+
+@pytest.mark.parametrize("kept", [0, 100, -1])
+def test_a_file_cut_short_is_made_again(cache: NodeCache, store: GramStore, kept: int) -> None:
+    first = total(cache.open(store))
+    path = cache.path_of(store)
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:kept])
+    assert_array_equal(total(cache.open(store)), first)
+
+
+def test_banks_of_the_same_name_and_other_facts_are_told_apart(
+    cache: NodeCache, tmp_path: Path, grams: np.ndarray
+) -> None:
+    here = stored(tmp_path / "a", grams, "float64")
+    there = stored(tmp_path / "b", grams[:5], "float64")
+    narrow = stored(tmp_path / "c", grams, "float32")
+    assert len({cache.path_of(store) for store in (here, there, narrow)}) == 3
+    moved = stored(tmp_path / "d", grams, "float64")
+    assert cache.path_of(moved) == cache.path_of(here)
+
+
+def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) -> None:
+    stores = [stored(tmp_path / "banks", grams, "float64", name) for name in "abc"]
+    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER.n_bytes
+    cache = NodeCache(tmp_path / "cache", budget_bytes=2 * n_bytes)
+    paths = [cache.path_of(store) for store in stores]
+    banks = [cache.open(stores[0]), cache.open(stores[1])]
+    os.utime(paths[0], ns=(0, paths[0].stat().st_mtime_ns))
+    os.utime(paths[1], ns=(1, paths[1].stat().st_mtime_ns))
+    banks.append(cache.open(stores[0]))
+    banks.append(cache.open(stores[2]))
+    assert [path.exists() for path in paths] == [True, False, True]
+    for bank in banks:
+        total(bank)
+
+
+def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: GramStore) -> None:
+    cache.budget_bytes = 100
+    assert cache.open(store) is None
+    assert not cache.path_of(store).exists()
+
+
+def test_full_disk_is_no_bank_and_leaves_nothing(
+    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert cache.open(store) is None
+    assert {path.suffix for path in cache.directory.iterdir()} <= {".lock"}
+
+
+def test_no_file_of_the_cache_waits_for_the_device(
+    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    assert cache.open(store) is not None
+    assert not flushed
+
+
+def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
+    cache: NodeCache, store: GramStore, grams: np.ndarray
+) -> None:
+    cache.directory.mkdir()
+    mine = temporary_path(cache.directory)
+    elsewhere = mine.with_name(mine.name.replace(machine_id(), "another"))
+    for path in (mine, elsewhere):
+        path.write_bytes(b"half")
+        os.utime(path, (0, 0))
+    np.testing.assert_allclose(total(cache.open(store)), grams.sum(axis=0))
+    assert mine.read_bytes() == b"half"
+    assert not elsewhere.exists()
+
+
+def test_damage_in_the_store_names_all_blocks(
+    cache: NodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mkldist.bank.shapes.CHUNK_BYTES", 4_000)
+    store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
+    damage(store, store.blocks[1])
+    damage(store, store.blocks[4])
+    with pytest.raises(DamagedBlocksError, match=r"2 damaged blocks of \d+: block 1") as caught:
+        cache.open(store)
+    assert caught.value.blocks == (1, 4)
+    assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path, store: GramStore) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file"):
+        NodeCache(tmp_path / "file" / "cache").open(store)
+
+
+def _open_and_sum(directory: Path, root: Path, results: multiprocessing.Queue) -> None:
+    store = GramStore.open(root, "bank")
+    results.put(float(total(NodeCache(directory).open(store)).sum()))
+
+
+@pytest.mark.slow
+def test_processes_that_race_build_one_file(
+    cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    args = (cache.directory, tmp_path / "banks", results)
+    racers = [context.Process(target=_open_and_sum, args=args) for _ in range(3)]
+    for racer in racers:
+        racer.start()
+    sums = [results.get(timeout=60) for _ in racers]
+    for racer in racers:
+        racer.join()
+    np.testing.assert_allclose(sums, grams.sum())
+    assert len(list(cache.directory.glob("*.bank"))) == 1
+
+
+def test_default_directory_is_the_users_or_the_given_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    assert default_directory() == tmp_path
+    monkeypatch.delenv("MKLDIST_CACHE")
+    assert "mkldist" in str(default_directory())
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError()]
+)
+def test_a_file_system_without_locks_is_no_place_for_the_cache(
+    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(lock: object) -> None:
+        raise error
+
+    monkeypatch.setattr("mkldist.bank.cache.FileLock.acquire", refuse)
+    with pytest.raises(OutputError, match="lock"):
+        cache.open(store)

@@ -1,0 +1,248 @@
+"""The Gram store returns right values or an error, from folders and from URLs."""
+
+import os
+import pickle
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mkldist.bank import shapes
+from mkldist.bank.layout import TileLayout
+from mkldist.bank.shapes import TAG
+from mkldist.bank.store import NO_TIME, BuildTime, GramStore, Stopwatch, list_banks
+from mkldist.errors import StoreError
+from tests.bank import store_scripts as scripts
+from tests.bank.store_checks import assert_sound
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+def chunk_name(store, block, kind="c"):
+    row, column = divmod(block.index, store.shape.grid[1])
+    return f"c/{row}/{column}/0" if kind == "c" else f"{kind}/{row}/{column}"
+
+
+def chunk_path(store, block):
+    return Path(store.location) / chunk_name(store, block)
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize(("n_kernels", "n_points", "tile"), [(41, 30, 4), (1, 1, 1), (3, 9, 9)])
+def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, n_points, tile):
+    root = f"memory://{dtype}-{n_kernels}-{n_points}" if remote else tmp_path
+    layout = TileLayout(n_points, tile)
+    store = GramStore.create(root, "b", n_kernels, layout, dtype, {"kernels": "abc"})
+    values = np.random.default_rng(0).normal(size=(n_kernels, layout.n_entries)).astype(dtype)
+    assert [block.index for block in store.missing()] == list(range(len(store.blocks)))
+    for block in store.blocks:
+        store.write(block, values[block.kernels, block.entries])
+        np.testing.assert_array_equal(store.read(block), values[block.kernels, block.entries])
+    assert not store.missing()
+    array = zarr.open_array(f"{root}/b", mode="r")
+    for block in store.blocks:
+        found = array[divmod(block.index, store.shape.grid[1])]
+        size = np.prod(block.shape)
+        expected = values[block.kernels, block.entries]
+        np.testing.assert_array_equal(found[:size].reshape(block.shape), expected)
+        assert (found[size:-TAG] == 0).all()
+    assert array.dtype == dtype
+    assert array.attrs["kernels"] == "abc"
+    opened = GramStore.open(root, "b")
+    assert not opened.missing()
+    assert opened.attrs == {"kernels": "abc"}
+    assert opened.verify() == []
+    assert list_banks(root) == ["b"]
+    opened.delete()
+    assert list_banks(root) == []
+    with pytest.raises(StoreError, match="no such file"):
+        GramStore.open(root, "b")
+
+
+def test_reading_into_an_array_of_the_caller(built):
+    block = built.blocks[-1]
+    expected = scripts.expected_bank()[block.kernels, block.entries]
+    contiguous = np.empty(block.shape)
+    assert built.read(block, out=contiguous) is contiguous
+    np.testing.assert_array_equal(contiguous, expected)
+    strided = np.empty((block.shape[0], 2 * block.shape[1]))[:, ::2]
+    np.testing.assert_array_equal(built.read(block, out=strided), expected)
+    single = np.empty(block.shape, dtype=np.float32)
+    np.testing.assert_array_equal(built.read(block, out=single), expected.astype(np.float32))
+    with pytest.raises(ValueError, match="expected"):
+        built.read(block, out=np.empty((1, 1)))
+    with pytest.raises(ValueError, match="expected"):
+        built.write(block, np.empty((1, 1)))
+
+
+def test_a_store_travels_to_another_process(built):
+    assert_sound(pickle.loads(pickle.dumps(built)))
+
+
+# Damage
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+@given(data=st.data())
+@pytest.mark.slow
+def test_a_flipped_bit_is_found_named_and_repaired(built, data):
+    block = data.draw(st.sampled_from(built.blocks))
+    path = chunk_path(built, block)
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=f"block {block.index}, which fails its checksum"):
+        built.read(block)
+    assert built.verify() == [block]
+    built.invalidate([block])
+    assert built.missing() == [block]
+    assert scripts.build(Path(built.location).parent).blocks == 1
+    assert_sound(built)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, -1, -4, "longer", "gone", "folder"])
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_chunk_cut_short_is_found_and_repaired(tmp_path, size, remote):
+    root = f"memory://cut-{size}" if remote else tmp_path
+    scripts.build(root)
+    store = GramStore.open(root, scripts.BANK)
+    name, block = chunk_name(store, store.blocks[3]), store.blocks[3]
+    content = store.blobs.get(name)
+    store.blobs.remove(name)
+    if size == "folder":
+        store.blobs.put(f"{name}/inner", [b"x"])
+    elif size != "gone":
+        store.blobs.put(name, [content + b"\0" if size == "longer" else content[:size]])
+    with pytest.raises(StoreError, match=r"block 3, which (has|fails|is not complete)"):
+        store.read(block)
+    assert store.verify() == [block]
+    assert store.drop_damaged() == [3]
+    assert store.missing() == [block]
+    if size != "folder":
+        assert scripts.build(root).blocks == 1
+        assert_sound(store)
+    store.delete()
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_blocks_that_take_each_others_places_are_damaged(tmp_path, monkeypatch, remote):
+    """Every two files of a kind, within a bank and between banks of one shape."""
+    root = f"memory://places-{tmp_path.name}" if remote else tmp_path
+    monkeypatch.setattr(shapes, "CHUNK_BYTES", 2048)
+    layout = TileLayout(15, 5)
+    stores = [GramStore.create(root, name, 8, layout, "float32") for name in ("a", "b")]
+    for store in stores:
+        for block in store.blocks:
+            store.write(block, np.ones(block.shape))  # whose values are all the same
+    places = [(store, block) for store in stores for block in store.blocks]
+    assert len(places) == 8
+    for kind in ("c", "complete"):
+        for (first, one), (second, other) in combinations(places, 2):
+            exchange(first, chunk_name(first, one, kind), second, chunk_name(second, other, kind))
+            found = [(store, block) for store in stores for block in store.verify()]
+            assert found == [(first, one), (second, other)]
+            if kind == "c":
+                with pytest.raises(StoreError, match="is that of another bank or place"):
+                    first.read(one)
+            exchange(first, chunk_name(first, one, kind), second, chunk_name(second, other, kind))
+    assert not any(store.verify() for store in stores)
+    exchange(stores[0], "zarr.json", stores[1], "zarr.json")
+    with pytest.raises(StoreError, match="of another bank"):
+        GramStore.open(root, "a")
+    again = [GramStore.create(root, one, 8, layout, "float32") for one in ("a", "b")]
+    assert not any(store.missing() or store.verify() for store in again)
+    for store in stores:
+        store.delete()
+
+
+def exchange(first, name, second, other):
+    """Exchange two files."""
+    contents = first.blobs.get(name), second.blobs.get(other)
+    first.blobs.put(name, [contents[1]])
+    second.blobs.put(other, [contents[0]])
+
+
+def test_a_missing_block_is_never_returned(tmp_path):
+    store = scripts.create(tmp_path)
+    with pytest.raises(StoreError, match="block 0, which is not complete"):
+        store.read(store.blocks[0])
+    remote = scripts.create("memory://missing")
+    with pytest.raises(StoreError, match="block 0, which is not complete"):
+        remote.read(remote.blocks[0])
+    remote.delete()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", "flipped"])
+def test_a_damaged_mark_is_found_and_its_block_built_again(built, content):
+    name = chunk_name(built, built.blocks[0], "complete")
+    if content == "flipped":
+        content = bytearray(built.blobs.get(name))
+        content[3] ^= 16
+    built.blobs.put(name, [bytes(content)])
+    assert built.build_time() is None
+    assert built.verify() == [built.blocks[0]]
+    assert built.drop_damaged() == [0]
+    assert (built.verify(), built.missing()) == ([], [built.blocks[0]])
+    assert scripts.build(Path(built.location).parent).blocks == 1
+    assert built.build_time() is not None
+
+
+def test_stray_files_do_no_harm(built):
+    for folder in ("c/0", "c/0/0", "complete/0", "complete", ""):
+        (Path(built.location) / folder / "stray.tmp").write_bytes(b"\x01")
+    assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
+
+
+def test_another_bank_of_the_same_name_is_left_alone(built):
+    root = Path(built.location).parent
+    with pytest.raises(StoreError, match="n_kernels=41"):
+        GramStore.create(root, scripts.BANK, 40, scripts.LAYOUT, "float64")
+    assert_sound(GramStore.open(root, scripts.BANK))
+
+
+def test_creating_again_keeps_blocks_and_attributes(built):
+    again = GramStore.create(
+        Path(built.location).parent, scripts.BANK, 41, scripts.LAYOUT, "float64", {"by": "other"}
+    )
+    assert again.attrs == {"by": os.getpid()}
+    assert not again.missing()
+
+
+def test_local_blocks_are_read_as_zarr_reads_them(built):
+    """The one part of a format of zarr that is read without the library, for speed."""
+    remote = f"memory://copy-{os.getpid()}"
+    copy = scripts.create(remote)
+    for name in built.blobs.names():
+        copy.blobs.put(name, [built.blobs.get(name)])
+    copy = GramStore.open(remote, scripts.BANK)
+    for block in built.blocks:
+        np.testing.assert_array_equal(copy.read(block), built.read(block))
+    copy.delete()
+
+
+# Times
+
+
+def test_times_are_summed_once_all_blocks_have_one(tmp_path):
+    store = scripts.create(tmp_path)
+    written = NO_TIME
+    for block in store.blocks:
+        assert store.build_time() is None
+        watch = Stopwatch()
+        store.write(block, np.ones(block.shape), BuildTime(10.0, 5.0))
+        written += watch.spent()
+    found, n = GramStore.open(tmp_path, scripts.BANK).build_time(), len(store.blocks)
+    assert 10.0 * n < found.seconds < 10.0 * n + written.seconds
+    assert 5.0 * n < found.cpu_seconds <= 5.0 * n + written.cpu_seconds
+    store.write(store.blocks[0], np.ones(store.blocks[0].shape))  # built again
+    assert store.build_time().seconds == pytest.approx(found.seconds - 10.0, abs=1.0)

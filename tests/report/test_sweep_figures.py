@@ -1,0 +1,125 @@
+"""Pictures of `drawing` and `files`, drawn once, of the best setting, after the runs."""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from mkldist.core.durable import machine_id, temporary_path
+from mkldist.errors import SpecError
+from mkldist.report import sweep_figures
+from mkldist.results.journal import Journal
+from mkldist.results.state import RunState
+from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.model import MethodSpec
+from tests.report.sweeps import pictured, recorded, run
+
+NAMES = ["two_moons-level", "two_moons-majority"]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the pictures that are drawn from now on."""
+    names: list[str] = []
+    keep = sweep_figures.keep_figure
+
+    def noting(folder, name, content, draw):
+        if keep(folder, name, content, draw):
+            names.append(name)
+            return True
+        return False
+
+    monkeypatch.setattr(sweep_figures, "keep_figure", noting)
+    return names
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
+    spec, figures = pictured(), tmp_path / "out" / "figures"
+    outcome = run(spec, tmp_path / "out", scheduler)
+    assert drawn == NAMES
+    assert [path.name for path in outcome.figures] == NAMES
+    assert files(figures) == sorted(f"{name}{kind}" for name in NAMES for kind in (".png", ".svg"))
+    for name in NAMES:
+        with Image.open(figures / f"{name}.png") as picture:
+            picture.verify()
+        text = " ".join(ET.parse(figures / f"{name}.svg").getroot().itertext())
+        assert "matplotlib" in text.lower()
+
+    run(spec, tmp_path / "out", scheduler)
+    assert drawn == NAMES
+    before = {name: (figures / name).read_bytes() for name in files(figures)}
+    (figures / "two_moons-level.svg").unlink()
+    (figures / "two_moons-majority.png").write_bytes(b"")
+    left = temporary_path(figures)
+    left = left.with_name(left.name.replace(machine_id(), 12 * "0"))  # of another machine
+    left.write_bytes(b"half of a picture")
+    os.utime(left, (0, 0))
+    outcome = run(spec, tmp_path / "out", scheduler)
+    assert (outcome.computed, drawn) == (0, [*NAMES, *NAMES])
+    assert {name: (figures / name).read_bytes() for name in files(figures)} == before
+
+
+@pytest.mark.slow
+def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
+    spec = pictured()
+    outcome = run(spec, tmp_path / "out", scheduler)
+    level = [record for *_, record in recorded(spec, outcome.path) if record.key == "level"]
+    assert {record.params["C"] for record in level} == {1.0, 100.0}
+    best = min(level, key=lambda record: record.scores["test_error"])
+    planned = [best] if level[0].scores != level[1].scores else level[:1]
+    content = (tmp_path / "out/figures/two_moons-level.svg").read_text()
+    identity = sweep_figures.FigurePlan(
+        "", None, planned[0], "two_moons: level",
+        sweep_figures._subtitle(planned[0], {"C": [1, 100]}),
+    ).content  # fmt: skip
+    assert identity in content
+
+
+@pytest.mark.slow
+def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, drawn):
+    outcome = run(pictured(figures="[]"), tmp_path / "out", scheduler)
+    assert (outcome.computed, outcome.figures, drawn) == (3, (), [])
+    outcome = run(pictured(), tmp_path / "out", scheduler)
+    assert (outcome.computed, outcome.skipped, drawn) == (3, 0, NAMES)
+    outcome = run(pictured(), tmp_path / "out", scheduler)
+    assert (outcome.computed, outcome.skipped, drawn) == (0, 3, NAMES)
+
+
+@pytest.mark.slow
+def test_failed_runs_have_no_picture(tmp_path, scheduler, drawn, monkeypatch):
+    spec = pictured()
+    outcome = run(spec, tmp_path / "out", scheduler)
+    store = Journal(outcome.path / "records.journal")
+    (_, _, _, majority) = next(r for r in recorded(spec, outcome.path) if r[3].key == "majority")
+    store.append(
+        [type(majority)(**{**vars(majority), "state": RunState.FAILED, "error": "broken"})]
+    )
+    drawn.clear()
+    outcome = run(spec, tmp_path / "out", scheduler)
+    assert outcome.failed == 1
+    assert [path.name for path in outcome.figures] == NAMES[:1]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"name": "wdbc"}, "30 features"),
+        ({"name": "friedman1", "options": {"n": 40}}, "regression"),
+    ],
+)
+def test_other_data_are_refused_before_anything_is_done(change, found, tmp_path, scheduler):
+    dataset = DatasetSpec(**change)
+    method = MethodSpec(name="spicymkl", loss="squared")
+    spec = pictured().model_copy(update={"datasets": (dataset,), "methods": (method,)})
+    with pytest.raises(SpecError, match=rf"outputs\.figures.*{found}.*two features"):
+        run(spec, tmp_path / "out", scheduler)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,327 @@
+"""Tasks and each `batch`, done without a cluster: damage, passing faults, memory, processors."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tomllib
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mkldist.bank import loading
+from mkldist.bank.cache import NodeFolders
+from mkldist.bank.recomputed import RecomputedBank
+from mkldist.errors import UnreadableError
+from mkldist.fit import engine as batch
+from mkldist.planning.costs import run_memory
+from mkldist.planning.planner import make_plan
+from mkldist.planning.resolved import resolve
+from mkldist.results.state import RunState
+from mkldist.run import tasks
+from mkldist.run.record_sender import RecordSender, unpacked
+from mkldist.run.tasks import (
+    BatchReceipt,
+    BatchSettings,
+    BatchTask,
+    BuildTask,
+    build,
+    solve_batch,
+)
+from mkldist.run.work import bank_refs
+from mkldist.run.work_queue import BuildItem
+from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.spec.model import SweepSpec
+from tests.bank.stores import damage
+from tests.run.sweeps import sweep_text
+
+ON_A_GRAPH = """
+name = "graph"
+[[datasets]]
+name = "two_moons"
+options = { n = 60, noise = 0.2 }
+[splits]
+kind = "semi-supervised"
+labelled_per_class = 6
+repeats = 1
+[graph]
+neighbours = 6
+[selection]
+folds = 2
+[[banks]]
+normalisation = "trace"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.3, 1.0, 3.0]
+[[methods]]
+name = "glks"
+gamma_a = [0.01, 0.1]
+gamma_i = [0.1, 1]
+[[methods]]
+name = "lapmkl"
+gamma_a = 0.1
+gamma_i = [0.1, 1]
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchTask:
+    """Two runs on a complete bank of one split."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "PAUSES", (0.0, 0.0))
+    return task_of(sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend="mmap"), tmp_path)
+
+
+def task_of(text: str, tmp_path: Path) -> BatchTask:
+    """Return all runs of a sweep of one bank, which is complete."""
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    resolved = resolve(spec, (), tmp_path)
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
+    root = str(tmp_path / "banks")
+    [ref] = bank_refs(plan, resolved, {plan.banks[0].id}, root, tmp_path / "snapshots").values()
+    build(BuildTask(ref, tuple(block.index for block in ref.store().blocks)))
+    return BatchTask(ref, plan.runs, BatchSettings())
+
+
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Return a list that takes the names of tasks and the stages that they tell."""
+    found: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        RecordSender, "begin", lambda sender, stage: found.append((sender._task, stage))
+    )
+    return found
+
+
+def states(receipt: BatchReceipt) -> list[RunState]:
+    return [unpacked(content).state for content in receipt.records]
+
+
+def with_backend(task: BatchTask, backend: str) -> BatchTask:
+    return replace(task, ref=replace(task.ref, plan=replace(task.ref.plan, backend=backend)))
+
+
+class Disk:
+    """A disk whose next reads of matrices fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+        self.failures = failures
+        real = Path.open
+
+        def read(path, *given, **named):
+            if self.failures and "/c/" in str(path):
+                self.failures -= 1
+                raise OSError(errno.ESTALE, "Stale file handle")
+            return real(path, *given, **named)
+
+        monkeypatch.setattr(Path, "open", read)
+
+
+@pytest.mark.parametrize(
+    ("backend", "builds", "stages"),
+    [
+        ("memory", False, ["compiling", "reading banks", "solving"]),
+        ("memory", True, ["compiling", "building banks", "solving"]),
+        ("recompute", False, ["compiling", "reading banks", "solving"]),
+        ("sharded", False, ["compiling", "building banks", "solving"]),
+    ],
+)
+def test_a_batch_says_what_it_does_and_compiles_before_it_builds_or_reads_a_bank(
+    task, monkeypatch, backend, builds, stages
+):
+    events = told(monkeypatch)
+    solve_batch(with_backend(replace(task, builds=builds), backend))
+    assert events == [(task.runs[0].id, stage) for stage in stages]
+
+
+@pytest.mark.parametrize(("execution", "turns"), [("isolated", 2), ("shared", 0), ("path", 0)])
+def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
+    task, monkeypatch, execution, turns
+):
+    events = told(monkeypatch)
+    begun: list[int] = []
+
+    @contextmanager
+    def turn(on_wait):
+        on_wait()
+        begun.append(len(events))
+        yield False
+
+    monkeypatch.setattr(tasks, "machine_turn", turn)
+    settings = replace(task.settings, execution=execution)
+    build(BuildTask(task.ref, (0,), settings))
+    assert [stage for _, stage in events] == ["waiting for another isolated run on its machine",
+                                              "building banks"][:turns]  # fmt: skip
+    assert {key for key, _ in events} == {BuildItem(task.ref.plan.id, (0,)).key for _ in events}
+    events.clear()
+    receipt = solve_batch(replace(task, settings=settings))
+    stages = [stage for _, stage in events]
+    assert stages == ["waiting for another isolated run on its machine", "compiling",
+                      "reading banks", "solving"][0 if turns else 1 :]  # fmt: skip
+    assert len(begun) == turns
+    assert receipt.unlocked == bool(turns)
+    assert len(receipt.records) == 2
+
+
+def test_a_batch_on_a_sharded_bank_takes_no_turn_since_it_waits_for_other_workers(
+    task, monkeypatch
+):
+    monkeypatch.setattr(tasks, "machine_turn", lambda _: pytest.fail("it takes a turn"))
+    isolated = replace(task, settings=replace(task.settings, execution="isolated"))
+    receipt = solve_batch(with_backend(isolated, "sharded"))
+    assert len(receipt.records) == 2
+    assert not receipt.unlocked
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
+    disk = Disk(monkeypatch, failures=1)
+    receipt = solve_batch(with_backend(task, backend))
+    assert disk.failures == 0
+    assert not receipt.damaged
+    assert len(receipt.records) == 2
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, backend):
+    disk = Disk(monkeypatch, failures=10**9)
+    with pytest.raises(UnreadableError, match="Stale file handle") as caught:
+        solve_batch(with_backend(task, backend))
+    assert f"'mkldist bank verify {task.ref.root}' marks" in caught.value.hint
+    assert not task.ref.store().missing()
+    disk.failures = 0
+    assert len(solve_batch(with_backend(task, backend)).records) == 2
+
+
+def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/data/points")
+
+    monkeypatch.setattr(tasks, "bank_inputs", forbidden)
+    with pytest.raises(PermissionError):
+        solve_batch(task)
+
+
+def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "file" / "cache"))
+    receipt = solve_batch(task)
+    assert receipt.streamed
+    assert len(receipt.records) == 2
+
+
+def test_damage_takes_the_mark_of_the_damaged_block_away(task):
+    store = task.ref.store()
+    damage(store, store.blocks[0])
+    assert "fails its checksum" in solve_batch(with_backend(task, "memory")).damaged
+    assert [block.index for block in task.ref.store().missing()] == [0]
+
+
+def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
+    store = task.ref.store()
+    error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
+    tasks._unmark_damaged(store, error)
+    assert not task.ref.store().missing()
+
+
+@pytest.mark.parametrize(("solvers", "together"), [(2.5, [2]), (1.5, [1, 1])])
+def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, solvers, together):
+    at_once, drive = [], batch.drive
+
+    def counted(bank, jobs, on_done):
+        at_once.append(len(jobs))
+        drive(bank, jobs, on_done)
+
+    monkeypatch.setattr(batch, "drive", counted)
+    plan = task.ref.plan
+    memory = run_memory(task.runs[0], plan.n_points, plan.n_kernels)
+    limit = int(4 * solvers * memory.needed)
+    limited = replace(task, settings=replace(task.settings, memory_limit=limit))
+    assert len(solve_batch(limited).records) == 2
+    assert at_once == together
+
+
+@pytest.mark.parametrize(
+    ("execution", "n_at_once", "threads"),
+    [("shared", 1, 7), ("path", 3, 2), ("shared", 20, 1), ("isolated", 1, 1)],
+)
+def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
+    task, monkeypatch, execution, n_at_once, threads
+):
+    banks = []
+
+    class Noted(RecomputedBank):
+        def __init__(self, *args):
+            super().__init__(*args)
+            banks.append(self)
+
+    monkeypatch.setattr("mkldist.run.tasks.n_processors", lambda: 7)
+    monkeypatch.setattr(tasks, "RecomputedBank", Noted)
+    settings = replace(task.settings, execution=execution)
+    ref = with_backend(task, "recompute").ref
+    receipt = solve_batch(replace(task, ref=ref, settings=settings, n_at_once=n_at_once))
+    assert [bank.threads for bank in banks] == [threads]
+    assert len(receipt.records) == 2
+
+
+@pytest.mark.parametrize("place", ["built", "snapshots"])
+def test_what_a_batch_uses_of_this_machine_stays(task, monkeypatch, place):
+    fetched = place == "snapshots"
+    if fetched:
+        given = Path(task.ref.snapshot)
+        shutil.copytree(given, NodeFolders(place).root / given.name)
+    ref = replace(task.ref, root="", fetched_from="prefix" * fetched)
+    left: list[int] = []
+    real = tasks.solve_runs
+
+    def meanwhile(*given):
+        NodeFolders(place, budget_bytes=0).make_room(1, keep="another")
+        left.append(len([*NodeFolders(place).root.glob("[!.]*/*")]))
+        real(*given)
+
+    monkeypatch.setattr(tasks, "solve_runs", meanwhile)
+    receipt = solve_batch(with_backend(replace(task, ref=ref, builds=True), "stream"))
+    assert left[0] > 0
+    assert states(receipt) == [RunState.COMPLETE] * 2
+    NodeFolders(place, budget_bytes=0).make_room(1, keep="another")
+    assert [*NodeFolders(place).root.glob("[!.]*")] == []
+
+
+def test_memory_of_a_bank_waits_for_no_task_that_loads_none(task):
+    own = replace(task, settings=replace(task.settings, own_workers=True))
+    buffer = tasks._buffer_of_thread()
+    for backend in ("mmap", "recompute"):
+        solve_batch(with_backend(own, "memory"))
+        assert buffer._memory.nbytes
+        solve_batch(with_backend(own, backend))
+        assert not buffer._memory.nbytes
+
+
+def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
+    plan = replace(task.ref.plan, backend="memory", n_bytes=1000)
+    asked = replace(plan, spec=plan.spec.model_copy(update={"backend": "memory"}))
+    chosen = replace(plan, spec=plan.spec.model_copy(update={"backend": "auto"}))
+    assert tasks._backend(chosen, None) == tasks._backend(chosen, 2000) == "memory"
+    assert tasks._backend(chosen, 1000) == "stream"
+    assert tasks._backend(asked, 1000) == "memory"
+
+
+def test_solvers_on_a_graph_share_the_factors_of_their_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    asked: list[str] = []
+    made: list[str] = []
+
+    class Watched(KeptArrays):
+        def get(self, key, make):
+            asked.append(key[0])
+            return super().get(key, lambda: made.append(key[0]) or make())
+
+    monkeypatch.setattr(batch, "KeptArrays", Watched)
+    task = task_of(ON_A_GRAPH, tmp_path)
+    assert states(solve_batch(task)) == [RunState.COMPLETE] * 6
+    # Six settings of two methods, each on all labels and without either of two folds.
+    assert asked.count("factor") >= 6 * 3 * task.ref.plan.n_kernels
+    assert made.count("factor") == made.count("system") == task.ref.plan.n_kernels
+    # A root has weights of its own; both methods have two of these in common.
+    assert made.count("root") == 4 * task.ref.plan.n_kernels
