@@ -25,8 +25,8 @@ from mkldist.analysis.summary import (
     summary_rows,
 )
 from mkldist.core.consoles import ENDLESS
-from mkldist.core.counted import counted
 from mkldist.core.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
+from mkldist.core.wording import pluralize
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import STATE
@@ -113,7 +113,7 @@ def caption(
     ]
     sampled = sum(row.get("sampled", 0) for row in summary)
     if sampled:
-        told = f"A sample of the points tells the exact gaps of {counted(sampled, 'run')}"
+        told = f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}"
         lines.append(f"{told}, which are statistical.")
     lines += [*_edges(summary), *_early(summary)]
     own = RunCounts(*(sum(row[n] for row in summary) for n in RunCounts._fields))
@@ -123,7 +123,7 @@ def caption(
         lines.append(f"All {of_all.complete} runs ended{selected}; none failed.")
     if of_all.failed > own.failed:
         left = of_all.failed - own.failed
-        lines.append(f"{counted(left, 'run')} failed at settings that are not selected.")
+        lines.append(f"{pluralize(left, 'run')} failed at settings that are not selected.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {best} is best, of {len(summary)} rows.")
         if lacking:
@@ -131,7 +131,7 @@ def caption(
                 "A row that lacks splits stands for its method only if all of its rows do."
             )
     if of_all.waiting:
-        lines.append(f"{counted(of_all.waiting, 'run')} without an outcome yet.")
+        lines.append(f"{pluralize(of_all.waiting, 'run')} without an outcome yet.")
     return "\n".join(lines)
 
 
@@ -199,7 +199,7 @@ def _early(summary: Sequence[Row]) -> list[str]:
         return []
     counts = {one: sum(row.get(f"early_{one}", 0) for row in summary) for one in _REMEDIES}
     return [
-        f"! {counted(early, 'run')} stopped before the tolerance:",
+        f"! {pluralize(early, 'run')} stopped before the tolerance:",
         *(f"  {one} ({count}): {_REMEDIES[one]}" for one, count in counts.items() if count),
     ]
 

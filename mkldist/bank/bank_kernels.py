@@ -11,8 +11,8 @@ from mkldist.bank.sources import ArraySource, BankSource, FeatureSource, JoinedS
 from mkldist.core.arrays import Array, Floating, Floats, Ints
 from mkldist.core.identity import content_id
 from mkldist.core.memory import readable_bytes
+from mkldist.core.wording import truncate
 from mkldist.data.dataset import Dataset
-from mkldist.data.listing import first_of
 from mkldist.data.preprocessing import feature_deviations
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
@@ -323,7 +323,7 @@ def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:
         other = next((word for word in named if word not in (*texts, *EVERY)), None)
         if other is not None:
             kind = ", a feature or group of numbers," if other in numbers else ""
-            expected = f"columns of texts: {first_of(list(texts), SHOWN)}"
+            expected = f"columns of texts: {truncate(list(texts), SHOWN)}"
             raise SpecError(where, f"{other!r}{kind} for {words}", expected, nearest(other, texts))
         return True
     if own and function is not None:

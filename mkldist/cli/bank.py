@@ -12,7 +12,7 @@ import click
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
 from mkldist.core.consoles import standard_error, standard_output
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def build(
         )  # fmt: skip
         return
     click.echo(
-        f"{counted(len(built.banks), 'bank')} in {built.root}: computed "
-        f"{counted(built.blocks, 'block')}, "
+        f"{pluralize(len(built.banks), 'bank')} in {built.root}: computed "
+        f"{pluralize(built.blocks, 'block')}, "
         f"{readable_bytes(built.bytes)}"
     )
 

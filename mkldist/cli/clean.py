@@ -10,7 +10,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 
 if TYPE_CHECKING:
     from mkldist.run.clean import StoredBank
@@ -80,15 +80,17 @@ def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
         groups.setdefault((bank.root, bank.words), []).append(bank)
     for (root, words), those in groups.items():
         size = readable_bytes(sum(bank.n_bytes for bank in those))
-        yield f"{root}: {counted(len(those), 'bank')} of {words}, {size}"
+        yield f"{root}: {pluralize(len(those), 'bank')} of {words}, {size}"
     shared = other_users(folder, banks)
     if shared:
         names = ", ".join(dict.fromkeys(name for users in shared.values() for name in users))
-        which = f"{counted(len(shared), 'bank of these is', 'banks of these are')} used by {names}"
+        which = (
+            f"{pluralize(len(shared), 'bank of these is', 'banks of these are')} used by {names}"
+        )
         them = "it" if len(shared) == 1 else "them"
         yield f"NOTE: {which} too, which computes {them} again if needed"
     for root, count in staying(banks).items():
-        stays = counted(count, "bank stays", "banks stay")
+        stays = pluralize(count, "bank stays", "banks stay")
         yield f"{root}: {stays}, which {folder.name} did not store"
     for root in elsewhere:
         yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
@@ -98,7 +100,7 @@ def _lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
             copies.setdefault(bank.copy.parent, []).append(bank)
     for cache, those in copies.items():
         size = readable_bytes(sum(bank.copy_bytes for bank in those))
-        yield f"{cache}: {counted(len(those), 'copy', 'copies')} of them, {size}"
+        yield f"{cache}: {pluralize(len(those), 'copy', 'copies')} of them, {size}"
 
 
 def _agreed(question: str) -> bool:

@@ -11,7 +11,7 @@ from mkldist.cli.completion import complete_methods, complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
 from mkldist.core.consoles import standard_output
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,7 +73,7 @@ def command(
         check_figure(figure, overwrite=overwrite)
     path = results_of(results)
     if permutations:
-        fits = counted(permutations, "permutation")
+        fits = pluralize(permutations, "permutation")
         click.echo(f"fitting {fits} of the labels of each split", err=True)
     found = explain(path, dataset, bank, method, permutations)
     tell_left_out(path)

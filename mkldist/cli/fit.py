@@ -146,15 +146,15 @@ def _chosen(choice: Choice) -> str:
 
 def _lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
-    from mkldist.core.counted import counted
     from mkldist.core.memory import readable_bytes
+    from mkldist.core.wording import pluralize
 
     facts, classes = model.facts, model.labels.classes
     options = "".join(f"--view {quote(name)}=FILE " for name in model.needed_views)
     options += "--allow-code " * model.runs_code
-    rows = f"{facts['rows']} rows, {counted(len(model.feature_names), 'feature')}"
+    rows = f"{facts['rows']} rows, {pluralize(len(model.feature_names), 'feature')}"
     if model.texts:
-        rows += f", {counted(len(model.texts), 'column')} of texts"
+        rows += f", {pluralize(len(model.texts), 'column')} of texts"
     if facts["split"] is not None:
         rows += f", the training part of split {facts['split']}"
     size = readable_bytes(file.stat().st_size)
@@ -215,8 +215,8 @@ def _n_active(model: Model) -> int:
 
 def _classes(classes: Sequence[object]) -> str:
     """Return the classes in words; of two, which one positive decision values predict."""
-    from mkldist.data.listing import first_of
+    from mkldist.core.wording import truncate
 
     if len(classes) == 2:
         return f"{classes[0]} is -1, {classes[1]} is +1"
-    return first_of([str(name) for name in classes], SHOWN)
+    return truncate([str(name) for name in classes], SHOWN)

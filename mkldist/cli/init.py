@@ -14,7 +14,7 @@ import click
 from mkldist.core.consoles import command_line
 
 if TYPE_CHECKING:
-    from mkldist.data.first_look import Column
+    from mkldist.data.table_profile import Column
     from mkldist.run.first_sweep import Facts
 
 SHOWN = 8
@@ -56,8 +56,8 @@ def command(
 def _facts(data: Path, label: str | None) -> Facts:
     """Return what the data are like: of a table by its columns, of others by the data set."""
     from mkldist.data.catalogue import load_dataset
-    from mkldist.data.first_look import TABLES, FirstLook, check_label, read_columns
     from mkldist.data.opening import check_file
+    from mkldist.data.table_profile import TABLES, TableProfile, check_label, read_columns
     from mkldist.data.zarr_stores import is_zarr
     from mkldist.errors import DataError
     from mkldist.run.first_sweep import Facts, sweep_name
@@ -80,13 +80,13 @@ def _facts(data: Path, label: str | None) -> Facts:
     columns = read_columns(data)
     if label is not None:
         check_label(columns, label, "--label")
-    return Facts.of(FirstLook(columns, label or _label(columns, data)))
+    return Facts.of(TableProfile(columns, label or _label(columns, data)))
 
 
 def _label(columns: dict[str, Column], data: Path) -> str:
     """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
     from mkldist.data.columns import LABEL_WORDS
-    from mkldist.data.first_look import MOST_CLASSES, likely_label, possible_labels
+    from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
     from mkldist.errors import DataError
 
     likely = likely_label(columns)
@@ -115,11 +115,11 @@ def _label(columns: dict[str, Column], data: Path) -> str:
 
 def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
     """Return the columns that may be the label, in words: first those of few values."""
-    from mkldist.data.listing import first_of
+    from mkldist.core.wording import truncate
 
     if not few:
-        listed = first_of([repr(name) for name in possible], SHOWN)
+        listed = truncate([repr(name) for name in possible], SHOWN)
         return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
-    listed = first_of([repr(name) for name in few], SHOWN)
+    listed = truncate([repr(name) for name in few], SHOWN)
     others = "; all others hold more values" if len(few) < len(possible) else ""
     return f"Give --label, one of {listed}{others}. If labels stand in another file, {OTHER_FILE}"

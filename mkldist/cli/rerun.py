@@ -13,7 +13,7 @@ from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import cluster_options, data_dir_option
 from mkldist.core.consoles import command_line, standard_error
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
     else:
         if outcome.failed:
             click.echo(
-                f"{counted(outcome.failed, 'run')} failed: {command_line('status', outcome.path)}"
+                f"{pluralize(outcome.failed, 'run')} failed: {command_line('status', outcome.path)}"
             )
         for line in _lines(found, results, outcome.path):
             click.echo(line)
@@ -87,17 +87,17 @@ def command(
 def _lines(found: Agreement, results: Path, again: Path) -> Iterator[str]:
     """Yield the sentences that say how far both results agree."""
     yield (
-        f"{counted(found.n_runs, 'run')} compared, {found.n_equal} of them equal to the bit; "
+        f"{pluralize(found.n_runs, 'run')} compared, {found.n_equal} of them equal to the bit; "
         f"largest relative difference of objectives {found.objective_difference:.1e}"
     )
     for name, difference in found.loss_differences.items():
         yield f"largest difference of {name}: {difference:.2g}"
     for folder, number in zip((results, again), found.n_alone, strict=True):
         if number:
-            yield f"{counted(number, 'complete run')} in {folder} alone"
+            yield f"{pluralize(number, 'complete run')} in {folder} alone"
     for run in found.contradictions[:SHOWN]:
         yield f"certificates contradict each other: {run}"
     if found.contradictions:
-        yield f"{counted(len(found.contradictions), 'contradiction')} in all"
+        yield f"{pluralize(len(found.contradictions), 'contradiction')} in all"
     elif found.n_runs:
         yield "all certified intervals of the optimum have points in common"

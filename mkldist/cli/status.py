@@ -14,8 +14,7 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.core.consoles import standard_output
-from mkldist.core.counted import counted
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError
 from mkldist.results.notes import rewritten_files
 from mkldist.results.recorded import others_words
@@ -120,7 +119,7 @@ def _is_at_work(status: SweepStatus) -> bool:
 def _line(status: SweepStatus) -> str:
     """Return the progress in a line."""
     done, failed = (status.counts.get(one, 0) for one in (RunState.COMPLETE, RunState.FAILED))
-    parts = [f"{status.name}: {done} of {counted(status.n_runs, 'run')} complete"]
+    parts = [f"{status.name}: {done} of {pluralize(status.n_runs, 'run')} complete"]
     parts += [f", {failed} failed"] * bool(failed)
     for doing in dict.fromkeys(one.doing for one in status.at_work):
         parts.append(f"; {doing} {', '.join(o.place for o in status.at_work if o.doing == doing)}")
@@ -215,7 +214,7 @@ def _lacking_layout(status: SweepStatus) -> str:
 
     if not status.without_layout:
         return f"there is no {LAYOUT} yet"
-    recorded = counted(status.without_layout, "run is", "runs are")
+    recorded = pluralize(status.without_layout, "run is", "runs are")
     return f"there is no {LAYOUT}, though {recorded} recorded"
 
 
@@ -227,12 +226,12 @@ def _at_work(status: SweepStatus) -> Iterator[str]:
             yield f"  {one.place}: {one.doing}, since {since}"
             continue
         settings = "".join(
-            f", {name} = {first_of([*map(_short, values)], MOST_VALUES)}"
+            f", {name} = {truncate([*map(_short, values)], MOST_VALUES)}"
             for name, values in (one.params or {}).items()
         )
-        numbers = first_of([*map(str, one.splits)], MOST_VALUES)
+        numbers = truncate([*map(str, one.splits)], MOST_VALUES)
         splits = f"split{'s' * (len(one.splits) > 1)} {numbers}"
-        runs = counted(one.n_runs, "run")
+        runs = pluralize(one.n_runs, "run")
         yield f"  {one.place}: {runs} {one.doing}, since {since}: {splits}{settings}"
     more = len(status.at_work) - MOST_LINES
     if more > 0:

@@ -13,7 +13,7 @@ import click
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
 from mkldist.core.consoles import command_line, standard_error, standard_output
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _run(
         _show_failures(outcome, standard_error())
     if outcome.waiting:
         standard_error().print(
-            f"\n{counted(outcome.waiting, 'run has', 'runs have')} no record that can be read. "
+            f"\n{pluralize(outcome.waiting, 'run has', 'runs have')} no record that can be read. "
             "Repeat the command.",
             style="red",
             highlight=False,
@@ -119,7 +119,7 @@ def _n_recorded(sweep: GivenSweep, output: Path | None) -> str:
 
     path = output_path(sweep.load(), output or sweep.results)
     n_runs = len(Journal(OutputFolder(path).records).states()) if path.is_dir() else 0
-    return counted(n_runs, "run is", "runs are")
+    return pluralize(n_runs, "run is", "runs are")
 
 
 def _document(outcome: SweepOutcome) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     from mkldist.results.status import sweep_status
 
     failures = sweep_status(outcome.path).failed
-    console.print(f"\n{counted(outcome.failed, 'run')} failed:", style="red", highlight=False)
+    console.print(f"\n{pluralize(outcome.failed, 'run')} failed:", style="red", highlight=False)
     for failure in failures[:3]:
         console.print(f"  {failure.node}: {failure.error}", highlight=False)
     console.print(

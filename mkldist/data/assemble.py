@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
-from mkldist.data.account import Account
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View, absent_of, lacking_rows
 from mkldist.data.labels import class_labels, class_notes, real_values
-from mkldist.data.listing import first_of
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import group_numbers, partition_of_column, restricted
 from mkldist.data.raw import RawData
@@ -22,6 +19,7 @@ from mkldist.data.row_blocks import moved_up, row_blocks
 from mkldist.data.row_weights import check_class_weight, row_weights
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import check_sparse, sparse_said, varying
+from mkldist.data.summary import ImportSummary
 from mkldist.data.texts import TextColumns
 from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
@@ -35,7 +33,7 @@ def identical_lines(
     x: Floats,
     texts: TextColumns | None = None,
     groups: Ints | None = None,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> tuple[str, ...]:
     """Return a line about rows that are equal to another one, if there are any.
 
@@ -49,7 +47,7 @@ def identical_lines(
         Texts of the rows, which then must be equal too.
     groups : (n,) intp, optional
         Rows that stay in one part: equal rows of one group do no harm, and do not count.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Examples
@@ -73,8 +71,8 @@ def identical_lines(
     count = len(np.unique(np.concatenate([first[same], second[same]])))
     one, other = first[same][0], second[same][0]
     return (
-        f"{counted(count, 'row')} are equal to others in all features, such as "
-        f"{row_places.of(one)} and {row_places.of(other)}; a test point that equals a training "
+        f"{pluralize(count, 'row')} are equal to others in all features, such as "
+        f"{row_labels.of(one)} and {row_labels.of(other)}; a test point that equals a training "
         "point is no new one",
     )
 
@@ -133,7 +131,7 @@ def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], 
         if len(members) < count:
             raise DataError(
                 f"{where}: per_class",
-                f"{counted(len(members), 'point')} of class {name!r}",
+                f"{pluralize(len(members), 'point')} of class {name!r}",
                 f"at least {count} of each class",
                 f"Set per_class to at most {len(members)}, or remove it",
             )
@@ -174,7 +172,7 @@ def drawn_points(y: Floats, count: int, seed: int, *, stratified: bool, where: s
         few = count < n_classes
         raise DataError(
             f"{where}: n_points",
-            f"{count} of {counted(len(y), 'point')}",
+            f"{count} of {pluralize(len(y), 'point')}",
             f"at least one of each of {n_classes} classes" if few else f"at most {len(y)}",
             "Raise n_points" if few else "Lower n_points, or remove it",
         )
@@ -200,7 +198,7 @@ def check_views(
     given: Mapping[str, GivenGrams],
     ids: npt.NDArray[np.str_] | None,
     where: str,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> None:
     """Refuse views that points lack, or that all points lack, unless they say what then holds.
 
@@ -214,7 +212,7 @@ def check_views(
         Names of the points.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names points without ids.
 
     Raises
@@ -226,11 +224,11 @@ def check_views(
         rows = np.flatnonzero(lacking).tolist()
         if not rows or (missing is not None and len(rows) < len(lacking)):
             continue
-        names = row_places.names(rows, ids)
+        names = row_labels.names(rows, ids)
         remedy = "" if name in given else ', or missing = "impute" to fill its features'
         raise DataError(
             f"{where}: view {name!r}",
-            f"no value for {len(rows)} of {len(lacking)} points ({first_of(names, SHOWN)})",
+            f"no value for {len(rows)} of {len(lacking)} points ({truncate(names, SHOWN)})",
             "a value of the view for each point, or missing, which says what holds without",
             f'Set missing = "zero" for its kernels to be zero at these points{remedy}'
             if len(rows) < len(lacking)
@@ -246,10 +244,10 @@ def view_lines(
     for name, missing, lacking in _lacking(x, views, given):
         if name in given:
             n_grams = len(given[name].grams)
-            size = counted(n_grams, "Gram matrix", "Gram matrices")
+            size = pluralize(n_grams, "Gram matrix", "Gram matrices")
         else:
             n_features = len(views[name].columns)
-            size = counted(n_features, "feature")
+            size = pluralize(n_features, "feature")
         line = f"{name}, {size}"
         if lacking.any():
             then = "its kernels are zero there" if missing == "zero" else "filled"
@@ -329,7 +327,7 @@ def assemble(
         found = _of_features(spec, raw, raw.x, labelled, where, splits)
     if raw.weights is None:
         return found
-    weights, places = raw.weights[labelled.rows], raw.row_places.chosen(labelled.rows)
+    weights, places = raw.weights[labelled.rows], raw.row_labels.chosen(labelled.rows)
     place = f"{where}, weights {spec.weights!r}"
     return replace(found, weights=row_weights(weights, place, places))
 
@@ -347,20 +345,20 @@ def _of_features(
     x = all_rows if whole else _taken(raw, all_rows, labelled.rows, None)
     given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
     ids = None if raw.ids is None else raw.ids[labelled.rows]
-    row_places = raw.row_places if whole else raw.row_places.chosen(labelled.rows)
-    check_views(x, raw.views, given, ids, where, row_places)
+    row_labels = raw.row_labels if whole else raw.row_labels.chosen(labelled.rows)
+    check_views(x, raw.views, given, ids, where, row_labels)
     texts = None if raw.texts is None else raw.texts.of_rows(labelled.rows)
     if texts is not None:
-        texts.check(ids, where, row_places)
+        texts.check(ids, where, row_labels)
     absent = absent_of(x, raw.views)
-    missing = check_values(x, raw.feature_names, spec.impute, where, absent, row_places)
+    missing = check_values(x, raw.feature_names, spec.impute, where, absent, row_labels)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
     views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
     columns, view_columns = _columns(raw, kept)
     said_of_views = view_lines(x, raw.views, given)
     row_groups = _row_groups(raw, splits, labelled.rows, where)
-    same = () if given else identical_lines(x, texts, row_groups, row_places)
+    same = () if given else identical_lines(x, texts, row_groups, row_labels)
     return Dataset(
         name=spec.name,
         x=_kept_columns(raw, x, kept),
@@ -375,8 +373,8 @@ def _of_features(
         given=given,
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
-        account=replace(
-            _account(raw, labelled, same),
+        summary=replace(
+            _summary(raw, labelled, same),
             constant=_others(raw.feature_names, kept),
             missing=missing,
             views=said_of_views,
@@ -386,7 +384,7 @@ def _of_features(
         view_columns=view_columns,
         ids=ids if given else None,
         texts=texts,
-        row_places=row_places,
+        row_labels=row_labels,
     )
 
 
@@ -431,7 +429,7 @@ def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Int
     if splits.groups is None:
         return None
     place = f"{where}, column {splits.groups!r}"
-    return group_numbers(raw.of_splits[splits.groups][rows], place, raw.row_places.chosen(rows))
+    return group_numbers(raw.of_splits[splits.groups][rows], place, raw.row_labels.chosen(rows))
 
 
 def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints | None:
@@ -439,13 +437,13 @@ def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints
     if splits.order is None:
         return None
     place = f"{where}, column {splits.order!r}"
-    return rows_in_order(raw.of_splits[splits.order][rows], place, raw.row_places.chosen(rows))
+    return rows_in_order(raw.of_splits[splits.order][rows], place, raw.row_labels.chosen(rows))
 
 
-def _account(raw: RawData, labelled: _Labelled, same: tuple[str, ...] = ()) -> Account:
-    """Return the account of the reader, with notes on the classes and on equal rows."""
-    notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes), *same)
-    return replace(raw.account, n_rows=len(raw.labels), notes=notes)
+def _summary(raw: RawData, labelled: _Labelled, same: tuple[str, ...] = ()) -> ImportSummary:
+    """Return the summary of the reader, with notes on the classes and on equal rows."""
+    notes = (*raw.summary.notes, *class_notes(labelled.y, labelled.classes), *same)
+    return replace(raw.summary, n_rows=len(raw.labels), notes=notes)
 
 
 def _others(names: Sequence[str], kept: Ints) -> tuple[str, ...]:
@@ -461,7 +459,7 @@ def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
         try:
             if raw.x is not None:
                 absent = absent_of(raw.x, raw.views)
-                names, rows = raw.feature_names, raw.row_places
+                names, rows = raw.feature_names, raw.row_labels
                 check_values(raw.x, names, spec.impute, where, absent, rows)
         except DataError as other:
             raise DataError(
@@ -477,7 +475,7 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
     """Return labels as classes or as real values; the user's task precedes the source's."""
     task = raw.task if spec.task is None else spec.task
     if task == "classification":
-        labels = class_labels(raw.labels, where, spec.classes, spec.positive, raw.row_places)
+        labels = class_labels(raw.labels, where, spec.classes, spec.positive, raw.row_labels)
         return _Labelled(labels.rows, labels.y, labels.classes)
     if spec.classes or spec.positive is not None:
         raise DataError(
@@ -486,7 +484,7 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
             "real values",
             'Remove this key, or set task = "classification"',
         )
-    y = real_values(raw.labels, where, raw.row_places)
+    y = real_values(raw.labels, where, raw.row_labels)
     return _Labelled(np.arange(len(y)), y, None)
 
 
@@ -502,7 +500,7 @@ def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
 
 def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     """Return a data set of sparse features, restricted to the kept rows."""
-    check_sparse(raw.sparse, where, raw.row_places)
+    check_sparse(raw.sparse, where, raw.row_labels)
     whole = len(labelled.rows) == raw.sparse.shape[0]
     matrix = raw.sparse if whole else raw.sparse[labelled.rows]
     kept = np.arange(matrix.shape[1])
@@ -512,7 +510,7 @@ def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str)
             raise _all_constant(matrix.shape[1], where)
         matrix = matrix if len(kept) == matrix.shape[1] else matrix[:, kept]
     groups = group_columns(spec.groups, raw.feature_names, where)
-    account = _account(raw, labelled)
+    summary = _summary(raw, labelled)
     constant = _others(raw.feature_names, kept)
     return Dataset(
         name=spec.name,
@@ -524,7 +522,7 @@ def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str)
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
         sparse=matrix,
-        account=replace(account, constant=constant, sparse=sparse_said(matrix)),
+        summary=replace(summary, constant=constant, sparse=sparse_said(matrix)),
         columns=_columns(raw, kept)[0],
     )
 
@@ -554,7 +552,7 @@ def _of_grams(
         row_order=_row_order(raw, splits, labelled.rows, where),
         grams=grams,
         origin=raw.origin,
-        account=_account(raw, labelled),
+        summary=_summary(raw, labelled),
     )
 
 
@@ -569,7 +567,7 @@ def _varying(x: Floats, where: str) -> Ints:
 def _all_constant(n_features: int, where: str) -> DataError:
     return DataError(
         where,
-        f"{counted(n_features, 'feature')}, {'all of them ' * (n_features > 1)}constant",
+        f"{pluralize(n_features, 'feature')}, {'all of them ' * (n_features > 1)}constant",
         "at least one feature that varies",
         "Check that the label column is the right one (label = …)",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.raw import check_fits
 from mkldist.errors import DataError
@@ -82,7 +82,7 @@ def encoded(
         groups[name] = tuple(range(first, len(all_names)))
         blocks.append(block)
         known[name] = tuple(categories)
-        said.append(f"{name!r} as {counted(len(categories), 'feature')}")
+        said.append(f"{name!r} as {pluralize(len(categories), 'feature')}")
     joined = x if len(blocks) == 1 else np.column_stack(blocks)
     return Encoded(joined, tuple(all_names), groups, tuple(said), known)
 

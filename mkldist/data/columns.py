@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mkldist.core.counted import counted
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -317,7 +316,7 @@ def label_position(
         if not -len(names) <= label < len(names):
             raise DataError(
                 where,
-                f"label = {label}, but {counted(len(names), 'column')}",
+                f"label = {label}, but {pluralize(len(names), 'column')}",
                 f"a position from {-len(names)} to {len(names) - 1}, or a column's name",
                 _columns(names),
             )
@@ -338,7 +337,7 @@ def label_position(
             where,
             found,
             "the name of the label column",
-            f"Set label = one of {first_of([repr(name) for name in listed], SHOWN)}",
+            f"Set label = one of {truncate([repr(name) for name in listed], SHOWN)}",
         )
     return list(names).index(likely[0])
 
@@ -370,7 +369,7 @@ def _check_named(names: Sequence[str], choice: ColumnChoice, where: str) -> None
 
 
 def _columns(names: Sequence[str]) -> str:
-    return f"Choose one of the columns {first_of(names, SHOWN)}"
+    return f"Choose one of the columns {truncate(names, SHOWN)}"
 
 
 def _spelled(label: str | int) -> str:

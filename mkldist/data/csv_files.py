@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.core.row_places import in_lines
+from mkldist.core.wording import in_lines
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.csv_rows import LONG_TEXTS, Rows, csv_rows
 from mkldist.data.missing import MISSING_VALUES
@@ -125,7 +125,7 @@ def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: s
     x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
     texts = {names[position]: words[position] for position in others}
     labels = np.array(words[roles.label] if roles.label is not None else [""] * n_rows)
-    return replace(of_table(roles, labels, x, texts, where), row_places=in_lines(lines))
+    return replace(of_table(roles, labels, x, texts, where), row_labels=in_lines(lines))
 
 
 def _index_as_feature(where: str) -> DataError:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.identity import array_id
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
-from mkldist.data.account import Account
+from mkldist.core.wording import FROM_ZERO, RowLabels
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.summary import ImportSummary
 from mkldist.data.texts import TextColumns, fingerprint_parts
 from mkldist.spec.kinds import Imputation, MissingView, Task
 
@@ -149,7 +149,7 @@ class Dataset:
         Views that are Gram matrices, beside the features.
     sparse : (n, d) csr_array, or None
         Features in compressed sparse rows instead of `x`.
-    account : Account
+    summary : ImportSummary
         How the data set was made of its source, for the user to read.
     columns : SourceColumns, optional
         The columns of the source that features are made of; None if each feature is a column.
@@ -159,7 +159,7 @@ class Dataset:
         The same of each view with a file of its own; their features follow the others.
     ids : (n,) array of str, or None
         Names of the points, where views are Gram matrices.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How messages name the points.
     """
 
@@ -179,12 +179,12 @@ class Dataset:
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GivenGrams] = field(default_factory=dict)
     sparse: Any = None
-    account: Account = field(default_factory=Account)
+    summary: ImportSummary = field(default_factory=ImportSummary)
     columns: SourceColumns | None = None
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
     ids: npt.NDArray[np.str_] | None = None
-    row_places: RowPlaces = FROM_ZERO
+    row_labels: RowLabels = FROM_ZERO
 
     @property
     def task(self) -> Task:

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels, truncate
 from mkldist.data.columns import ColumnRoles
-from mkldist.data.listing import first_of
 from mkldist.data.raw import RawData, check_fits
 from mkldist.data.row_blocks import row_blocks
 from mkldist.data.table_problems import DECIMALS, decimal_comma, is_date_text
@@ -70,7 +69,7 @@ def frames_data(
     n_rows: int,
     roles: ColumnRoles,
     where: str,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> RawData:
     """Return the raw data of a table that comes a few rows at a time.
 
@@ -86,7 +85,7 @@ def frames_data(
         The role of each column.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -103,7 +102,7 @@ def frames_data(
     labels: list[npt.NDArray[Any]] = []
     start = 0
     for frame in frames:
-        places, rows = row_places.after(start), slice(start, start + len(frame))
+        places, rows = row_labels.after(start), slice(start, start + len(frame))
         if roles.features:
             x[rows] = frame_features(frame[list(roles.feature_names)], where, BY_KEYS, places)
         for name, found in texts.items():
@@ -114,11 +113,11 @@ def frames_data(
     whole = np.full(n_rows, "")
     if roles.label is not None:
         whole = _as_floats(np.concatenate([part for part in labels if len(part)] or [whole]))
-    return replace(of_table(roles, whole, x, texts, where), row_places=row_places)
+    return replace(of_table(roles, whole, x, texts, where), row_labels=row_labels)
 
 
 def frame_texts(
-    column: pd.Series[Any], where: str = "table", row_places: RowPlaces = FROM_ZERO
+    column: pd.Series[Any], where: str = "table", row_labels: RowLabels = FROM_ZERO
 ) -> list[str]:
     """Return values as text, ``""`` where missing; 1.0 counts as 1, and bytes as UTF-8.
 
@@ -129,7 +128,7 @@ def frame_texts(
     """
     values = [
         int(value) if isinstance(value, float) and value.is_integer() else value
-        for value in decoded(column, where, row_places)
+        for value in decoded(column, where, row_labels)
     ]
     missing: Sequence[bool] = column.isna().tolist()
     return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
@@ -139,7 +138,7 @@ def frame_features(
     frame: pd.DataFrame,
     where: str,
     hint: str = BY_PANDAS,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> Floats:
     """Return the columns of a frame as (n, d) float64; missing values become NaN.
 
@@ -168,7 +167,7 @@ def frame_features(
                 (numbers.isna() & ~column.isna()).to_numpy()
             ]
     if wrong:
-        raise _no_numbers(wrong, where, hint, row_places)
+        raise _no_numbers(wrong, where, hint, row_labels)
     if not columns:
         raise DataError(
             where, "a label column alone", "at least one feature column", "Add a feature column"
@@ -177,7 +176,7 @@ def frame_features(
 
 
 def _no_numbers(
-    wrong: Mapping[str, pd.Series[Any]], where: str, hint: str, row_places: RowPlaces
+    wrong: Mapping[str, pd.Series[Any]], where: str, hint: str, row_labels: RowLabels
 ) -> DataError:
     """Return the error of columns with values that are no numbers, by their names."""
     words = [f"{name} ({_some(values)})" for name, values in wrong.items()]
@@ -191,8 +190,8 @@ def _no_numbers(
         hints.append(hint)
     return DataError(
         where,
-        f"no numbers in {first_of(words, SHOWN, 'more columns')}, the first in "
-        f"{row_places.of(first)}",
+        f"no numbers in {truncate(words, SHOWN, 'more columns')}, the first in "
+        f"{row_labels.of(first)}",
         "numbers in every feature column",
         ". ".join(hints),
     )
@@ -219,7 +218,7 @@ def _as_floats(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return labels if large else labels.astype(np.float64)
 
 
-def _labels(column: pd.Series[Any], where: str, row_places: RowPlaces) -> npt.NDArray[Any]:
+def _labels(column: pd.Series[Any], where: str, row_labels: RowLabels) -> npt.NDArray[Any]:
     """Return the labels of some rows, whole numbers as integers where none is missing."""
     from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
@@ -229,11 +228,11 @@ def _labels(column: pd.Series[Any], where: str, row_places: RowPlaces) -> npt.ND
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     missing: Sequence[bool] = column.isna().tolist()
-    values = decoded(column, where, row_places)
+    values = decoded(column, where, row_labels)
     return np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])
 
 
-def decoded(column: pd.Series[Any], where: str, row_places: RowPlaces = FROM_ZERO) -> list[Any]:
+def decoded(column: pd.Series[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> list[Any]:
     """Return the values of a column, bytes as the texts that they encode.
 
     Parameters
@@ -242,7 +241,7 @@ def decoded(column: pd.Series[Any], where: str, row_places: RowPlaces = FROM_ZER
         The column.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -257,7 +256,7 @@ def decoded(column: pd.Series[Any], where: str, row_places: RowPlaces = FROM_ZER
                 values[row] = value.decode()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{where}, column {column.name!r}, {row_places.of(row)}",
+                    f"{where}, column {column.name!r}, {row_labels.of(row)}",
                     f"bytes that are not UTF-8 ({value!r:.60})",
                     "texts",
                     "Convert the column before saving: column.str.decode(its encoding)",

@@ -130,7 +130,7 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
         roles = column_roles(names, chosen, where)
         raw = frame_data(_frame(names, arrays), roles, where)
         label = "given beside the features" if beside else roles.label_said
-        return replace(raw, origin=origin, account=replace(raw.account, label=label))
+        return replace(raw, origin=origin, summary=replace(raw.summary, label=label))
     _check_choice(choice, arrays, where)
     others: dict[str, Any] = {
         "of_splits": {name: arrays[name].astype(str) for name in choice.of_splits},

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import LARGEST, Floats
-from mkldist.core.counted import counted
 from mkldist.core.lapack import has_cholesky_factor
+from mkldist.core.wording import pluralize
 from mkldist.errors import GramError
 
 TOLERANCE = 1e-8
@@ -60,7 +60,7 @@ def usable_grams(
     if y is not None and len(y) != grams.shape[1]:
         raise GramError(
             where,
-            f"{counted(len(y), 'label')} for matrices of {grams.shape[1]} points",
+            f"{pluralize(len(y), 'label')} for matrices of {grams.shape[1]} points",
             "one label per point",
         )
     tolerance = tolerance_of(grams.dtype)

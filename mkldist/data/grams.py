@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mkldist.core.arrays import Array
-from mkldist.core.row_places import FROM_ONE, RowPlaces, in_lines
+from mkldist.core.wording import FROM_ONE, RowLabels, in_lines
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
@@ -66,11 +66,11 @@ def read_grams(
             "one source of labels",
             "Remove labels = …",
         )
-    row_places = FROM_ONE
+    row_labels = FROM_ONE
     if labels_path is not None:
         place = f"{where}: labels {labels_path.name}"
         n_points = grams.shape[-1] if grams.ndim else 0
-        y, row_places = _read_labels(labels_path, label or "y", n_points, place)
+        y, row_labels = _read_labels(labels_path, label or "y", n_points, place)
     if y is None:
         raise DataError(
             where,
@@ -87,7 +87,7 @@ def read_grams(
         grams=grams,
         weights=None if weights is None else _weights(path, weights, len(y), where),
         origin=f"grams {path.name}",
-        row_places=row_places,
+        row_labels=row_labels,
     )
 
 
@@ -197,7 +197,7 @@ def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]
         return whole_array(node["grams"], f"{where}, array 'grams'", ON_DISK), y
 
 
-def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Array, RowPlaces]:
+def _read_labels(path: Path, label: str, n_points: int, where: str) -> tuple[Array, RowLabels]:
     """Return the labels of a file and where they stand in it.
 
     The first line of a text is a header if the file has one line more than there are points, and

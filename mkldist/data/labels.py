@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
-from mkldist.data.listing import first_of
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.number_texts import (
     finite_number,
     name_of_number,
@@ -56,7 +54,7 @@ def class_labels(
     where: str,
     classes: tuple[str, ...] | None = None,
     positive: str | None = None,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> ClassLabels:
     """Turn labels into a problem of two or more classes.
 
@@ -74,7 +72,7 @@ def class_labels(
         At least two classes; the rows of the others are left out.
     positive : str, optional
         Class that becomes +1; all others together become -1.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -93,14 +91,14 @@ def class_labels(
     >>> class_labels(labels, "t.csv", positive="b").classes
     ('rest', 'b')
     """
-    names, numeric = _class_names(labels, where, row_places)
+    names, numeric = _class_names(labels, where, row_labels)
     known = _counted(names, where, numeric=numeric)
     if positive is not None:
         return _against_the_rest(_known(positive, known, where), names)
     kept = tuple(known) if classes is None else _chosen(classes, known, where)
     if len(kept) > 2:
         counts = {name: known[name] for name in kept}
-        _refuse_single(names, counts, where, row_places, numeric=numeric)
+        _refuse_single(names, counts, where, row_labels, numeric=numeric)
     rows = np.flatnonzero(np.isin(names, kept))
     place = {name: number for number, name in enumerate(kept)}
     unique, inverse = np.unique(names[rows], return_inverse=True)
@@ -128,7 +126,7 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     numbers = (y if len(classes) > 2 else y > 0).astype(np.intp)
     counts = np.bincount(numbers, minlength=len(classes)).tolist()
     few = [
-        f"class {name!r} has {counted(count, 'row')} only"
+        f"class {name!r} has {pluralize(count, 'row')} only"
         for name, count in zip(classes, counts, strict=True)
         if count < FEW_ROWS
     ]
@@ -163,7 +161,7 @@ def _against_the_rest(positive: str, names: Names) -> ClassLabels:
     return ClassLabels(np.arange(len(names)), _signs(names == positive), (rest, positive))
 
 
-def real_values(labels: npt.NDArray[Any], where: str, row_places: RowPlaces = FROM_ZERO) -> Floats:
+def real_values(labels: npt.NDArray[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> Floats:
     """Return labels as the finite real values of a regression problem, in the user's units.
 
     Parameters
@@ -172,7 +170,7 @@ def real_values(labels: npt.NDArray[Any], where: str, row_places: RowPlaces = FR
         Labels in the user's own terms.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -189,36 +187,36 @@ def real_values(labels: npt.NDArray[Any], where: str, row_places: RowPlaces = FR
     _one_a_row(labels, where)
     if labels.dtype.kind in "fiu":
         y = labels.astype(np.float64)
-        _refuse_missing(np.isnan(y), where, row_places)
+        _refuse_missing(np.isnan(y), where, row_labels)
     else:
-        y = _numbers(_texts(labels, where), where, row_places)
+        y = _numbers(_texts(labels, where), where, row_labels)
     large = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(large):
         raise DataError(
             where,
-            f"label {labels[large[0]]} in {row_places.of(large[0])}",
+            f"label {labels[large[0]]} in {row_labels.of(large[0])}",
             f"finite labels of at most {LARGEST_VALUE:g}",
             "Correct or rescale the labels",
         )
     if (y == y[0]).all():
         raise DataError(
             where,
-            f"one value only, {y[0]:g}, in {counted(len(y), 'row')}",
+            f"one value only, {y[0]:g}, in {pluralize(len(y), 'row')}",
             "labels that vary",
             "Check that the label column is the right one (label = …)",
         )
     return y
 
 
-def _numbers(texts: Names, where: str, row_places: RowPlaces) -> Floats:
+def _numbers(texts: Names, where: str, row_labels: RowLabels) -> Floats:
     """Return texts as numbers; refuse texts that are missing or no numbers."""
-    _refuse_missing(_missing(texts), where, row_places)
+    _refuse_missing(_missing(texts), where, row_labels)
     numbers = [finite_number(text) for text in texts.tolist()]
     wrong = [row for row, number in enumerate(numbers) if number is None]
     if wrong:
         raise DataError(
             where,
-            f"label {str(texts[wrong[0]])!r} in {row_places.of(wrong[0])}",
+            f"label {str(texts[wrong[0]])!r} in {row_labels.of(wrong[0])}",
             'numbers, as task = "regression" learns them',
             'Set task = "classification" for classes, or name another column by label = …',
         )
@@ -240,7 +238,7 @@ def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tupl
 
 
 def _refuse_single(
-    names: Names, known: dict[str, int], where: str, row_places: RowPlaces, *, numeric: bool
+    names: Names, known: dict[str, int], where: str, row_labels: RowLabels, *, numeric: bool
 ) -> None:
     """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
@@ -259,9 +257,9 @@ def _refuse_single(
         )
         raise DataError(
             where,
-            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+            f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
             f"{_listed(known)}; {single[0]!r} is in "
-            f"{row_places.of(int(np.argmax(names == single[0])))}",
+            f"{row_labels.of(int(np.argmax(names == single[0])))}",
             "at least two points of each class",
             ". ".join(hints),
         )
@@ -279,16 +277,16 @@ def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
     return np.where(positive, 1.0, -1.0)
 
 
-def _class_names(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) -> tuple[Names, bool]:
+def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> tuple[Names, bool]:
     """Return the class name of every row, and True if all names are numbers."""
     _one_a_row(labels, where)
     if labels.dtype.kind in "fiu":
-        _refuse_missing(np.isnan(labels), where, row_places)
-        _refuse_infinite(labels, where, row_places)
+        _refuse_missing(np.isnan(labels), where, row_labels)
+        _refuse_infinite(labels, where, row_labels)
         different, of_row = np.unique(labels, return_inverse=True)
         return np.array([number_name(v) for v in different.tolist()])[of_row], True
     names = _texts(labels, where)
-    _refuse_missing(_missing(names), where, row_places)
+    _refuse_missing(_missing(names), where, row_labels)
     unique, inverse = np.unique(names, return_inverse=True)
     of_numbers = [name_of_number(name) for name in unique.tolist()]
     same = [name for name in of_numbers if name is not None]
@@ -328,20 +326,20 @@ def _missing(names: Names) -> npt.NDArray[np.bool_]:
     return missing[inverse]
 
 
-def _refuse_infinite(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) -> None:
+def _refuse_infinite(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> None:
     rows = np.flatnonzero(~np.isfinite(labels))
     if len(rows):
-        found = f"label {labels[rows[0]]} in {row_places.of(rows[0])}"
+        found = f"label {labels[rows[0]]} in {row_labels.of(rows[0])}"
         raise DataError(where, found, "finite labels", "Correct this label")
 
 
-def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_places: RowPlaces) -> None:
+def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_labels: RowLabels) -> None:
     rows = np.flatnonzero(missing)
     if len(rows):
         raise DataError(
             where,
             f"no label in {len(rows)} of {len(missing)} rows, the first is "
-            f"{row_places.of(rows[0])}",
+            f"{row_labels.of(rows[0])}",
             "a label in every row",
             "Remove these rows; hide labels from methods by [splits]",
         )
@@ -359,4 +357,4 @@ def _known(name: str, known: dict[str, int], where: str) -> str:
 
 
 def _listed(known: dict[str, int]) -> str:
-    return first_of([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
+    return truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels, truncate
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.listing import first_of
 from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation
@@ -24,7 +23,7 @@ def check_values(
     impute: Imputation | None,
     where: str,
     absent: Bools | None = None,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> tuple[int, int]:
     """Return the numbers of rows and of columns with missing values, which are to be filled.
 
@@ -40,7 +39,7 @@ def check_values(
         The place to name in a message.
     absent : (n, d) bool, optional
         Features of views that points lack; they are not filled.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -57,13 +56,13 @@ def check_values(
         n_known += len(without) - without.sum(axis=0)
         missing.add(without if absent is None else without & ~absent[rows], rows.start)
     infinite.refuse(
-        feature_names, "infinite values", "finite numbers", _INFINITE, where, row_places
+        feature_names, "infinite values", "finite numbers", _INFINITE, where, row_labels
     )
     if n_known.min(initial=len(x)) == len(x):
         return 0, 0
     if impute is None:
         missing.refuse(
-            feature_names, "missing values", "a number everywhere", _MISSING, where, row_places
+            feature_names, "missing values", "a number everywhere", _MISSING, where, row_labels
         )
     empty = _Tally(x.shape[1], np.where(n_known == 0, len(x), 0), len(x))
     empty.refuse(
@@ -97,7 +96,7 @@ def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:
             names = [repr(dataset.feature_names[column]) for column in with_gaps[empty].tolist()]
             raise DataError(
                 f"data set {dataset.name!r}, split {number} of {len(splits)} (from 0)",
-                f"no value of {first_of(names, SHOWN)} in its training part of {len(split.known)}",
+                f"no value of {truncate(names, SHOWN)} in its training part of {len(split.known)}",
                 "a value of every feature, to fill missing ones with",
                 'Ignore these columns, enlarge the training part, or set fit = "all" under '
                 "[preprocessing]",
@@ -192,15 +191,15 @@ class _Tally:
         expected: str,
         hint: str,
         where: str,
-        row_places: RowPlaces | None = None,
+        row_labels: RowLabels | None = None,
     ) -> None:
         """Raise if there is any entry, naming the first row if it tells."""
         columns = np.flatnonzero(self.counts)
         if not len(columns):
             return
         names = [f"{feature_names[c]!r} ({self.counts[c]})" for c in columns.tolist()]
-        listed = first_of(names, SHOWN, "more columns")
+        listed = truncate(names, SHOWN, "more columns")
         found = f"{found} in {listed}, of {self.n_rows} rows"
-        if row_places is not None:
-            found += f", the first in {row_places.of(self.first)}"
+        if row_labels is not None:
+            found += f", the first in {row_labels.of(self.first)}"
         raise DataError(where, found, expected, hint)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import SEEDS
 from mkldist.errors import DataError
@@ -145,7 +145,7 @@ def _check(dataset: Dataset, part: Ints, share: float, number: int) -> None:
         raise DataError(
             f"search on data set {dataset.name!r}, split {number} (from 0)",
             f"no point of class {dataset.classes[int(counts.argmin())]!r} in a share of "
-            f"{share:g} of the training part, {counted(len(part), 'row')}",
+            f"{share:g} of the training part, {pluralize(len(part), 'row')}",
             "points of every class",
             "Raise first under [search], or set fewer rungs",
         )

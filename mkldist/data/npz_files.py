@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ONE
+from mkldist.core.wording import FROM_ONE, pluralize
 from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.opening import REWRITE
@@ -107,7 +106,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         sparse=kept,
         texts=of_texts,
         weights=weight_array(archive, choice.weights, n_rows),
-        row_places=FROM_ONE,
+        row_labels=FROM_ONE,
     )
 
 
@@ -270,7 +269,7 @@ def names_of_features(given: npt.NDArray[Any], n_features: int, where: str) -> t
     if len(names) != n_features or len(set(names)) != n_features:
         raise DataError(
             f"{where}, array {FEATURE_NAMES!r}",
-            f"{counted(len(names), 'name')}, {len(set(names))} of them distinct",
+            f"{pluralize(len(names), 'name')}, {len(set(names))} of them distinct",
             f"{n_features} distinct names, one per feature",
             "Correct the array or leave it out",
         )

@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.dataset import Split
 from mkldist.data.labels import MISSING_LABELS
-from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
 # The names of mkldist, and those in files of semi-supervised benchmarks.
@@ -29,7 +27,7 @@ def partitions_of(
     arrays: Mapping[str, npt.NDArray[Any]],
     n_points: int,
     where: str,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> tuple[Split, ...]:
     """Return the partitions among the arrays of a file, if it has any.
 
@@ -43,7 +41,7 @@ def partitions_of(
         Number of points n.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row of the arrays.
 
     Raises
@@ -65,7 +63,7 @@ def partitions_of(
         if given:
             _check_names(given, names, where)
             rows = {name: _rows(array, f"{where}, array {name!r}") for name, array in given.items()}
-            return _partitions(rows, names, n_points, where, row_places)
+            return _partitions(rows, names, n_points, where, row_labels)
     return ()
 
 
@@ -95,7 +93,7 @@ def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
     if unknown or "train" not in parts or len(parts) < 2:
         raise DataError(
             where,
-            f"the word{'s' * (len(words) > 1)} {first_of([repr(str(w)) for w in words], SHOWN)}",
+            f"the word{'s' * (len(words) > 1)} {truncate([repr(str(w)) for w in words], SHOWN)}",
             "'train' in some rows, 'test' or 'unlabelled' in the others",
             "Correct this column, or set another kind of splits",
         )
@@ -107,7 +105,7 @@ def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
 
 
 def group_numbers(
-    column: npt.NDArray[np.str_], where: str, row_places: RowPlaces = FROM_ZERO
+    column: npt.NDArray[np.str_], where: str, row_labels: RowLabels = FROM_ZERO
 ) -> Ints:
     """Return the number of each row's group, (n,), groups in alphabetical order.
 
@@ -117,7 +115,7 @@ def group_numbers(
         The group of each row.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -136,8 +134,8 @@ def group_numbers(
     if len(rows):
         raise DataError(
             where,
-            f"no group in {len(rows)} of {counted(len(column), 'row')}, the first is "
-            f"{row_places.of(rows[0])}",
+            f"no group in {len(rows)} of {pluralize(len(column), 'row')}, the first is "
+            f"{row_labels.of(rows[0])}",
             "a group in every row",
             "Write the group there; give a row that belongs to no other a group of its own",
         )
@@ -197,7 +195,7 @@ def _partitions(
     names: tuple[str, str, str],
     n_points: int,
     where: str,
-    row_places: RowPlaces,
+    row_labels: RowLabels,
 ) -> tuple[Split, ...]:
     train, unlabelled, test = names
     n_partitions = len(rows[train])
@@ -205,7 +203,7 @@ def _partitions(
         if len(array) != n_partitions:
             raise DataError(
                 where,
-                f"{counted(n_partitions, 'row')} in {train!r} but {len(array)} in {name!r}",
+                f"{pluralize(n_partitions, 'row')} in {train!r} but {len(array)} in {name!r}",
                 "one row of each per partition",
                 "Add the missing rows",
             )
@@ -213,8 +211,8 @@ def _partitions(
     for number in range(n_partitions):
         parts = {name: array[number] for name, array in rows.items()}
         for name, part in parts.items():
-            _check_indices(part, n_points, f"{where}, array {name!r}, {row_places.of(number)}")
-        _check_disjoint(parts, f"{where}, {row_places.of(number)}")
+            _check_indices(part, n_points, f"{where}, array {name!r}, {row_labels.of(number)}")
+        _check_disjoint(parts, f"{where}, {row_labels.of(number)}")
         kept = {name: part.astype(np.intp) for name, part in parts.items()}
         none = np.zeros(0, dtype=np.intp)
         splits.append(Split(kept[train], kept.get(test, none), kept.get(unlabelled, none)))
@@ -227,7 +225,7 @@ def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str) -> None:
         if len(common):
             raise DataError(
                 f"{where} of {name!r} and {other_name!r}",
-                f"{counted(len(common), 'point')} in both, such as {common[0]}",
+                f"{pluralize(len(common), 'point')} in both, such as {common[0]}",
                 "parts without a common point",
                 "Remove them from one of the parts",
             )

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.core.counted import counted
 from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
-from mkldist.data.account import Account
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize
 from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.summary import ImportSummary
 from mkldist.data.table_problems import DECIMALS, decimal_comma
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
@@ -48,7 +47,7 @@ class RawData:
         Columns by which rows are divided, by name.
     weights : (n,) array of str or numbers, or None
         Row weights as the source has them.
-    account : Account
+    summary : ImportSummary
         What the reader did with the columns.
     columns : SourceColumns, optional
         The columns that features are made of; None if each feature is a column.
@@ -68,7 +67,7 @@ class RawData:
         Columns of texts.
     view_columns : dict of str to SourceColumns
         Columns of the views with a file of their own, whose features follow the others.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How messages name the rows.
     own_memory : bool
         True if nothing else makes use of the memory of `x`, so that its rows and columns may be
@@ -85,7 +84,7 @@ class RawData:
     task: Task = "classification"
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     weights: npt.NDArray[Any] | None = None
-    account: Account = field(default_factory=Account)
+    summary: ImportSummary = field(default_factory=ImportSummary)
     columns: SourceColumns | None = None
     label_name: str = ""
     ids: npt.NDArray[np.str_] | None = None
@@ -95,7 +94,7 @@ class RawData:
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
-    row_places: RowPlaces = FROM_ZERO
+    row_labels: RowLabels = FROM_ZERO
     own_memory: bool = False
 
 
@@ -135,7 +134,7 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
     if n_rows != n_labels:
         raise DataError(
             where,
-            f"{counted(n_rows, 'row')} of features but {counted(n_labels, 'label')}",
+            f"{pluralize(n_rows, 'row')} of features but {pluralize(n_labels, 'label')}",
             "one label per row",
             "Check that both come from the same version of the data",
         )

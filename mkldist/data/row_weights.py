@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import LARGEST, LEAST, Floats, Ints
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels
 from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.errors import DataError, nearest
 
 ClassWeight = Literal["balanced"] | Mapping[str, float]
 
 
-def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FROM_ZERO) -> Floats:
+def row_weights(given: npt.NDArray[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> Floats:
     """Return row weights as numbers, (n,).
 
     Parameters
@@ -25,7 +25,7 @@ def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FRO
         The weights.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -50,7 +50,7 @@ def row_weights(given: npt.NDArray[Any], where: str, row_places: RowPlaces = FRO
         value = given[wrong[0]]
         raise DataError(
             where,
-            f"weight {str(value)!r} in {row_places.of(wrong[0])}",
+            f"weight {str(value)!r} in {row_labels.of(wrong[0])}",
             f"0, or a number from {LEAST:g} to {LARGEST:g}, in every row",
             "Correct it; a row of weight 0 is in no training part",
         )

@@ -1,4 +1,4 @@
-"""Features that are kept in compressed sparse rows: their form, checks and account."""
+"""Features that are kept in compressed sparse rows: their form, checks and summary."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Ints
-from mkldist.core.counted import counted
 from mkldist.core.memory import readable_bytes
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize
 from mkldist.errors import DataError
 
 SPARSE_HINT = (
@@ -52,7 +51,7 @@ def as_sparse(points: Any) -> Any:
     return canonical(csr_array(points))
 
 
-def check_sparse(matrix: Any, where: str, row_places: RowPlaces = FROM_ZERO) -> None:
+def check_sparse(matrix: Any, where: str, row_labels: RowLabels = FROM_ZERO) -> None:
     """Refuse values that are missing or infinite.
 
     Parameters
@@ -61,7 +60,7 @@ def check_sparse(matrix: Any, where: str, row_places: RowPlaces = FROM_ZERO) -> 
         The features.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Raises
@@ -74,7 +73,8 @@ def check_sparse(matrix: Any, where: str, row_places: RowPlaces = FROM_ZERO) -> 
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         raise DataError(
             where,
-            f"{counted(len(bad), 'value')} missing or infinite, the first in {row_places.of(row)}",
+            f"{pluralize(len(bad), 'value')} missing or infinite, the first in "
+            f"{row_labels.of(row)}",
             "finite numbers: absent entries of sparse features are 0, not missing",
             "Correct them in the data",
         )

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.nested import cut_splits
 from mkldist.data.random_splits import SEEDS, holdouts, repeated_folds
@@ -71,7 +71,7 @@ def _drawn_parts(
     if not len(unlabelled):
         raise DataError(
             where,
-            f"all of {counted(len(rows), 'point')} labelled",
+            f"all of {pluralize(len(rows), 'point')} labelled",
             "at least one unlabelled point",
             'Label fewer points, or set kind = "holdout"',
         )
@@ -91,7 +91,7 @@ def _labelled_of_each_class(
         if wanted > len(members):
             raise DataError(
                 where,
-                f"{counted(wanted, 'point')} to be labelled of {len(members)} in class {name!r}",
+                f"{pluralize(wanted, 'point')} to be labelled of {len(members)} in class {name!r}",
                 f"at most {len(members)}",
                 "Label fewer, or lower test_fraction",
             )
@@ -311,8 +311,8 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
         if spec.folds > n_groups:
             raise DataError(
                 where,
-                f"{spec.folds} folds of {counted(n_groups, 'group')}",
-                f"at most {counted(n_groups, 'fold')}",
+                f"{spec.folds} folds of {pluralize(n_groups, 'group')}",
+                f"at most {pluralize(n_groups, 'fold')}",
                 "Set fewer folds",
             )
         tests = list(repeated_folds(spec.folds, spec.repeats, seed, n_groups))
@@ -321,7 +321,7 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
         if not n_train:
             raise DataError(
                 where,
-                f"{counted(n_groups, 'group')} in all, none for the training part",
+                f"{pluralize(n_groups, 'group')} in all, none for the training part",
                 "at least one group for each part",
                 "Raise train_fraction, or choose other groups",
             )
@@ -392,4 +392,4 @@ def _counts(dataset: Dataset) -> str:
     pairs = list(zip(counts, map(repr, dataset.classes), strict=True))
     listed = [f"{count} of class {name}" for count, name in pairs[1:SHOWN]]
     more = [f"{len(pairs) - SHOWN} more classes"] * (len(pairs) > SHOWN)
-    return ", ".join([f"{counted(pairs[0][0], 'point')} of class {pairs[0][1]}", *listed, *more])
+    return ", ".join([f"{pluralize(pairs[0][0], 'point')} of class {pairs[0][1]}", *listed, *more])

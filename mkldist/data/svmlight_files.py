@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.core.row_places import in_lines
+from mkldist.core.wording import in_lines
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.data.source_columns import SourceColumns
@@ -87,14 +87,14 @@ def read_svmlight(
         names = tuple(f"f{i}" for i in seen.tolist())
         source = SourceColumns(names, start=start)
         return RawData(
-            np.array(labels), None, names, sparse=kept, columns=source, row_places=in_lines(lines)
+            np.array(labels), None, names, sparse=kept, columns=source, row_labels=in_lines(lines)
         )
     check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
     x[row, index] = value
     names = numbered_features(shape[1])
     source = SourceColumns(names, start=start)
-    return RawData(np.array(labels), x, names, columns=source, row_places=in_lines(lines))
+    return RawData(np.array(labels), x, names, columns=source, row_labels=in_lines(lines))
 
 
 def _label(word: bytes, place: str) -> str:

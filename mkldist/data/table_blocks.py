@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mkldist.core.row_places import FROM_ONE
+from mkldist.core.wording import FROM_ONE
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frames_data
 from mkldist.data.opening import REWRITE

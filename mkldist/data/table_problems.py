@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mkldist.core.counted import counted
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import DataError
 
 SHOWN = 8
@@ -86,12 +85,12 @@ class TableProblems:
         if self._ragged:
             line, n_fields = self._ragged[0]
             found.append(
-                f"{counted(len(self._ragged), 'row')} of another length than the header, the "
-                f"first of {counted(n_fields, 'field')} in line {line}"
+                f"{pluralize(len(self._ragged), 'row')} of another length than the header, the "
+                f"first of {pluralize(n_fields, 'field')} in line {line}"
             )
             expected.append(f"{self.n_fields} fields in every row")
         hints = self._hints(n_rows) + ([_SEPARATORS] if self._ragged else [])
-        raise DataError(self.where, first_of(found, SHOWN), "; ".join(expected), ". ".join(hints))
+        raise DataError(self.where, truncate(found, SHOWN), "; ".join(expected), ". ".join(hints))
 
     def _single(self, n_rows: int) -> DataError:
         """Return the error of one row or value."""
@@ -99,7 +98,7 @@ class TableProblems:
             [(line, n_fields)] = self._ragged
             return DataError(
                 f"{self.where}, line {line}",
-                counted(n_fields, "field"),
+                pluralize(n_fields, "field"),
                 f"{self.n_fields}, as in the header",
                 _SEPARATORS,
             )
@@ -149,4 +148,4 @@ def decimal_comma(text: str) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return first_of([f'"{name}"' for name in names], SHOWN)
+    return truncate([f'"{name}"' for name in names], SHOWN)

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.data.account import Account
 from mkldist.data.categories import encoded
 from mkldist.data.columns import ColumnRoles
 from mkldist.data.raw import RawData
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.summary import ImportSummary
 from mkldist.data.texts import TextColumns
 
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
@@ -26,7 +26,7 @@ def of_table(
     texts: Mapping[str, Sequence[str]],
     where: str,
 ) -> RawData:
-    """Return the raw data of a table, with an account of its columns.
+    """Return the raw data of a table, with an summary of its columns.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def of_table(
     of_splits = {name: np.array(texts[name]) for name in (roles.names[p] for p in roles.of_splits)}
     of_texts = {name: texts[name] for name in (roles.names[p] for p in roles.texts)}
     features = encoded(x, roles.feature_names, categorical, where)
-    account = Account(
+    summary = ImportSummary(
         label=roles.label_said,
         left_out=roles.left_out,
         encoded=features.said,
@@ -68,7 +68,7 @@ def of_table(
         groups=features.groups,
         of_splits=of_splits,
         weights=None if roles.weights is None else np.array(texts[roles.names[roles.weights]]),
-        account=account,
+        summary=summary,
         label_name="" if roles.label is None else roles.names[roles.label],
         ids=None if roles.id is None else np.array(texts[roles.names[roles.id]]),
         texts=TextColumns.of(of_texts),

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Array, Bools, Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ONE, FROM_ZERO, RowPlaces
-from mkldist.data.listing import first_of
+from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import ViewSpec
@@ -107,7 +105,7 @@ class TextColumns:
         self,
         ids: npt.NDArray[np.str_] | None,
         where: str,
-        row_places: RowPlaces = FROM_ZERO,
+        row_labels: RowLabels = FROM_ZERO,
     ) -> None:
         """Refuse columns that points have no text of, unless a view says what then holds.
 
@@ -117,7 +115,7 @@ class TextColumns:
             Names of the points.
         where : str
             The place to name in a message.
-        row_places : RowPlaces
+        row_labels : RowLabels
             How a message names points without ids.
 
         Raises
@@ -134,11 +132,11 @@ class TextColumns:
                 raise DataError(
                     f"{where}: texts", f"no text at all in column {name!r}", "texts", "Ignore it"
                 )
-            points = row_places.names(rows, ids)
+            points = row_labels.names(rows, ids)
             raise DataError(
                 f"{where}: texts",
                 f"no text in column {name!r} for {len(rows)} of {len(self.values)} points "
-                f"({first_of(points, SHOWN)})",
+                f"({truncate(points, SHOWN)})",
                 "a text for each point, or a view that says what holds without",
                 f'Set missing = "zero" for the view of this column, in [[datasets.views]] with '
                 f'columns = ["{name}"] or a file of its own; kernels are zero at these points',
@@ -150,10 +148,10 @@ class TextColumns:
             lengths = [len(text) for text in self.values[:, column] if text]
             least, most = min(lengths), max(lengths)
             line = f"{name!r}, of {'' if least == most else f'{least} to '}"
-            line += counted(most, "letter")
+            line += pluralize(most, "letter")
             lacking = int(self.absent[:, column].sum())
             if lacking:
-                have = f"{lacking} of {counted(len(self.values), 'point')} "
+                have = f"{lacking} of {pluralize(len(self.values), 'point')} "
                 have += "has none" if lacking == 1 else "have none"
                 line += f"; {have}: its kernels are zero there"
             yield line

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Ints
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels
 from mkldist.data.number_texts import name_of_number, number_of_name
 from mkldist.errors import DataError
 
@@ -19,7 +19,7 @@ _SLASHES = "Write dates as year-month-day: 1/2/2021 is one day here and another 
 
 
 def rows_in_order(
-    column: npt.NDArray[np.str_], where: str, row_places: RowPlaces = FROM_ZERO
+    column: npt.NDArray[np.str_], where: str, row_labels: RowLabels = FROM_ZERO
 ) -> Ints:
     """Return the rows in ascending order of a column; equal ones stay in the order of the table.
 
@@ -30,7 +30,7 @@ def rows_in_order(
         ``31.3.2021`` and ``31.3.2021 12:30``.
     where : str
         The place to name in a message.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a row.
 
     Returns
@@ -57,7 +57,7 @@ def rows_in_order(
     if wrong:
         raise DataError(
             where,
-            f"{texts[wrong[0]]!r} in {row_places.of(wrong[0])}",
+            f"{texts[wrong[0]]!r} in {row_labels.of(wrong[0])}",
             "numbers, or dates such as 2021-03-01 or 31.3.2021, in every row",
             _SLASHES if _IN_SLASHES.match(texts[wrong[0]]) else "Correct this column",
         )

@@ -2,7 +2,7 @@
 
 The rows have the order of the data set's own file.  A point whose id a view's file lacks has no
 value of that view: NaN among its features, zero rows in its Gram matrices.  Rows that match no
-point are left out, and the account says how many.
+point are left out, and the summary says how many.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize, truncate
 from mkldist.data.assemble import feature_position
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
 from mkldist.data.dataset import GivenGrams, View
 from mkldist.data.files import is_table, read_file
 from mkldist.data.grams import read_view
-from mkldist.data.listing import first_of
 from mkldist.data.npz_files import IDS
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits
@@ -117,19 +116,19 @@ def known_groups(
     if not kept:
         raise DataError(
             where,
-            f"{counted(len(groups), 'group')} of features such as {first_of(wanted, SHOWN)}",
-            f"features of the data, such as {first_of(list(names), SHOWN)}",
+            f"{pluralize(len(groups), 'group')} of features such as {truncate(wanted, SHOWN)}",
+            f"features of the data, such as {truncate(list(names), SHOWN)}",
             "Check that both are of one nomenclature",
         )
-    said = counted(len(kept), "group")
+    said = pluralize(len(kept), "group")
     if unknown:
         said += (
             f"; {len(unknown)} of their {len(wanted)} features are not in the data and left out "
-            f"({first_of(unknown, SHOWN)})"
+            f"({truncate(unknown, SHOWN)})"
         )
     if len(kept) < len(groups):
         empty = [group for group in groups if group not in kept]
-        said += f"; without any, and left out: {first_of(empty, SHOWN)}"
+        said += f"; without any, and left out: {truncate(empty, SHOWN)}"
     return FoundGroups(kept, said)
 
 
@@ -142,7 +141,7 @@ def _read_gmt(text: str, where: str) -> NamedGroups:
         if len(fields) < 3 or not fields[0]:
             raise DataError(
                 f"{where}, line {number}",
-                counted(len(fields), "field"),
+                pluralize(len(fields), "field"),
                 "a name, a description and features, separated by tabs",
                 "Separate the fields of this line by tabs",
             )
@@ -158,7 +157,7 @@ def _read_csv(text: str, where: str) -> NamedGroups:
             if len(fields) != 2:
                 raise DataError(
                     f"{where}, line {number}",
-                    counted(len(fields), "field"),
+                    pluralize(len(fields), "field"),
                     "two: a group and a feature, after a header",
                     "Write a line for each feature of each group",
                 )
@@ -324,7 +323,7 @@ class _Joining:
             views=self.views,
             given=self.given,
             texts=self.texts.joined(),
-            account=replace(raw.account, notes=(*raw.account.notes, *self.notes)),
+            summary=replace(raw.summary, notes=(*raw.summary.notes, *self.notes)),
             columns=self._source_columns(),
             view_columns=self.columns,
         )
@@ -381,7 +380,7 @@ class _Joining:
             if n_rows != n:
                 raise DataError(
                     where,
-                    f"{counted(n_rows, 'row')} for {n} points, and no ids",
+                    f"{pluralize(n_rows, 'row')} for {n} points, and no ids",
                     "the points of the data set in their order, or ids",
                     "Set id = the column that names the rows, here and under the data set",
                 )
@@ -402,14 +401,14 @@ class _Joining:
         if len(others) == len(found):
             raise DataError(
                 where,
-                f"ids such as {first_of(others, SHOWN)}, none of them in the data set",
-                f"ids such as {first_of(list(own), SHOWN)}",
+                f"ids such as {truncate(others, SHOWN)}, none of them in the data set",
+                f"ids such as {truncate(list(own), SHOWN)}",
                 "Check that id names the right column in both files",
             )
         if others:
             self.notes.append(
                 f"view {view!r}: {len(others)} of its {len(found)} rows are not in the data set "
-                f"and left out ({first_of(others, SHOWN)})"
+                f"and left out ({truncate(others, SHOWN)})"
             )
         return rows
 
@@ -458,10 +457,10 @@ def positions_of_ids(ids: Texts, where: str, hint: str = "Correct these rows") -
         if name in found:
             twice[name] = None
         found[name] = row
-    problems = [f"{counted(empty, 'row')} without an id"] if empty else []
+    problems = [f"{pluralize(empty, 'row')} without an id"] if empty else []
     named = [repr(name) for name in twice if name]
     if named:
-        problems.append(f"ids that occur more than once: {first_of(named, SHOWN)}")
+        problems.append(f"ids that occur more than once: {truncate(named, SHOWN)}")
     if problems:
         raise DataError(where, " and ".join(problems), "an id of its own for each row", hint)
     return found

@@ -12,9 +12,9 @@ import numpy as np
 
 from mkldist.core.arrays import Array, Floats
 from mkldist.core.natural_order import natural_key
+from mkldist.core.wording import truncate
 from mkldist.data.archives import NamedArrays
 from mkldist.data.columns import ColumnChoice
-from mkldist.data.listing import first_of
 from mkldist.data.npz_files import SPARSE_PARTS, arrays_data
 from mkldist.data.raw import RawData, as_features, check_feature_array, check_fits
 from mkldist.data.row_blocks import rows_at_once
@@ -79,7 +79,7 @@ def opened_group(path: Path, where: str) -> Iterator[ZarrArrays]:
         arrays = {name: node[name] for name in sorted(node, key=natural_key)}
         groups = [name for name, one in arrays.items() if not hasattr(one, "shape")]
         if groups or not arrays:
-            listed = first_of([repr(name) for name in groups], SHOWN)
+            listed = truncate([repr(name) for name in groups], SHOWN)
             raise DataError(where, f"a group of groups ({listed})" if groups else "an empty group",
                             FORMS, "Name the folder of one group of arrays")  # fmt: skip
         yield ZarrArrays(arrays, where)
@@ -161,7 +161,7 @@ class ZarrArrays(NamedArrays):
             of_each = [f"{name!r} {array.shape}" for name, array in self._arrays.items()]
             raise DataError(
                 self.where,
-                f"neither 'x' nor columns of one length: {first_of(of_each, SHOWN)}",
+                f"neither 'x' nor columns of one length: {truncate(of_each, SHOWN)}",
                 FORMS,
                 WRITE,
             )

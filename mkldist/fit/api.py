@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.blas_threads import threads_for
-from mkldist.core.counted import counted
 from mkldist.core.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
+from mkldist.core.wording import pluralize
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.decision import bank_values
@@ -81,7 +81,7 @@ class SolverLines:
         if self._verbose:
             words = repr(solution).removeprefix("<Solution: ").removesuffix(">")
             counters = solution.counters
-            n = counted(counters.outer_iterations, "iteration")
+            n = pluralize(counters.outer_iterations, "iteration")
             self._print(f"{words}; {n}", counters.passes)
 
     def _iteration(self, objective: float, dual_objective: float) -> None:
@@ -102,7 +102,7 @@ class SolverLines:
 
     def _print(self, words: str, n_passes: int) -> None:
         self._printed = time.perf_counter()
-        seconds, passes = self._printed - self._start, counted(n_passes, "pass", "passes")
+        seconds, passes = self._printed - self._start, pluralize(n_passes, "pass", "passes")
         say(self._method, f"{words}; {passes}, {seconds:.1f} s")
 
 
@@ -393,7 +393,7 @@ class _Instance:
             rounded=bank is not None and bank.has_rounded_factors,
         )
         if len(labels) != n_points:
-            found = f"{counted(len(labels), 'label')} for {counted(n_points, 'point')}"
+            found = f"{pluralize(len(labels), 'label')} for {pluralize(n_points, 'point')}"
             raise GramError("y", found, "one label a point")
         laplacian = checked_laplacian(laplacian, n_points)
         weights = weight_array(weights, n_points)
@@ -434,7 +434,7 @@ def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, 
     rank, sampled = int(solution.extra["largest_rank"]), SAMPLED in solution.extra
     bounds = "" if sampled else "; objective and exact_dual_objective still bound the optimum"
     reason, advice = {
-        "rank": (f"all that it needs have the {counted(rank, 'column')} of rank", "Raise rank"),
+        "rank": (f"all that it needs have the {pluralize(rank, 'column')} of rank", "Raise rank"),
         "memory": ("half of this machine's memory holds no longer ones", "Use fewer kernels"),
         "time_limit": ("the time limit is past", "Raise time_limit"),
         "rounding": ("rounding allows no longer ones", "Scale the kernels"),

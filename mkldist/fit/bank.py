@@ -39,7 +39,6 @@ from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
 from mkldist.core.blas_threads import single_threaded, threads_for
 from mkldist.core.compiled import compiled
-from mkldist.core.counted import counted
 from mkldist.core.devices import CPU
 from mkldist.core.durable import temporary_folder, writing
 from mkldist.core.identity import array_id, content_id
@@ -54,12 +53,11 @@ from mkldist.core.memory import (
     view_cache_bytes,
 )
 from mkldist.core.processors import n_processors
-from mkldist.core.row_places import FROM_ZERO
+from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data import gram_checks
 from mkldist.data.assemble import group_columns
 from mkldist.data.dataset import Dataset, GivenGrams, View, sparse_parts
 from mkldist.data.gram_checks import LARGEST_SINGLE, semidefinite, tolerance_of
-from mkldist.data.listing import first_of
 from mkldist.data.texts import TextView, fingerprint_parts
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
@@ -187,7 +185,7 @@ def _check_apart(known: Mapping[str, Any], names: Iterable[str], where: str) -> 
     """Refuse groups or views that have the name of a view."""
     both = [repr(name) for name in names if name in known]
     if both:
-        found, expected = first_of(both, SHOWN), "a name of its own for each group and view"
+        found, expected = truncate(both, SHOWN), "a name of its own for each group and view"
         raise SpecError(where, f"{found}, the name of a view too", expected, "Rename one of them")
 
 
@@ -574,7 +572,9 @@ def factored(
     n, threads = source.n_points, min(n_processors(), MOST_THREADS)
     needed = least_bytes(n, limits)
     if needed > most:
-        found = f"'factors' of rank {limits.first(n)} on {counted(n, 'point')}, of which one takes "
+        found = (
+            f"'factors' of rank {limits.first(n)} on {pluralize(n, 'point')}, of which one takes "
+        )
         found += f"up to {needed / GIB:.1f} GiB while it is made"
         raise DataError("backend", found, at_most_half(most), "Lower rank")
     place = default_directory() if folder is None else Path(folder)
@@ -841,8 +841,8 @@ class KernelBank:
             dtype = bank.dtype if self.factored is None else self.factored.factors.kept_type
             size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {self._backend}"
         return (
-            f"<KernelBank: {counted(len(self), 'kernel')} on {counted(self.n_points, 'point')}, "
-            f"{size}, normalisation {', '.join(self._normalisations) or 'none'}>"
+            f"<KernelBank: {pluralize(len(self), 'kernel')} on "
+            f"{pluralize(self.n_points, 'point')}, {size}, normalisation {', '.join(self._normalisations) or 'none'}>"
         )
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
@@ -1070,7 +1070,7 @@ def _gram_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise GramError("names", f"{names!r:.60}", "a list of names, one a matrix")
     if len(names) != n_kernels:
-        found = f"{counted(len(names), 'name')} for {counted(n_kernels, 'matrix', 'matrices')}"
+        found = f"{pluralize(len(names), 'name')} for {pluralize(n_kernels, 'matrix', 'matrices')}"
         raise GramError("names", found, "one a matrix")
     return tuple(map(str, names))
 

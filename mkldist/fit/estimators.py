@@ -29,10 +29,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.calibration import Calibrated, fit_curves
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counted import counted
 from mkldist.core.identity import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.target import LEARNT, Target
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import absent_of
 from mkldist.data.frames import pandas_frame
 from mkldist.data.missing import check_values
@@ -434,7 +434,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         points = self._fit_preparation(rows)
         laplacian = None if graph is None else self._laplacian(points.numbers, graph)
-        size = f"{counted(len(points), 'row')} and {counted(points.n_features, 'feature')}"
+        size = f"{pluralize(len(points), 'row')} and {pluralize(points.n_features, 'feature')}"
         tell(f"makes the kernels of {size}, or takes those it made before")
         given: dict[str, Any] = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
         classes, solutions = self._function_names, []
@@ -1458,7 +1458,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"C={self.C:g} is too small. Raise C"
         if reason:
-            listed = counted(len(rows), "training row")
+            listed = pluralize(len(rows), "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
         return self
 
@@ -1632,7 +1632,7 @@ def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """
     labels = y.tolist()
     if "-1" in labels:
-        found = f"the text '-1' as the label of {counted(labels.count('-1'), 'row')}"
+        found = f"the text '-1' as the label of {pluralize(labels.count('-1'), 'row')}"
         hint = "Make y by np.array([...], dtype=object), in which -1 stays a number among texts"
         expected = "the number -1 for unlabelled rows"
         raise DataError(f"y[{labels.index('-1')}]", found, expected, hint)
@@ -1641,7 +1641,7 @@ def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if len(classes) < 2:
         n_without = int((~labelled).sum())
         found = f"one class, {classes[0]!r}" if classes else "no labels"
-        found += f", and {counted(n_without, 'unlabelled row')}"
+        found += f", and {pluralize(n_without, 'unlabelled row')}"
         expected = "two classes or more, and -1 for unlabelled rows alone"
         hint = "Write the classes as other labels, such as 0 and 1"
         raise DataError("y", found, expected, hint if classes and n_without else "")

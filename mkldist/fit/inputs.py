@@ -10,12 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ZERO
 from mkldist.core.target import Target
+from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.gram_checks import check_stack
-from mkldist.data.listing import first_of
 from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
 from mkldist.data.sparse_features import canonical, check_sparse
@@ -256,7 +254,7 @@ def group_array(groups: Any, n_kernels: int) -> Ints:
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise GramError("groups", f"{groups!r:.60}", expected)
     if len(groups) != n_kernels:
-        raise GramError("groups", f"{len(groups)} for {counted(n_kernels, 'kernel')}", expected)
+        raise GramError("groups", f"{len(groups)} for {pluralize(n_kernels, 'kernel')}", expected)
     number: dict[object, int] = {}
     found = np.empty(n_kernels, dtype=np.intp)
     for m, name in enumerate(groups):
@@ -312,7 +310,7 @@ def divided(X: Any, names: Sequence[str], where: str) -> tuple[Any, TextColumns 
     if not len(names):
         return X, None
     if not (hasattr(X, "columns") and hasattr(X, "to_numpy")):
-        listed = first_of([repr(name) for name in names], SHOWN)
+        listed = truncate([repr(name) for name in names], SHOWN)
         expected = f"a DataFrame, for columns of texts ({listed})"
         raise DataError(where, f"one {type(X).__name__}", expected, "Name columns")
     frame = X.set_axis(list(map(str, X.columns)), axis=1)
@@ -331,7 +329,7 @@ def check_texts(texts: TextColumns, allowed: Collection[int], where: str, hint: 
     for column, name in enumerate(texts.names):
         rows = np.flatnonzero(texts.absent[:, column]).tolist()
         if rows and column not in allowed:
-            listed = first_of(FROM_ZERO.names(rows), SHOWN)
+            listed = truncate(FROM_ZERO.names(rows), SHOWN)
             found = f"no text in column {name!r} for {listed}"
             raise DataError(where, found, "a text for each point", hint)
 
@@ -457,7 +455,7 @@ class Features:
             return replace(new, points=np.ascontiguousarray(new.points[:, order]), names=self.names)
         if len(new.names) != len(self.names):
             expected = f"{len(self.names)}, as the bank was made of"
-            raise DataError(where, counted(len(new.names), "column"), expected)
+            raise DataError(where, pluralize(len(new.names), "column"), expected)
         if is_sparse(self.points) and not is_sparse(new.points):
             from scipy.sparse import csr_array
 

@@ -19,10 +19,9 @@ import numpy.typing as npt
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.blas_threads import single_threaded
-from mkldist.core.counted import counted
 from mkldist.core.processors import n_processors
+from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
-from mkldist.data.listing import first_of
 from mkldist.data.number_texts import name_of_number, number_name, number_of_name
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
@@ -255,8 +254,8 @@ class Model:
         classes = self.labels.classes
         answer = "real values" if classes is None else f"classes {', '.join(map(str, classes))}"
         return (
-            f"<Model: {origin}, {answer}, {counted(self.n_kernels, 'kernel')}, {self.n_support} "
-            f"support vectors, {counted(len(self.feature_names), 'feature')}>"
+            f"<Model: {origin}, {answer}, {pluralize(self.n_kernels, 'kernel')}, {self.n_support} "
+            f"support vectors, {pluralize(len(self.feature_names), 'feature')}>"
         )
 
     @property
@@ -620,7 +619,7 @@ class Model:
 
     def _checked(self, block: Block, where: str) -> Bools | None:
         """Check rows; return where features (r, d) are those of views that rows lack, or None."""
-        x, places = block.x, block.row_places
+        x, places = block.x, block.row_labels
         for column, (name, optional) in enumerate(self.texts.items()):
             if block.texts is None or optional:
                 continue
@@ -629,7 +628,7 @@ class Model:
                 raise DataError(
                     where,
                     f"no text in column {name!r} for "
-                    f"{first_of(places.names(rows.tolist()), SHOWN)}",
+                    f"{truncate(places.names(rows.tolist()), SHOWN)}",
                     "a text for each row: the model knows no row without it",
                     'Fit a sweep with a view of this column that sets missing = "zero"',
                 )

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.counted import counted
-from mkldist.core.row_places import FROM_ONE, FROM_ZERO, RowPlaces, in_lines
+from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, in_lines, pluralize, truncate
 from mkldist.data.archives import NamedArrays, opened_npz
 from mkldist.data.categories import as_categories
 from mkldist.data.columns import LABEL_NAMES, check_names
@@ -31,7 +30,6 @@ from mkldist.data.csv_rows import Rows
 from mkldist.data.files import ARCHIVE, READERS, TABLES, ZARR, extension_of
 from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.grams import read_npy
-from mkldist.data.listing import first_of
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     check_length,
@@ -71,7 +69,7 @@ class Block:
     """Successive new rows: what decision functions take, once views are joined."""
 
     x: Floats  # (r, d) array or csr_array of features, neither filled nor scaled; NaN where missing
-    row_places: RowPlaces = FROM_ZERO
+    row_labels: RowLabels = FROM_ZERO
     ids: list[str] | None = None  # names of the rows, if their table has some
     texts: Array | None = None  # (r, c) str objects in the columns that the model needs, if any
     between: dict[str, Floats] = field(default_factory=dict)
@@ -79,7 +77,7 @@ class Block:
     labels: list[str] | None = None  # where they are asked for
 
 
-_Part = tuple[Floats, Mapping[str, Sequence[str]], RowPlaces]
+_Part = tuple[Floats, Mapping[str, Sequence[str]], RowLabels]
 """Successive rows of a table: some columns of numbers (r, m), some of texts by name, and places."""
 
 
@@ -209,7 +207,7 @@ def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
     if len(found) != 1:
         expected = f"the column {columns.label!r}" if columns.label else "one column 'label' or 'y'"
         hint = nearest(columns.label, names) or "Add it, or leave out --score"
-        what = f"{counted(len(found), 'column')} of labels" if found else "no labels"
+        what = f"{pluralize(len(found), 'column')} of labels" if found else "no labels"
         raise DataError(where, what, expected, hint)
     return found[0]
 
@@ -283,7 +281,7 @@ def _csv_table(names: Sequence[str], lines: Rows, where: str) -> _Table:
 
 
 def _frame_part(
-    frame: Any, of_numbers: Sequence[str], of_texts: Sequence[str], where: str, places: RowPlaces
+    frame: Any, of_numbers: Sequence[str], of_texts: Sequence[str], where: str, places: RowLabels
 ) -> _Part:
     """Convert columns of a DataFrame."""
     x = np.empty((len(frame), 0))
@@ -336,7 +334,7 @@ def _arrays_table(
     blocks: Callable[[int], Iterator[Any]],
     names: Sequence[str],
     texts: Mapping[str, Sequence[str]],
-    places: RowPlaces,
+    places: RowLabels,
     note: str = "",
 ) -> _Table:
     """Return the table of blocks of features with names, and of texts of all rows."""
@@ -422,14 +420,14 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
             pairs = [f"{start + n} is {name!r}" for n, name in enumerate(names[:SHOWN])]
             listed = ", ".join(pairs) + ", …" * (len(names) > SHOWN)
             note = f"its features have no names and are taken by their position: index {listed}"
-        return _arrays_table(_slices(x), names, beside, raw.row_places, note)
+        return _arrays_table(_slices(x), names, beside, raw.row_labels, note)
     place = {name: position for position, name in enumerate(names)}
     positions = np.array([place.get(name, -1) for name in raw.feature_names], dtype=np.intp)
     if not (positions >= 0).any() or not _are_numbered(names, "f"):
         raise DataError(
             where,
-            f"features by their numbers alone: {first_of(raw.feature_names, SHOWN)}",
-            f"features of the model: {first_of(names, SHOWN)}",
+            f"features by their numbers alone: {truncate(raw.feature_names, SHOWN)}",
+            f"features of the model: {truncate(names, SHOWN)}",
             "Check that both files count the same features, from the same first index"
             if _are_numbered(names, "f")
             else "Write the rows to a .npz file with columns in the order of the model",
@@ -439,9 +437,9 @@ def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: b
     x = _placed(raw.sparse[:, known], positions[known], len(names))
     unknown = [name for name in raw.feature_names if name not in place]
     if unknown:
-        count, listed = counted(len(unknown), "feature"), first_of(unknown, SHOWN)
+        count, listed = pluralize(len(unknown), "feature"), truncate(unknown, SHOWN)
         note = f"{count} that no row of the model's data has ({listed}), left out"
-    return _arrays_table(_slices(x), names, beside, raw.row_places, note)
+    return _arrays_table(_slices(x), names, beside, raw.row_labels, note)
 
 
 def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:
@@ -456,13 +454,13 @@ def _check_arrays(
     of_words = {"categories": columns.categories, "texts": () if texts_beside else columns.texts}
     for kind, named in of_words.items():
         if named:
-            names = first_of([repr(name) for name in named], SHOWN_COLUMNS)
+            names = truncate([repr(name) for name in named], SHOWN_COLUMNS)
             expected = f"a DataFrame, for columns of {kind} ({names})"
             raise DataError(where, "an array", expected, "Name columns")
     if width is not None and width != len(columns.numbers):
-        names = first_of(columns.numbers, SHOWN_COLUMNS)
+        names = truncate(columns.numbers, SHOWN_COLUMNS)
         expected = f"{len(columns.numbers)}, as the model has: {names}"
-        raise DataError(where, counted(width, "column"), expected)
+        raise DataError(where, pluralize(width, "column"), expected)
 
 
 def _check_columns(
@@ -488,11 +486,11 @@ def _check_columns(
         return
     found = []
     if missing:
-        found.append(f"no column {first_of([repr(name) for name in missing], SHOWN)}")
+        found.append(f"no column {truncate([repr(name) for name in missing], SHOWN)}")
     if extra:
-        listed = first_of([repr(name) for name in extra], SHOWN_COLUMNS)
+        listed = truncate([repr(name) for name in extra], SHOWN_COLUMNS)
         found.append(f"column{'s' * (len(extra) > 1)} {listed}, unknown to the model")
-    required = counted(len(columns.required), "column")
+    required = pluralize(len(columns.required), "column")
     raise DataError(
         where,
         "; ".join(found),
@@ -511,7 +509,7 @@ def _remedies(missing: Sequence[str], extra: Sequence[str], place: str) -> Itera
     pairs = {by_letters[letters(name)]: name for name in missing if letters(name) in by_letters}
     if pairs:
         renamed = [f"{one!r} to {other!r}" for one, other in pairs.items()]
-        yield f"Rename {first_of(renamed, SHOWN)}"
+        yield f"Rename {truncate(renamed, SHOWN)}"
     missing = [name for name in missing if name not in pairs.values()]
     extra = [name for name in extra if name not in pairs]
     hint = next((hint for name in missing if (hint := nearest(name, extra))), "")
@@ -529,8 +527,8 @@ def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
     lines = []
     for name in dict.fromkeys(name for name, _ in unseen):
         counts = {text: count for (of, text), count in unseen.items() if of == name}
-        listed = first_of([f"{text!r} in {count}" for text, count in counts.items()], SHOWN_COLUMNS)
-        rows = f"{counted(sum(counts.values()), 'row')} of unknown categories"
+        listed = truncate([f"{text!r} in {count}" for text, count in counts.items()], SHOWN_COLUMNS)
+        rows = f"{pluralize(sum(counts.values()), 'row')} of unknown categories"
         lines.append(f"column {name!r}: {rows} ({listed}), taken as none of the known ones")
     return lines
 
@@ -580,7 +578,7 @@ class GivenRows:
             if missing:
                 raise DataError(
                     f"{where}, array {POINTS!r}",
-                    f"no {first_of(missing, SHOWN)}",
+                    f"no {truncate(missing, SHOWN)}",
                     f"the {len(names)} support vectors of the model that have the view",
                     "Compute the kernel values of new rows with these rows too",
                 )
@@ -625,7 +623,7 @@ class ViewRows:
     where: str
     required: bool  # True if no row may lack the view
     texts: Array | None = None  # (v, c) str objects in the columns that the model needs, if any
-    row_places: RowPlaces = FROM_ZERO
+    row_labels: RowLabels = FROM_ZERO
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     note: str = ""  # how columns were matched
     n_lacking: int = field(init=False, default=0)  # rows so far that lack the view
@@ -663,7 +661,7 @@ class ViewRows:
             known[known] = ~np.isnan(self.values[:, rows[known]]).all(axis=(0, 2))
         missing = np.flatnonzero(~known).tolist()
         if missing and self.required:
-            places = self.row_places.after(self._seen)
+            places = self.row_labels.after(self._seen)
             raise lacks(self.name, places.names(missing, ids), self.where)
         self._seen += count
         self.n_lacking += len(missing)
@@ -690,7 +688,7 @@ class ViewRows:
             return ""
         if not len(left):
             return ""
-        names = first_of([str(name) for name in self.ids[left].tolist()], SHOWN)
+        names = truncate([str(name) for name in self.ids[left].tolist()], SHOWN)
         if len(left) == n_rows and self._seen:
             hint = "Check that one column names the rows of both; if none has it, give no rows"
             found = f"ids such as {names}, none of them in the table"
@@ -701,7 +699,7 @@ class ViewRows:
     def _other_number(self) -> DataError:
         return DataError(
             self.where,
-            f"{counted(len(self._used), 'row')} without ids, another number than in the table",
+            f"{pluralize(len(self._used), 'row')} without ids, another number than in the table",
             "the rows of the table in their order, or ids",
             "Give a row of NaN to one that lacks the view",
         )
@@ -711,7 +709,7 @@ def lacks(view: str, names: Sequence[str], where: str) -> DataError:
     """Return the error of rows that lack a view which they must have."""
     return DataError(
         where,
-        f"no value of view {view!r} for {first_of(names, SHOWN)}",
+        f"no value of view {view!r} for {truncate(names, SHOWN)}",
         "a value of the view for each row: the model knows no row without it",
         'Fit a sweep whose view sets missing = "zero"',
     )
@@ -770,4 +768,4 @@ def kernel_view(name: str, source: Any, given: GivenRows, where: str) -> ViewRow
         grams = read_npy(source, where)
     values, required = given.values(name, grams, points, where), given.views[name].missing is None
     places = FROM_ONE if isinstance(source, Path) else FROM_ZERO
-    return ViewRows(name, values, ids, where, required, row_places=places)
+    return ViewRows(name, values, ids, where, required, row_labels=places)

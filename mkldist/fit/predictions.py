@@ -16,12 +16,11 @@ import numpy as np
 
 from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.core.blas_threads import single_threaded
-from mkldist.core.counted import counted
 from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.core.metrics import metrics_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST
-from mkldist.data.listing import first_of
 from mkldist.data.number_texts import finite_number, name_of_number
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.contributions import INTERCEPT, contribution_columns
@@ -275,10 +274,10 @@ class _Account:
                 if view is not None and view.missing == "impute":
                     done = "its features are filled there, as in the fit"
                 what = "column" if name in model.texts else "view"
-                yield f"{what} {name!r}: {count} of {counted(self.n_rows, 'row')} lack it; {done}"
+                yield f"{what} {name!r}: {count} of {pluralize(self.n_rows, 'row')} lack it; {done}"
         if self.n_far and model.ranges is not None:
             low, high = model.ranges
-            listed = first_of(
+            listed = truncate(
                 [
                     f"{model.feature_names[c]!r} in {count} ({low[c]:.4g} to {high[c]:.4g})"
                     for c, count in self.far.most_common()
@@ -287,7 +286,7 @@ class _Account:
                 SHOWN,
             )
             yield (
-                f"{self.n_far} of {counted(self.n_rows, 'row')} have values outside the range of "
+                f"{self.n_far} of {pluralize(self.n_rows, 'row')} have values outside the range of "
                 f"the fit by more than its width: {listed}"
             )
         yield _less_probable(model, self.n_less_probable)
@@ -343,9 +342,9 @@ def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:
     others = place.get(REST) if len(classes) == 2 else None
     unknown = Counter(text for text in texts if text not in place)
     if unknown and (others is None or "" in unknown):
-        listed = first_of([f"{text!r} in {n}" for text, n in unknown.most_common()], SHOWN)
+        listed = truncate([f"{text!r} in {n}" for text, n in unknown.most_common()], SHOWN)
         known = ", ".join(map(repr, map(str, classes)))
-        rows = counted(sum(unknown.values()), "row")
+        rows = pluralize(sum(unknown.values()), "row")
         hint = "Correct these labels, or leave these rows out"
         raise DataError(
             where, f"labels that the model does not know in {rows}: {listed}", known, hint
@@ -358,8 +357,8 @@ def _real_values(labels: Sequence[str], where: str) -> Floats:
     found = [finite_number(label) for label in labels]
     wrong = [label for label, number in zip(labels, found, strict=True) if number is None]
     if wrong:
-        rows = counted(len(wrong), "row")
-        listed = first_of([*dict.fromkeys(map(repr, wrong))], SHOWN)
+        rows = pluralize(len(wrong), "row")
+        listed = truncate([*dict.fromkeys(map(repr, wrong))], SHOWN)
         hint = "Correct these labels, or leave these rows out"
         raise DataError(where, f"labels that are no numbers in {rows}: {listed}", "numbers", hint)
     return np.array(found, dtype=np.float64)
@@ -370,7 +369,7 @@ def _less_probable(model: Model, n_rows: int) -> str:
     calibration = model.calibration
     if not n_rows or calibration is None:
         return ""
-    rows = f"{counted(n_rows, 'row')} predicted as another class than the most probable one"
+    rows = f"{pluralize(n_rows, 'row')} predicted as another class than the most probable one"
     if calibration.class_weights:
         weights = ", ".join(f"{one:.3g}" for one in calibration.class_weights)
         return f"{rows}: the model multiplies the probabilities of the classes by {weights}"

@@ -22,10 +22,9 @@ from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.row_places import FROM_ZERO
+from mkldist.core.wording import FROM_ZERO, truncate
 from mkldist.data.dataset import View, absent_of, lacking_rows, sparse_parts
 from mkldist.data.frames import frame_features
-from mkldist.data.listing import first_of
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.row_weights import class_weights
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
@@ -192,7 +191,7 @@ def check_views(x: Floats, views: Mapping[str, View], *, fitting: bool) -> None:
 def _rows_of(where: Bools) -> str:
     """Return the words for the rows of an array (n,) or (n, k) in which something is true."""
     rows = np.flatnonzero(where if where.ndim == 1 else where.any(axis=1))
-    return first_of(FROM_ZERO.names(rows.tolist()), SHOWN)
+    return truncate(FROM_ZERO.names(rows.tolist()), SHOWN)
 
 
 class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -356,7 +355,7 @@ def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -
             except (ValueError, TypeError):
                 of_class = np.zeros(1)
         if not (np.isfinite(of_class) & (of_class > 0.0)).all():
-            named = first_of([*map(repr, classes.tolist())], SHOWN)
+            named = truncate([*map(repr, classes.tolist())], SHOWN)
             expected = f"'balanced', None, or a dict of weights above zero by class, of {named}"
             raise DataError("class_weight", f"{class_weight!r:.60}", expected)
         weights[counts] *= of_class[numbers]

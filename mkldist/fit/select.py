@@ -13,9 +13,9 @@ from mkldist.analysis.paired_losses import Standing
 from mkldist.calibration import cross_calibrated
 from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.core.blas_threads import threads_for
-from mkldist.core.counted import counted
 from mkldist.core.devices import CPU
 from mkldist.core.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds, n_inner_folds
 from mkldist.data.preprocessing import fitted_preprocessing
@@ -171,7 +171,7 @@ def choose(
         said += "so the error of this setting is unknown"
     states = [state for _, runs in methods for state in runs[STATE.name]]
     waiting = states.count(RunState.WAITING.value)
-    note = f"{waiting} of {counted(len(states), 'run')} {'is' if waiting == 1 else 'are'} waiting"
+    note = f"{waiting} of {pluralize(len(states), 'run')} {'is' if waiting == 1 else 'are'} waiting"
     note = f"{note}; resume the sweep first" if waiting else ""
     return replace(best, settings=unchanged, changed=changed, said=said, note=note)
 
@@ -318,7 +318,7 @@ def _said(best: Choice, n_settings: int, n_partial: int, metric: Metric, part: s
     if not n_partial:
         return said
     if not best.missing:
-        partial = f"{counted(n_partial, 'setting')} with runs that are not complete"
+        partial = f"{pluralize(n_partial, 'setting')} with runs that are not complete"
         return f"{said}; {partial} {'was' if n_partial == 1 else 'were'} left out"
     some = "all" if n_partial == n_settings else "some"
     return f"{said}; {some} have runs that are not complete, so that it may change"

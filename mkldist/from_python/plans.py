@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.core.consoles import as_text
-from mkldist.core.counted import counted
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.forecast import MOST_WORKERS
 from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
 from mkldist.forecast.curve import Forecast, forecasts
@@ -197,7 +196,7 @@ def factor_lines(plan: Plan) -> list[str]:
     held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""
     return [
         f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first{held}, "
-        f"built by {counted(largest.n_kernels, 'task')} at most in about {built:.2g} s",
+        f"built by {pluralize(largest.n_kernels, 'task')} at most in about {built:.2g} s",
         f"           a pass over the kernels for each certificate computes at most "
         f"{readable_bytes(round(certified))}, in about "
         f"{of_byte * certified:.2g} s",
@@ -275,7 +274,7 @@ def forecast_here(
     rates, said = rates_of_here(storage)
     rows, unknown = forecast_of(rounds, store, crew, rates)
     failed = [
-        f"{row.abandoned} with {counted(row.workers, 'worker')}" for row in rows if row.abandoned
+        f"{row.abandoned} with {pluralize(row.workers, 'worker')}" for row in rows if row.abandoned
     ]
     notes = said, unknown, ABANDONED.format(counts=", ".join(failed)) if failed else ""
     return rows, "\n".join(filter(None, notes))
@@ -324,7 +323,7 @@ def forecast_of(
     known = recorded_costs(plan, store)
     costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
-    said = UNKNOWN.format(methods=first_of([*unknown], SHOWN)) if unknown else ""
+    said = UNKNOWN.format(methods=truncate([*unknown], SHOWN)) if unknown else ""
     return tuple(forecasts(costs, crew, store.states())), said
 
 
@@ -481,7 +480,7 @@ class SweepPlan:
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
         store = Journal(OutputFolder(output).records)
         rounds.replay(store)
-        data = tuple(rounds.resolved.account_lines(spec))
+        data = tuple(rounds.resolved.summary_lines(spec))
         recorded = recorded_runs(rounds.plan, output)
         if recorded.total < len(rounds.plan.runs):
             changed = changed_lines(output, files.read(spec, rounds.resolved))
@@ -628,13 +627,13 @@ class SweepPlan:
     def _lines(self) -> Iterator[str]:
         spec = self.plan.spec
         kept = ", each bank deleted when its runs are recorded"
-        yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
+        yield f"{spec.name}: {self._runs} in {pluralize(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
         yield from (f"changed:   {line}" for line in self.recorded.changed)
         yield from search_lines(self.plan)
         yield from solver_lines(self.plan, self.n_problems)
-        kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
-        yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
+        kernels = pluralize(self.n_kernels, "Gram matrix", "Gram matrices")
+        yield f"kernels:   {kernels} in {pluralize(self.n_banks, 'bank')}"
         yield from graph_lines(self.plan)
         yield from factor_lines(self.plan)
         stored = {bank.is_factored for bank in self.plan.banks if bank.stored}
@@ -646,7 +645,7 @@ class SweepPlan:
         yield (
             f"memory:    {readable_bytes(self.memory_per_worker)} per worker"
             f"{' of one thread' if threads else ''} at its peak, "
-            f"{counted(self.n_workers, 'worker')}{threads}"
+            f"{pluralize(self.n_workers, 'worker')}{threads}"
         )
         yield from shard_lines(self.plan, self.n_workers)
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
@@ -665,7 +664,7 @@ class SweepPlan:
     def _runs(self) -> str:
         """The number of runs in words; a search may end with fewer."""
         most = "at most " if self.plan.spec.search is not None else ""
-        return f"{most}{counted(self.n_runs, 'run')}"
+        return f"{most}{pluralize(self.n_runs, 'run')}"
 
 
 @with_short_errors

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.row_places import FROM_ZERO, RowPlaces
+from mkldist.core.wording import FROM_ZERO, RowLabels
 from mkldist.errors import DataError, SpecError
 from mkldist.kernel_functions.custom import CHECKED_POINTS, CUSTOM_CODE
 from mkldist.kernel_functions.definition import Takes, kernel_words
@@ -25,7 +25,7 @@ def check_points(
     points: Floats,
     names: Sequence[str] | None,
     where: str,
-    row_places: RowPlaces = FROM_ZERO,
+    row_labels: RowLabels = FROM_ZERO,
 ) -> None:
     """Raise DataError for the first negative value where a kernel function takes none.
 
@@ -39,7 +39,7 @@ def check_points(
         d names of the features.
     where : str
         Words for the origin of the points.
-    row_places : RowPlaces
+    row_labels : RowLabels
         How a message names a point.
     """
     restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
@@ -56,7 +56,7 @@ def check_points(
     name = f"x{column}" if names is None else repr(names[column])
     raise DataError(
         where,
-        f"{points[row, column]:g} in {row_places.of(row)}, column {name}, "
+        f"{points[row, column]:g} in {row_labels.of(row)}, column {name}, "
         f"for {kernel_words(function.label)}",
         function.takes.value,
         UNSCALED,

@@ -15,11 +15,11 @@ import numpy as np
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.bank.device_source import device_for
 from mkldist.bank.view import check_uncentred
-from mkldist.core.counted import counted
 from mkldist.core.devices import CPU
 from mkldist.core.identity import content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, GivenGrams, Split
 from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.raw import check_fits as check_array_fits
@@ -195,11 +195,11 @@ def _joined(
     graph_ids = [graph.identity for graph in graphs]
     made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
     own_grams = GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
-    said = f"{view.name}, {counted(len(graphs), 'Gram matrix', 'Gram matrices')} of graphs"
+    said = f"{view.name}, {pluralize(len(graphs), 'Gram matrix', 'Gram matrices')} of graphs"
     return replace(
         dataset,
         given={**dataset.given, view.name: own_grams},
-        account=replace(dataset.account, views=(*dataset.account.views, said)),
+        summary=replace(dataset.summary, views=(*dataset.summary.views, said)),
     )
 
 

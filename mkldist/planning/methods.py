@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.core.counted import counted
 from mkldist.core.target import Target
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
 from mkldist.methods.registry import METHODS, methods_for
@@ -436,7 +436,7 @@ def check_kernel_numbers(
                     f"methods.{key}.kernel_number",
                     f"{highest}",
                     f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
-                    f"{dataset!r} has {counted(facts.n_kernels, 'kernel')}",
+                    f"{dataset!r} has {pluralize(facts.n_kernels, 'kernel')}",
                 )
 
 

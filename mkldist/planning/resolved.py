@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.core.identity import array_id
-from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
@@ -20,6 +19,7 @@ from mkldist.data.missing import check_known_rows
 from mkldist.data.nested import nested_splits
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
+from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
@@ -86,12 +86,12 @@ class Resolved:
     kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
     code: str = ""
 
-    def account_lines(self, spec: SweepSpec) -> list[str]:
+    def summary_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
         return [
             line
             for entry in spec.datasets
-            for line in account_lines(
+            for line in summary_lines(
                 replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
                 spec.preprocessing_of(entry),
                 entry.class_weight,
@@ -214,7 +214,7 @@ def _check_kernels(
     """Check that kernel functions take the features, and that those of the user work on them."""
     check_scale(bank, kernels, preprocessing.scale)
     if dataset.x is not None:
-        names, rows = dataset.feature_names, dataset.row_places
+        names, rows = dataset.feature_names, dataset.row_labels
         check_points(kernels, dataset.x, names, dataset.name, rows)
     if kernels.custom:
         points = preprocessed(preprocessing, dataset, splits[0])

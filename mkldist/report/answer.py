@@ -12,8 +12,8 @@ from mkldist.analysis.comparison import Compared, number_of_settings, without_ga
 from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
 from mkldist.analysis.resampling import known_interval
 from mkldist.analysis.summary import loss_of
-from mkldist.core.counted import counted
 from mkldist.core.metrics import METRICS, variable_words
+from mkldist.core.wording import pluralize
 from mkldist.report.facts import Facts, records
 from mkldist.report.tables import Cell, Row, Table, p_value, text
 from mkldist.results.rows import settings_of
@@ -174,7 +174,7 @@ def _of_several(facts: Facts, answers: pd.DataFrame) -> str:
     said = ", ".join(f"{name} on {number}" for name, number in wins) or "no method on any"
     rest = len(answers) - len(better)
     nothing = f"; on {rest} the best is not shown to be better than a constant prediction"
-    places = counted(len(facts.series), "data set")
+    places = pluralize(len(facts.series), "data set")
     if len(facts.series) < len(facts.compared):
         places = f"{len(facts.compared)} sizes of {places}"
     return f"Of {places}, best is {said}{_how(facts)}{nothing * (rest > 0)}."

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mkldist.analysis.comparison import without_gaps
 from mkldist.analysis.summary import ROUNDING
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.report.answer import answer_sentences
 from mkldist.report.facts import Facts
 from mkldist.results.node_variables import metric_of
@@ -50,7 +50,7 @@ def _asked(facts: Facts) -> str:
     done, planned = facts.count(RunState.COMPLETE), len(facts.runs)
     state = f"all {planned:,} runs" if done == planned else f"{done:,} of {planned:,} runs"
     return (
-        f"The sweep compares {counted(len(methods), 'method')} on "
+        f"The sweep compares {pluralize(len(methods), 'method')} on "
         f"{_data_sets(facts)} with {_span(kernels)} kernels and "
         f"{_span(splits)} split{'s' * (splits != [1])}; {state} are complete."
     )
@@ -86,9 +86,9 @@ def _certified(facts: Facts) -> str:
     said = f"{which} {len(rows):,} complete runs reached their tolerance"
     said += f", with {', '.join(left)}" * bool(left)
     if SAMPLED in met and (sampled := int(met[SAMPLED].notna().sum())):
-        said += f"; {counted(sampled, 'gap')} of these are estimated by a sample of the points"
+        said += f"; {pluralize(sampled, 'gap')} of these are estimated by a sample of the points"
     failed = facts.count(RunState.FAILED)
-    return f"{said}; {counted(failed, 'run')} failed." if failed else f"{said}."
+    return f"{said}; {pluralize(failed, 'run')} failed." if failed else f"{said}."
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _unfinished(facts: Facts) -> Iterator[Caution]:
             f"runs that are.",
         )
     if failed:
-        yield Caution("Failed runs", f"{counted(failed, 'run')} failed; why stands below.")
+        yield Caution("Failed runs", f"{pluralize(failed, 'run')} failed; why stands below.")
 
 
 def _lacking(facts: Facts) -> Iterator[Caution]:
@@ -226,7 +226,7 @@ def _above_tolerance(facts: Facts) -> Iterator[Caution]:
             for name in ("gap", "exact_gap", STATIONARITY)
             if (largest := _largest(some, name)) is not None
         ]
-        cases.append(f"{method}: {counted(len(some), 'run')}, {reasons}{''.join(left)}")
+        cases.append(f"{method}: {pluralize(len(some), 'run')}, {reasons}{''.join(left)}")
     yield from alike("Stopped before the tolerance", cases, "Their results are not proven optimal.")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.errors import StoreError
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
@@ -110,7 +110,7 @@ def others_words(count: int) -> str:
     """
     if not count:
         return ""
-    runs = counted(count, "more run is", "more runs are")
+    runs = pluralize(count, "more run is", "more runs are")
     return (
         f"{runs} recorded, and left out here: the last call of the sweep did not ask for them. "
         "A call that does shows them again, and repeats none."

@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
-from mkldist.core.counted import counted
 from mkldist.core.durable import ABANDONED_AFTER_SECONDS
 from mkldist.core.memory import DEFAULT_TASK_BYTES, readable_bytes
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import MkldistError
 from mkldist.run.cluster import ConnectOptions, joined
 from mkldist.run.doctor import Finding
@@ -92,7 +91,7 @@ def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[F
     """
     for said, workers in _alike(wrong.items()).items():
         if not said:
-            words = f"{root}, read and written by {counted(len(workers), 'worker')}"
+            words = f"{root}, read and written by {pluralize(len(workers), 'worker')}"
             yield Finding(name, words)
         elif said == NO_LOCK:
             advice = "Start a sweep from one machine alone, or mount the folder with locks"
@@ -156,7 +155,7 @@ def thread_findings(
         processors[one.host] = max(processors.get(one.host, 0), one.processors)
     answers = ((host, (taken[host], processors[host])) for host in taken)
     for (n_threads, n_processors), machines in _alike(answers).items():
-        here = f"{counted(n_threads, 'thread')} on {counted(n_processors, 'processor')}"
+        here = f"{pluralize(n_threads, 'thread')} on {pluralize(n_processors, 'processor')}"
         advice = "Start fewer workers or threads there" if n_threads > n_processors else ""
         yield Finding("threads", f"{here}: {_names(machines)}", advice)
 
@@ -210,7 +209,7 @@ def _alike(answers: Iterable[tuple[str, Answer]]) -> dict[Answer, list[str]]:
 def _names(processes: Sequence[str]) -> str:
     """Return the names of a few processes or machines, workers by their addresses."""
     names = [name if "://" not in name else f"worker {name}" for name in processes]
-    return first_of(names, SHOWN)
+    return truncate(names, SHOWN)
 
 
 POLL_SECONDS = 0.1
@@ -258,8 +257,8 @@ def _workers(client: Client, n_workers: int, expected: int, seconds: float) -> F
     if not n_workers:
         advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
         return Finding("workers", f"none joined within {seconds:g} s", advice, hinders=True)
-    threads = counted(sum(client.nthreads().values()), "thread")
-    words, advice = f"{counted(n_workers, 'worker')} with {threads}", ""
+    threads = pluralize(sum(client.nthreads().values()), "thread")
+    words, advice = f"{pluralize(n_workers, 'worker')} with {threads}", ""
     if n_workers < expected:
         words += f"; {expected - n_workers} more did not join within {seconds:g} s"
         advice = "A sweep begins with the workers that are there"

@@ -121,7 +121,7 @@ def _memory() -> Finding:
 
 
 def _linear_algebra() -> Finding:
-    import scipy.linalg  # noqa: F401  # loads the library whose threads are counted
+    import scipy.linalg  # noqa: F401  # loads the library whose threads are pluralize
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from shlex import quote
 
 from mkldist.data.csv_files import UNNAMED
-from mkldist.data.first_look import Column, FirstLook
 from mkldist.data.random_splits import holdouts
+from mkldist.data.table_profile import Column, TableProfile
 from mkldist.errors import DataError
 from mkldist.spec.values import spelled
 
@@ -38,7 +38,7 @@ class Facts:
         True if labels are real values.
     label : str or None
         The label column; None where the source has but one.
-    look : FirstLook or None
+    look : TableProfile or None
         Columns of a table.
     classes : dict of str to int
         Rows by class; empty for real values.
@@ -48,11 +48,11 @@ class Facts:
     n_features: int
     regression: bool
     label: str | None = None
-    look: FirstLook | None = None
+    look: TableProfile | None = None
     classes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, look: FirstLook) -> Facts:
+    def of(cls, look: TableProfile) -> Facts:
         """Return the facts of a table."""
         label = look.columns[look.label]
         values = label.is_regression
@@ -184,7 +184,7 @@ def _values(facts: Facts) -> str:
     return ", ".join([*words, "…"] if len(counts) > len(words) else words)
 
 
-def _roles(look: FirstLook) -> Iterator[str]:
+def _roles(look: TableProfile) -> Iterator[str]:
     """Yield the keys of columns that are no plain features, and notes on what looks odd."""
     if look.id is not None:
         named = "the rows" if look.row_names else "the rows of predictions"
@@ -252,7 +252,7 @@ def _splits(facts: Facts) -> Iterator[str]:
         yield _said("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 
 
-def _dependence(look: FirstLook) -> Iterator[str]:
+def _dependence(look: TableProfile) -> Iterator[str]:
     """Yield the key of rows that belong together, and a note on dates."""
     column = look.groups
     if column is not None:
@@ -266,7 +266,7 @@ def _dependence(look: FirstLook) -> Iterator[str]:
         yield f'# kind = "time"\n# order = {spelled(dates[0], None)}'
 
 
-def _hinders_groups(look: FirstLook, column: Column) -> str:
+def _hinders_groups(look: TableProfile, column: Column) -> str:
     """Return why a sweep cannot keep the rows of a group together, in words; empty if it can."""
     if column.n_missing:
         return f", once each row has one ({column.n_missing} have none)"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.core.consoles import command_line
-from mkldist.core.counted import counted
-from mkldist.data.listing import first_of
+from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError, nearest
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import OutputFolder
@@ -92,9 +91,9 @@ def _refuse_folder_of_sweeps(given: Path) -> None:
     if found:
         raise StoreError(
             str(given),
-            f"a folder with the results of {counted(len(found), 'sweep')}",
+            f"a folder with the results of {pluralize(len(found), 'sweep')}",
             "the results of one",
-            f"Name it: {first_of([str(path) for path in found], SHOWN)}",
+            f"Name it: {truncate([str(path) for path in found], SHOWN)}",
         )
 
 

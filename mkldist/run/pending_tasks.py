@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.errors import (
     ClusterError,
     DataError,
@@ -272,7 +272,7 @@ def is_final(error: BaseException) -> bool:
 
 def unread_error(errors: Sequence[UnreadableError]) -> UnreadableError:
     """Return the error of the runs whose bank or data could not be read, one for each run."""
-    last, runs = errors[-1], counted(len(errors), "run")
+    last, runs = errors[-1], pluralize(len(errors), "run")
     hint = last.hint or "Repeat the command"
     return UnreadableError(last.where, f"{last.found}; {runs} left to do", last.expected, hint)
 

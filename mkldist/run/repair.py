@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from mkldist.bank.blobs import open_blobs
-from mkldist.core.counted import counted
 from mkldist.core.durable import move_away, writing
+from mkldist.core.wording import pluralize
 from mkldist.errors import StoreError
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out, read_layout
@@ -65,7 +65,7 @@ def repair(
             done = _without_damaged(Journal(folder.records))
             said.append(f"records: {done}; repeat the sweep's command to do their runs again")
         if n_blocks := sum(len(store.drop_damaged()) for store, _, _ in banks if store):
-            blocks = counted(n_blocks, "block")
+            blocks = pluralize(n_blocks, "block")
             said.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
         if "laplacians" in damaged:
             n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))

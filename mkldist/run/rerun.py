@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.analysis.repeated_runs import Agreement, agreement
-from mkldist.data.listing import first_of
+from mkldist.core.wording import truncate
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.journal import Journal
@@ -121,7 +121,7 @@ class Rerun:
         if changed:
             raise DataError(
                 str(self.results),
-                f"runs on data that differ now: {first_of([*dict.fromkeys(changed)], SHOWN)}; "
+                f"runs on data that differ now: {truncate([*dict.fromkeys(changed)], SHOWN)}; "
                 f"{self.versions}",
                 "the data of its runs",
                 "Name their folder by --data-dir; 'mkldist sweep' runs the sweep on other data",

@@ -20,8 +20,8 @@ from mkldist.bank.bank_users import BankUse, removing_banks, using_banks
 from mkldist.bank.blobs import LAPLACIANS, open_blobs
 from mkldist.bank.store import list_banks
 from mkldist.core.consoles import command_line
-from mkldist.core.counted import counted
 from mkldist.core.durable import writing
+from mkldist.core.wording import pluralize
 from mkldist.errors import OutOfTimeError, OutputError
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
@@ -139,7 +139,7 @@ def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
     before = len(rounds.most.runs) - n_left
     are = "is" if before == 1 else "are"
     recorded = f", {before} {are} recorded already" if before else ""
-    runs = f"{_at_most(rounds)}{counted(n_left, 'run')} to do"
+    runs = f"{_at_most(rounds)}{pluralize(n_left, 'run')} to do"
     return f"{rounds.spec.name}: {runs}{recorded}; output in {output}"
 
 
@@ -184,7 +184,7 @@ def left_out_note(rounds: Rounds) -> str:
     missing = rounds.without_C
     keys = ", ".join(dict.fromkeys(run.key for run in missing))
     return (
-        f"{counted(len(missing), 'run')} of {keys} failed or found no kernel, and so gave no C: "
+        f"{pluralize(len(missing), 'run')} of {keys} failed or found no kernel, and so gave no C: "
         "the runs that take it are left out"
     )
 
@@ -329,7 +329,7 @@ class _Sweep:
         others = 0 if recorded else self.others()
         if not others:
             return []
-        runs = counted(others, "run is", "runs are")
+        runs = pluralize(others, "run is", "runs are")
         return [
             f"{self.folder.path} holds another sweep of the name {self.spec.name!r}, or this one "
             f"before its file changed: its {runs} set aside, not removed. To keep both, rename one"
@@ -339,7 +339,7 @@ class _Sweep:
         """Return a line if runs are done again because their records lack what is asked for now."""
         if not self.n_lacking:
             return []
-        runs = counted(self.n_lacking, "run is", "runs are")
+        runs = pluralize(self.n_lacking, "run is", "runs are")
         return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
@@ -373,7 +373,7 @@ class _Sweep:
         unread = self.store.states().keys() - self.store.heads().keys()  # of another version
         self.store.remove(unread)
         if n_lost or unread:
-            were = counted(n_lost + len(unread), "record was", "records were")
+            were = pluralize(n_lost + len(unread), "record was", "records were")
             self.mended.append(f"{were} damaged, whose runs are done again")
 
     def _prepare(self) -> dict[str, RunState]:
@@ -422,7 +422,7 @@ class _Sweep:
         options = replace(options.limited_to(n_runs), in_this_process=small)
         try:
             opening = opening_note(self.rounds, n_runs, self.folder.path)
-            for line in (*self.resolved.account_lines(self.spec), opening):
+            for line in (*self.resolved.summary_lines(self.spec), opening):
                 progress.note(line)
             progress.show(replace(self._counts(before), doing="starting workers"))
             with options.connect() as client:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkldist.bank.blobs import LAPLACIANS, open_blobs
 from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model
@@ -118,7 +118,7 @@ def _layout(folder: OutputFolder) -> Checked:
         return Checked("layout", 1, () if is_sound(folder.path) else (str(path),))
     store = Journal(folder.records)  # a sweep writes its layout before it does any run
     n_runs = 0 if store.is_blocked else len(store.states())
-    runs = counted(n_runs, "run is", "runs are")
+    runs = pluralize(n_runs, "run is", "runs are")
     return Checked("layout", 0, (f"{path}: not there, though {runs} recorded",) if n_runs else ())
 
 

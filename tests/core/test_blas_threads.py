@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType, SimpleNamespace
 
-import numpy as np  # noqa: F401  # loads the library whose threads are counted
+import numpy as np  # noqa: F401  # loads the library whose threads are pluralize
 import pytest
 import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset
+from mkldist.data.summary_lines import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 
 HEADER = "number,age,sex,flat,note,disease"
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 def said(folder: Path, fit: str = "train", **entry: Any) -> list[str]:
     columns = {"ignore": ("note",), "categorical": ("sex",), "label": "disease"}
     spec = DatasetSpec(**{"name": "t", "file": "t.csv", "impute": "median"} | columns | entry)
-    return account_lines(load_dataset(spec, [], folder, 0), PreprocessingSpec(fit=fit))
+    return summary_lines(load_dataset(spec, [], folder, 0), PreprocessingSpec(fit=fit))
 
 
 def test_everything_that_was_decided_is_said(folder: Path) -> None:
@@ -58,12 +58,12 @@ def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder: Pa
 def test_values_and_gram_matrices() -> None:
     y = np.array([25.0, 346, 100])
     values = Dataset("v", np.eye(3), y, None, ("a", "b", "c"))
-    assert account_lines(values, PreprocessingSpec()) == [
+    assert summary_lines(values, PreprocessingSpec()) == [
         "v: 3 rows, 3 features, regression",
         "  values:    from 25 to 346",
     ]
     grams = Dataset("g", None, np.sign(y - 50), ("no", "yes"), grams=np.ones((7, 3, 3)))
-    first, *_ = account_lines(grams, PreprocessingSpec())
+    first, *_ = summary_lines(grams, PreprocessingSpec())
     assert first == "g: 3 rows, 7 Gram matrices, classification"
 
 
@@ -71,6 +71,6 @@ def test_groups_are_counted() -> None:
     y = np.array([1.0, -1, 1, -1])
     groups = np.array([0, 1, 1, 0])
     dataset = Dataset("t", np.eye(4), y, ("no", "yes"), tuple("abcd"), row_groups=groups)
-    assert "  groups:    2, whose rows stay in one part" in account_lines(
+    assert "  groups:    2, whose rows stay in one part" in summary_lines(
         dataset, PreprocessingSpec()
     )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mkldist.core.row_places import in_lines
+from mkldist.core.wording import in_lines
 from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
@@ -57,9 +57,9 @@ def test_imputation_counts_only_where_a_value_is_missing() -> None:
 
 
 def test_what_was_done_is_accounted_for() -> None:
-    account = made().account
-    assert (account.n_rows, account.missing, account.constant) == (4, (1, 1), ("flat",))
-    assert account.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
+    summary = made().summary
+    assert (summary.n_rows, summary.missing, summary.constant) == (4, (1, 1), ("flat",))
+    assert summary.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
 
 
 def test_a_feature_whose_known_values_are_equal_is_constant() -> None:
@@ -134,7 +134,7 @@ def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
 @pytest.mark.parametrize("missing", ["", "nan", " NA "])
 def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
     of_splits = {"ward": np.array(["p", missing, "p", "q"])}
-    raw = RawData(LABELS, X, NAMES, of_splits=of_splits, row_places=in_lines([2, 4, 5, 6]))
+    raw = RawData(LABELS, X, NAMES, of_splits=of_splits, row_labels=in_lines([2, 4, 5, 6]))
     spec = DatasetSpec(name="t", impute="median", positive="a")
     with mistake("t, column 'ward': found no group in 1 of 4 rows, the first is line 4; expected"):
         assemble(spec, raw, "t", splits=SplitsSpec(groups="ward"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mkldist.core.wording import truncate
 from mkldist.data.columns import ColumnChoice, check_names, column_roles, label_position
-from mkldist.data.listing import first_of
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
@@ -102,5 +102,5 @@ def test_names_that_are_missing_or_twice() -> None:
 
 
 def test_lists_are_cut_after_the_first_names() -> None:
-    assert first_of(NAMES, 3) == "a, b, label"
-    assert first_of(NAMES, 1, "more columns") == "a, … 2 more columns"
+    assert truncate(NAMES, 3) == "a, b, label"
+    assert truncate(NAMES, 1, "more columns") == "a, … 2 more columns"

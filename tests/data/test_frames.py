@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.core.row_places import FROM_ONE
+from mkldist.core.wording import FROM_ONE
 from mkldist.data.columns import ColumnChoice, column_roles
 from mkldist.data.frames import (
     BY_KEYS,
@@ -72,7 +72,7 @@ def test_text_in_feature_columns() -> None:
 def test_the_values_that_are_no_numbers_are_named_with_their_row() -> None:
     frame = pd.DataFrame({"age": [1, 2, "old", 3]}, index=[7, 7, 8, 9])
     with mistake("no numbers in 'age' (old), the first in row 3 (from 1)", "get_dummies"):
-        frame_features(frame, "t", row_places=FROM_ONE)
+        frame_features(frame, "t", row_labels=FROM_ONE)
     with pytest.raises(DataError, match=r"'age' \(1,5\), .*Write decimals with a point\.$"):
         frame_features(FRAME.assign(age="1,5"), "t")
 

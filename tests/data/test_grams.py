@@ -66,7 +66,7 @@ def test_the_name_of_a_label_column_may_be_a_label(tmp_path: Path) -> None:
     labels.write_text("y\nn\ny\nn\ny\nn\n")
     found = read(npy(tmp_path, GRAMS), labels)
     assert found.labels.tolist() == ["y", "n"] * 3
-    assert found.row_places.of(0) == "line 1"
+    assert found.row_labels.of(0) == "line 1"
     labels.write_text("y\nn\ny\nn\ny\n")
     with pytest.raises(GramError, match="5 labels for matrices of 6 points"):
         read(npy(tmp_path, GRAMS), labels)

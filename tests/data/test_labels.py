@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.core.row_places import in_lines
+from mkldist.core.wording import in_lines
 from mkldist.data.labels import class_labels, real_values
 from tests.data.mistakes import mistake
 
@@ -100,7 +100,7 @@ def test_a_class_of_one_point_gets_both_ways_out() -> None:
 def test_a_class_of_one_point_may_be_a_slip_of_the_pen() -> None:
     labels = np.array(["yes", "no", "no", "Yes", "yes", "yes"])
     with mistake("'Yes' is in line 5", "'Yes' and 'yes' differ in upper and", '["yes", "no", …]'):
-        class_labels(labels, "t", row_places=in_lines(range(2, 8)))
+        class_labels(labels, "t", row_labels=in_lines(range(2, 8)))
 
 
 def test_many_classes_may_be_the_wrong_column() -> None:

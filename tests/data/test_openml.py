@@ -83,7 +83,7 @@ def test_columns_of_dense_data_have_roles(answer: Answer) -> None:
     found = read_openml(40, ColumnChoice(categorical=("sex",), ignore=("name",)), WHERE)
     assert found.feature_names == ("a", "sex=f", "sex=m")
     np.testing.assert_array_equal(found.x, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
-    assert found.account.label == "column 'Class', chosen by OpenML"
+    assert found.summary.label == "column 'Class', chosen by OpenML"
     with mistake("no column 'nam'", "Did you mean 'name'?"):
         read_openml(40, ColumnChoice(ignore=("nam",)), WHERE)
 

@@ -51,7 +51,7 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     found = read_parquet(tmp_path / "t.parquet", choice, "t")
     assert found.feature_names == ("b", "c", "d", "sex=m", "sex=?", "size=2", "size=?")
     np.testing.assert_array_equal(found.x[:, 3:], [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
-    assert found.account.left_out == ("'a' (names the rows)", "'day' (ignored)")
+    assert found.summary.left_out == ("'a' (names the rows)", "'day' (ignored)")
     with mistake("'sex' (m), 'day' (2021-03-01", "categorical = [names]", "ignore = [names]"):
         read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")
 
@@ -131,7 +131,7 @@ def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypat
     np.testing.assert_array_equal(found.x[:, 0], frame["a"])
     np.testing.assert_array_equal(found.labels, whole.labels)
     assert found.feature_names == whole.feature_names
-    assert found.account == whole.account
+    assert found.summary == whole.summary
 
 
 def test_a_row_is_named_by_its_place_in_the_file(tmp_path: Path, monkeypatch) -> None:

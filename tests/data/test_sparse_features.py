@@ -11,11 +11,11 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from mkldist.data import raw
-from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.sparse_features import check_sparse, varying
+from mkldist.data.summary_lines import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
 
@@ -48,7 +48,7 @@ def test_features_stay_sparse(folder: Path, file: str) -> None:
     assert found.feature_names == ("f0", "f1")
     assert (found.n_points, found.n_features) == (4, 2)
     assert found.groups == {"g": (0, 1)}
-    said = "\n".join(account_lines(found, PreprocessingSpec(scale="none")))
+    said = "\n".join(summary_lines(found, PreprocessingSpec(scale="none")))
     assert "features:  sparse, 38 % of the entries" in said
     assert "constant:  'f2', 'f3'" in said
     kept = load(folder, file=file, drop_constant=False)

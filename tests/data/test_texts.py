@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset
 from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.data.summary_lines import summary_lines
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
@@ -42,7 +42,7 @@ def texts_of(dataset: Dataset, column: int = 0) -> list[str]:
 
 
 def said(dataset: Dataset) -> str:
-    return "\n".join(account_lines(dataset, PreprocessingSpec()))
+    return "\n".join(summary_lines(dataset, PreprocessingSpec()))
 
 
 def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) -> None:

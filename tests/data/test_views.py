@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.data.account_lines import account_lines
 from mkldist.data.assemble import check_views
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, View
+from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import GramError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.splits import SplitsSpec
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def said(dataset: Dataset) -> str:
-    return "\n".join(account_lines(dataset, PreprocessingSpec()))
+    return "\n".join(summary_lines(dataset, PreprocessingSpec()))
 
 
 def test_rows_are_joined_by_id_in_the_order_of_the_table(folder: Path) -> None:

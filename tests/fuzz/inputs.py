@@ -21,8 +21,8 @@ import zarr
 import mkldist
 from mkldist.bank.store import open_store
 from mkldist.core.frames import frame, frame_header, unframed
-from mkldist.data.first_look import read_columns
 from mkldist.data.snapshot import load_snapshot
+from mkldist.data.table_profile import read_columns
 from mkldist.fit.predictions import write_predictions
 from mkldist.results.journal import Journal
 from mkldist.results.manifest import read_manifest
@@ -132,7 +132,7 @@ def kinds() -> list[Kind]:
         *tables,
         Kind("group of zarr", partial(_wrong_of, f"{GROUP}/**/*"), partial(_plan_zarr, GROUP)),
         Kind("table of zarr", partial(_wrong_of, f"{TABLE}/**/*"), partial(_plan_zarr, TABLE)),
-        Kind("table for init", partial(_wrong_bytes, "d.csv"), _first_look),
+        Kind("table for init", partial(_wrong_bytes, "d.csv"), _table_profile),
         Kind("cluster file", _wrong_cluster, _cluster),
         Kind("record", partial(_wrong_of, "small/records.journal"), _record),
         Kind("layout", partial(_wrong_bytes, "small/tree.layout"), _results),
@@ -275,7 +275,7 @@ def _plan_file(name: str, file: Path) -> None:
     _plan(target)
 
 
-def _first_look(file: Path) -> None:
+def _table_profile(file: Path) -> None:
     read_columns(file)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-import numpy as np  # noqa: F401  # loads the library whose threads are counted
+import numpy as np  # noqa: F401  # loads the library whose threads are pluralize
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 

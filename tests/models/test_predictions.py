@@ -83,7 +83,7 @@ def test_arrays_of_a_file_are_predicted(tmp_path, ending):
     columns = SourceColumns.of_features(["f0", "f1", "f2"])
     with opened_rows(path, columns, 4) as rows:
         blocks = list(rows.blocks)
-    assert [block.row_places.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
+    assert [block.row_labels.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
 
 
@@ -191,7 +191,7 @@ def test_sparse_rows_are_predicted(tmp_path):
     with opened_rows(tmp_path / "new.svm", columns, 4) as rows:
         [block] = rows.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
-    assert block.row_places.names([0, 1]) == ["line 1", "line 2"]
+    assert block.row_labels.names([0, 1]) == ["line 1", "line 2"]
     columns = SourceColumns.of_features(["f0"])
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),

@@ -40,7 +40,7 @@ def test_matrices_are_those_of_the_graphs_in_their_order():
     ]
     assert_array_equal(found.given["near"].grams, expected)
     assert found.given["near"].present.all()
-    assert found.account.views == ("near, 4 Gram matrices of graphs",)
+    assert found.summary.views == ("near, 4 Gram matrices of graphs",)
 
 
 def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monkeypatch):

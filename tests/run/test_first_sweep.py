@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.data.first_look import FirstLook, read_columns
+from mkldist.data.table_profile import TableProfile, read_columns
 from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.first_sweep import Facts, first_sweep, sweep_name
@@ -30,7 +30,7 @@ def table(path: Path, n_features: int, labels: list[str]) -> Path:
 def plan_of(data: Path) -> tuple[str, Plan]:
     """Write the first sweep of a table; return its text and its plan."""
     file = data.parent / "first.toml"
-    text = first_sweep(data, file, Facts.of(FirstLook(read_columns(data), "target")))
+    text = first_sweep(data, file, Facts.of(TableProfile(read_columns(data), "target")))
     file.write_text(text)
     spec = load_sweep(file)
     plan, _ = planned(spec, file, (), ConnectOptions(n_workers=1))
@@ -67,7 +67,7 @@ def test_inner_folds_choose_c_where_each_class_has_rows_for_them(tmp_path, few, 
 
 def test_what_looks_odd_is_said(tmp_path):
     path = table(tmp_path / "t.csv", 2, ["yes", "no", "Yes"] * 10)
-    text = first_sweep(path, path, Facts.of(FirstLook(read_columns(path), "target")))
+    text = first_sweep(path, path, Facts.of(TableProfile(read_columns(path), "target")))
     assert "# NOTE: the classes 'yes' and 'Yes' differ in capitals alone\n" in text
 
 
@@ -75,7 +75,7 @@ def test_texts_and_a_name_that_occurs_twice_are_said(tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"P{min(i, 28)},seen at {i} hours,{i / 7},{'ab'[i % 2]}" for i in range(30)]
     path.write_text("\n".join(["patient,note,x,target", *rows]))
-    text = first_sweep(path, path, Facts.of(FirstLook(read_columns(path), "target")))
+    text = first_sweep(path, path, Facts.of(TableProfile(read_columns(path), "target")))
     assert '# texts = ["note"]' in text
     assert "# NOTE: 'patient' would name the rows, but 'P28' occurs 2 times\n" in text
     assert '\nid = "patient" ' in text

@@ -1,4 +1,4 @@
-"""How messages name the rows of what a user gave.
+"""Numbers with nouns, lists that are cut, and names of rows, as messages write them.
 
 A row of a text file is named by its line, the header's being line 1; a row of another file counts
 from 1; a row of an array or a table in Python is a position from 0, and said to be.
@@ -15,23 +15,33 @@ import numpy.typing as npt
 from mkldist.core.arrays import Ints
 
 
+def pluralize(count: int, noun: str, nouns: str = "") -> str:
+    """Return a number and its noun; `nouns` is the plural, by default with an s.
+
+    >>> pluralize(1, "field"), pluralize(0, "field"), pluralize(2, "Gram matrix", "Gram matrices")
+    ('1 field', '0 fields', '2 Gram matrices')
+    """
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def truncate(items: Sequence[str], most: int, rest: str = "more") -> str:
+    """Return up to `most` items as text, then the number of the others with the word `rest`.
+
+    >>> truncate(["age", "size", "time"], 2), truncate(["age", "size"], 2)
+    ('age, size, … 1 more', 'age, size')
+    """
+    shown = list(items[:most])
+    if len(items) > most:
+        shown.append(f"… {len(items) - most} {rest}")
+    return ", ".join(shown)
+
+
 @dataclass(frozen=True, eq=False)
-class RowPlaces:
-    """Where the rows of a source stand, in the words of messages.
+class RowLabels:
+    """How messages name the rows of a source: a word, a note on how they count, and numbers.
 
-    Parameters
-    ----------
-    word : str
-        What a row is called.
-    note : str
-        How rows are counted; empty where the word says it.
-    start : int
-        Number of the first row, where `numbers` is None.
-    numbers : (n,) intp, optional
-        Number of each row; None for successive ones.
+    Rows are numbered from `start` where `numbers`, (n,), is None.
 
-    Examples
-    --------
     >>> FROM_ZERO.of(2), FROM_ONE.of(2), in_lines([2, 3, 5]).of(2)
     ('row 2 (from 0)', 'row 3 (from 1)', 'line 5')
     """
@@ -50,37 +60,21 @@ class RowPlaces:
     ) -> list[str]:
         """Return the names of some rows, the first with the note; their ids if they have some.
 
-        Examples
-        --------
-        >>> FROM_ZERO.names([0, 2])
-        ['row 0 (from 0)', 'row 2']
-        >>> FROM_ZERO.names([0, 2], ["p1", "p2", "p3"])
-        ['p1', 'p3']
+        >>> FROM_ZERO.names([0, 2]), FROM_ZERO.names([0, 2], ["p1", "p2", "p3"])
+        (['row 0 (from 0)', 'row 2'], ['p1', 'p3'])
         """
         if ids is not None:
             return [str(ids[row]) for row in rows]
         named = [f"{self.word} {self._number(row)}" for row in rows]
         return [name + self.note * (place == 0) for place, name in enumerate(named)]
 
-    def chosen(self, rows: Ints) -> RowPlaces:
-        """Return the places of some of the rows.
-
-        Examples
-        --------
-        >>> FROM_ONE.chosen(np.array([4, 7])).of(1)
-        'row 8 (from 1)'
-        """
+    def chosen(self, rows: Ints) -> RowLabels:
+        """Return the labels of some of the rows."""
         numbers = self.start + rows if self.numbers is None else self.numbers[rows]
         return replace(self, numbers=numbers)
 
-    def after(self, count: int) -> RowPlaces:
-        """Return the places of the rows that follow the first ones.
-
-        Examples
-        --------
-        >>> FROM_ONE.after(100).of(0), in_lines([2, 3, 5]).after(1).of(1)
-        ('row 101 (from 1)', 'line 5')
-        """
+    def after(self, count: int) -> RowLabels:
+        """Return the labels of the rows that follow the first ones."""
         if self.numbers is None:
             return replace(self, start=self.start + count)
         return replace(self, numbers=self.numbers[count:])
@@ -89,13 +83,13 @@ class RowPlaces:
         return self.start + row if self.numbers is None else int(self.numbers[row])
 
 
-FROM_ZERO = RowPlaces()
+FROM_ZERO = RowLabels()
 """Rows of arrays and tables in Python."""
 
-FROM_ONE = RowPlaces(note=" (from 1)", start=1)
+FROM_ONE = RowLabels(note=" (from 1)", start=1)
 """Rows of files that have no lines."""
 
 
-def in_lines(lines: Sequence[int]) -> RowPlaces:
-    """Return the places of rows that stand in these lines of a file."""
-    return RowPlaces("line", "", numbers=np.asarray(lines, dtype=np.intp))
+def in_lines(lines: Sequence[int]) -> RowLabels:
+    """Return the labels of rows that stand in these lines of a file."""
+    return RowLabels("line", "", numbers=np.asarray(lines, dtype=np.intp))

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 
-from mkldist.core.counted import counted
+from mkldist.core.wording import pluralize
 from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import BOOLEANS, SEPARATORS, UNNAMED, header_names
 from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
@@ -178,7 +178,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class TableProfile:
     """Columns of a table and their roles.
 
     Parameters
@@ -328,7 +328,7 @@ def _whole(
         if fields and len(fields) != len(names):
             raise DataError(
                 f"{where}, line {line}",
-                counted(len(fields), "field"),
+                pluralize(len(fields), "field"),
                 f"{len(names)}, as in the header",
                 "Look for a missing or extra separator, or for unquoted text with a separator",
             )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.first_look import (
+from mkldist.data.table_profile import (
     Column,
-    FirstLook,
+    TableProfile,
     check_label,
     likely_label,
     possible_labels,
@@ -37,7 +37,7 @@ def column(*values: str, name: str = "c") -> Column:
 
 
 def test_every_column_of_a_table_has_its_role(patients):
-    look = FirstLook(read_columns(patients), "disease")
+    look = TableProfile(read_columns(patients), "disease")
     assert look.n_rows == 12
     assert look.id == "patient_id"
     assert [c.name for c in look.features] == ["age", "smoker", "pulse"]
@@ -47,7 +47,7 @@ def test_every_column_of_a_table_has_its_role(patients):
 
 
 def test_the_roles_make_the_data_set_that_was_foreseen(patients):
-    look = FirstLook(read_columns(patients), "disease")
+    look = TableProfile(read_columns(patients), "disease")
     spec = DatasetSpec(
         name="patients",
         file=str(patients),

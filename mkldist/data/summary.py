@@ -1,4 +1,4 @@
-"""An account of how a data set was made of its source, for the user to read."""
+"""An summary of how a data set was made of its source, for the user to read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Account:
-    """Account of a source: the data taken, left out and encoded, and the oddities found.
+class ImportSummary:
+    """ImportSummary of a source: the data taken, left out and encoded, and the oddities found.
 
     Parameters
     ----------
