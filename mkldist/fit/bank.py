@@ -842,7 +842,8 @@ class KernelBank:
             size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {self._backend}"
         return (
             f"<KernelBank: {pluralize(len(self), 'kernel')} on "
-            f"{pluralize(self.n_points, 'point')}, {size}, normalisation {', '.join(self._normalisations) or 'none'}>"
+            f"{pluralize(self.n_points, 'point')}, {size}, "
+            f"normalisation {', '.join(self._normalisations) or 'none'}>"
         )
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
