@@ -28,7 +28,7 @@ from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
 from mkldist.results.tree import open_results
 from mkldist.run.laplacian_cache import cached_laplacian
-from mkldist.spec.graph import GraphSpec
+from mkldist.spec.datasets import GraphSpec
 from tests.results.sweeps import made_up_facts, made_up_plan
 
 X = np.random.default_rng(0).normal(size=(12, 3))

@@ -22,18 +22,18 @@ from mkldist.methods import names
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.graph import GraphTable
-from mkldist.spec.kernel_entries import KernelSpec, RandomSubsets, Range
-from mkldist.spec.load import load_sweep
-from mkldist.spec.model import MethodSpec, OutputsSpec, SweepSpec
-from mkldist.spec.search import Distribution, SearchSpec
-from mkldist.spec.selection import SelectionSpec
-from mkldist.spec.shipped import shipped_sweeps
-from mkldist.spec.splits import SplitsSpec
-from mkldist.spec.values import spelled
-from mkldist.spec.views import ViewSpec
+from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
+from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec, ViewSpec
+from mkldist.spec.load import load_sweep, shipped_sweeps
+from mkldist.spec.model import (
+    Distribution,
+    MethodSpec,
+    OutputsSpec,
+    SearchSpec,
+    SelectionSpec,
+    SweepSpec,
+)
+from mkldist.spec.toml_texts import spelled
 
 NAMES = Path(names.__file__)
 MANUAL = Path(__file__).parents[1] / "sweeps" / "README.md"

@@ -16,8 +16,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.methods import resolve_methods
 from mkldist.solvers.base import Solution
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.model import SweepSpec
-from mkldist.spec.search import Distribution
+from mkldist.spec.model import Distribution, SweepSpec
 from tests.manual import KEYS, MANUAL, TABLE, VARIABLES, generated, type_of
 
 TEXT = MANUAL.read_text(encoding="utf-8")

@@ -14,9 +14,8 @@ import pytest
 
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import method_nodes
-from mkldist.spec.load import load_sweep
+from mkldist.spec.load import load_sweep, shipped_sweeps
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.shipped import shipped_sweeps
 from sweeps.papers.judge import (
     CHANGE,
     EVERY,

@@ -20,9 +20,8 @@ from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
-from mkldist.spec.load import load_sweep
+from mkldist.spec.load import load_sweep, shipped_sweeps
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.shipped import shipped_sweeps
 
 FOLDER = Path(__file__).parents[1] / "sweeps"
 FILES = tuple(shipped_sweeps().values())

@@ -16,7 +16,7 @@ from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import SPLIT, STATE
 from mkldist.results.state import RunState
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     import xarray as xr

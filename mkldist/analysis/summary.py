@@ -17,7 +17,7 @@ from mkldist.results.schema import OF_SPLITS, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import selected, selecting_losses
 from mkldist.results.state import RunState
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

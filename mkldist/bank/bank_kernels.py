@@ -25,8 +25,8 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import default_family, kernel_list
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.spec.banks import DEFAULT, PRECOMPUTED, KernelChoice, KernelSpec
 from mkldist.spec.datasets import PreprocessingSpec
-from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED, KernelChoice, KernelSpec
 
 AS_IS = PreprocessingSpec(scale="none")
 SHOWN = 8

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 def complete_sweeps(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return sweeps by name and the sweep files here; paths are left to the shell."""
-    from mkldist.spec.shipped import shipped_sweeps
+    from mkldist.spec.load import shipped_sweeps
 
     return _or_paths(typed, [*shipped_sweeps(), *(str(file) for file in Path().glob("*.toml"))])
 

@@ -106,7 +106,7 @@ def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
     """
     from mkldist.errors import InputError
     from mkldist.from_python.known import described
-    from mkldist.spec.shipped import shipped_sweeps
+    from mkldist.spec.load import shipped_sweeps
 
     files: dict[str, Path] = {}
     for folder in folders or (Path("sweeps"),):

@@ -109,7 +109,7 @@ def _learnt_labels(params: type[SolverParams]) -> str:
 
 def _default(field: FieldInfo) -> str:
     """Return a default as a sweep file spells it."""
-    from mkldist.spec.values import spelled
+    from mkldist.spec.toml_texts import spelled
 
     return "..." if field.is_required() else spelled(field.get_default(call_default_factory=True))
 
@@ -200,7 +200,7 @@ def _lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
         case "dataset":
             yield from _dataset_lines(one, data_dirs)
         case "sweep":
-            from mkldist.spec.shipped import shipped_sweeps
+            from mkldist.spec.load import shipped_sweeps
 
             yield shipped_sweeps()[one.name].read_text(encoding="utf-8").rstrip()
 
@@ -217,7 +217,7 @@ def _function_lines(name: str) -> Iterator[str]:
     """Yield formula, points, parameters and an example of a kernel function."""
     from mkldist.kernel_functions.definition import RELATIVE, Takes
     from mkldist.kernel_functions.registry import FUNCTIONS
-    from mkldist.spec.kernel_entries import KernelSpec
+    from mkldist.spec.banks import KernelSpec
 
     if name not in FUNCTIONS:
         yield from _installed_lines(name)
@@ -259,8 +259,8 @@ def _paragraph(key: str, text: str) -> list[str]:
 def _family_lines(one: Known) -> Iterator[str]:
     """Yield the kernels of a family, as entries of a sweep file."""
     from mkldist.kernels.families import MOST_ADDED, NAMED_FAMILIES
-    from mkldist.spec.kernel_entries import DEFAULT
-    from mkldist.spec.values import spelled
+    from mkldist.spec.banks import DEFAULT
+    from mkldist.spec.toml_texts import spelled
 
     yield click.style(one.name, bold=True) + f"  {one.line}"
     if one.name not in NAMED_FAMILIES:

@@ -23,8 +23,7 @@ from mkldist.data.summary import ImportSummary
 from mkldist.data.texts import TextColumns
 from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 

@@ -32,8 +32,7 @@ from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.views import with_views
 from mkldist.data.zarr_stores import is_zarr
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
 
 def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawData:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import DataError, nearest
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
-from mkldist.spec.views import ViewSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec, ViewSpec
 
 LABEL_NAMES = frozenset(
     {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}

@@ -8,7 +8,7 @@ from mkldist.core.arrays import Ints
 from mkldist.data.dataset import Dataset
 from mkldist.data.random_splits import repeated_folds
 from mkldist.errors import DataError
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.model import SelectionSpec
 
 
 def inner_folds(

@@ -13,8 +13,8 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.nested import cut_splits
 from mkldist.data.random_splits import SEEDS, holdouts, repeated_folds
 from mkldist.errors import DataError
-from mkldist.spec.sizes import check_fits
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.checks import check_fits
+from mkldist.spec.datasets import SplitsSpec
 
 MAX_DRAWS = 1000
 

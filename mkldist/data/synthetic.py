@@ -22,7 +22,7 @@ import numpy as np
 from mkldist.core.arrays import Floats, Ints
 from mkldist.data.raw import RawData, numbered_features
 from mkldist.errors import DataError, nearest
-from mkldist.spec.sizes import check_fits
+from mkldist.spec.checks import check_fits
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from mkldist.core.arrays import Array, Bools, Ints
 from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError
+from mkldist.spec.datasets import ViewSpec
 from mkldist.spec.kinds import MissingView
-from mkldist.spec.views import ViewSpec
 
 SHOWN = 5
 

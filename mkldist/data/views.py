@@ -32,9 +32,8 @@ from mkldist.data.raw import RawData, check_fits
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import JoinedTexts
 from mkldist.errors import DataError, ending_words
-from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec, ViewSpec
 from mkldist.spec.toml_texts import parsed_toml
-from mkldist.spec.views import ViewSpec
 
 SHOWN = 5
 EXAMPLES = "such as NAME<tab>description<tab>feature<tab>feature in a .gmt file"

@@ -77,8 +77,7 @@ from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Kernel
 from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.spec.banks import FACTORS, Normalisation
-from mkldist.spec.kernel_entries import PRECOMPUTED
+from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
 
 if TYPE_CHECKING:
     import pandas as pd

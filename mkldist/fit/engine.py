@@ -45,7 +45,7 @@ from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_time
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 
 OF_BANK = (DamagedBlocksError, UnreadableError)
 """Faults of the bank and not of a run, which end a batch."""

@@ -64,7 +64,7 @@ from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import check_names, validate
 from mkldist.solvers.targets import losses_by_target
-from mkldist.spec.kernel_entries import DEFAULT, PRECOMPUTED
+from mkldist.spec.banks import DEFAULT, PRECOMPUTED
 
 if TYPE_CHECKING:
     from mkldist.fit.bank import KernelBank

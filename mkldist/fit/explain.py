@@ -59,8 +59,8 @@ from mkldist.scores import multiclass_scores, regression_scores, two_class_score
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import validate
 from mkldist.solvers.targets import learns_unlabelled
-from mkldist.spec.arguments import given_path
 from mkldist.spec.banks import FACTORS
+from mkldist.spec.checks import given_path
 
 if TYPE_CHECKING:
     import xarray as xr

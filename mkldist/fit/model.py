@@ -56,7 +56,7 @@ from mkldist.fit.new_rows import (
 )
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.scores import constant_answers, predicted_classes
-from mkldist.spec.arguments import check_flags, given_path
+from mkldist.spec.checks import check_flags, given_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,9 +31,9 @@ from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
 from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.spec.datasets import WORDS_FOR_FEATURES
 from mkldist.spec.foreign import meant
 from mkldist.spec.kinds import MissingView
-from mkldist.spec.views import WORDS_FOR_FEATURES
 
 ENCODE = (
     "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "

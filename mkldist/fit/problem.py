@@ -41,9 +41,8 @@ from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.datasets import PreprocessingSpec
-from mkldist.spec.graph import GraphTable
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.datasets import GraphTable, PreprocessingSpec
+from mkldist.spec.model import SelectionSpec
 
 DENSE_SHARE = 0.05  # share of non-zero entries above which a matrix is multiplied as a dense one
 

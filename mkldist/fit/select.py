@@ -56,10 +56,15 @@ from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import validate
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.model import MethodSpec, SweepSpec
-from mkldist.spec.selection import SelectionSpec
-from mkldist.spec.source import FROM, GIVEN, is_from_method
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import (
+    FROM,
+    GIVEN,
+    TRIAL,
+    MethodSpec,
+    SelectionSpec,
+    SweepSpec,
+    is_from_method,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

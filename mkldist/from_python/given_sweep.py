@@ -19,11 +19,10 @@ from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.paths import output_path, sweep_file_of
-from mkldist.spec.arguments import given_path
-from mkldist.spec.load import document_of, load_sweep, naming
+from mkldist.spec.checks import given_path
+from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import apply_override, item_at, name_of
-from mkldist.spec.values import spelled, toml_text
+from mkldist.spec.toml_texts import spelled, toml_text
 
 SOURCES = ("source", "file", "openml", "grams")
 KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time",)}

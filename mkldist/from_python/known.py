@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mkldist.spec.kernel_entries import KernelSpec
+    from mkldist.spec.banks import KernelSpec
 
 Kind = Literal["method", "kernel", "family", "dataset", "sweep"]
 KINDS: tuple[Kind, ...] = ("method", "kernel", "family", "dataset", "sweep")
@@ -77,7 +77,7 @@ def _datasets(data_dirs: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 
 def _sweeps() -> Iterator[tuple[str, str]]:
-    from mkldist.spec.shipped import shipped_sweeps
+    from mkldist.spec.load import shipped_sweeps
 
     return ((name, described(file)) for name, file in shipped_sweeps().items())
 

@@ -37,7 +37,7 @@ from mkldist.run.sweep_setup import (
     certificate_bytes,
     sweep_rounds,
 )
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -714,7 +714,7 @@ def plan(
         check_speed,
         given_folders,
     )
-    from mkldist.spec.arguments import check_flags
+    from mkldist.spec.checks import check_flags
 
     check_flags(allow_code=allow_code)
     check_count("workers", workers, 1, MOST_WORKERS)

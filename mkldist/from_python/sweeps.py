@@ -45,7 +45,7 @@ def worker_choice(
     """
     from mkldist.from_python.given_sweep import check_count
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.spec.arguments import check_flags, given_path
+    from mkldist.spec.checks import check_flags, given_path
 
     check_flags(allow_unencrypted=allow_unencrypted)
     if scheduler is not None and not isinstance(scheduler, str):
@@ -160,7 +160,7 @@ def sweep(
     """
     from mkldist.from_python.given_sweep import GivenSweep, given_folders
     from mkldist.results.tree import open_results
-    from mkldist.spec.arguments import check_flags
+    from mkldist.spec.checks import check_flags
 
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     given = GivenSweep.of(spec, data, changes, output)
@@ -291,7 +291,7 @@ def rerun(
     from mkldist.from_python.given_sweep import given_folders
     from mkldist.run.paths import results_of
     from mkldist.run.rerun import Rerun, rerun_folder
-    from mkldist.spec.arguments import check_flags, given_path
+    from mkldist.spec.checks import check_flags, given_path
 
     check_flags(progress=progress, allow_code=allow_code)
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)

@@ -32,7 +32,7 @@ from mkldist.kernel_functions.definition import (
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.words import Kernel
-from mkldist.spec.kernel_entries import (
+from mkldist.spec.banks import (
     PRECOMPUTED,
     Features,
     KernelChoice,
@@ -40,9 +40,8 @@ from mkldist.spec.kernel_entries import (
     RandomSubsets,
     Range,
 )
-from mkldist.spec.mistakes import location_of, most_telling, spec_error
-from mkldist.spec.overrides import spelled_location
-from mkldist.spec.sizes import check_fits
+from mkldist.spec.checks import check_fits
+from mkldist.spec.load import location_of, most_telling, spec_error, spelled_location
 
 # Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger
 # number of random subsets begins with the same ones.

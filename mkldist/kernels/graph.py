@@ -51,8 +51,8 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
 from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances
-from mkldist.spec.graph import GraphSpec
-from mkldist.spec.mistakes import most_telling, spec_error
+from mkldist.spec.datasets import GraphSpec
+from mkldist.spec.load import most_telling, spec_error
 
 CANDIDATES = 10  # for each neighbour in affine distance
 
@@ -65,7 +65,7 @@ def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
     Parameters
     ----------
     options : mapping
-        Fields of :class:`mkldist.spec.graph.GraphSpec`, as in ``[graph]`` of a sweep file.
+        Fields of :class:`mkldist.spec.datasets.GraphSpec`, as in ``[graph]`` of a sweep file.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkldist.kernels.words import Kernel
-from mkldist.spec.kernel_entries import PRECOMPUTED
+from mkldist.spec.banks import PRECOMPUTED
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -31,11 +31,9 @@ from mkldist.planning.memory_limit import memory_of, most_points_of
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.checks import check_fits
+from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, ViewSpec
 from mkldist.spec.model import MethodSpec, OutputsSpec, SweepSpec
-from mkldist.spec.sizes import check_fits
-from mkldist.spec.views import ViewSpec
 
 IMAGE_DISTANCES = ("tangent", "affine")
 

@@ -31,7 +31,7 @@ from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
 from mkldist.solvers.base import Method
 from mkldist.solvers.factor_needs import LEAST_GROWTH, MOST_GROWTH
 from mkldist.solvers.on_factors import MANY, MOST_CHANGES
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 
 USUAL_GROWTH = math.sqrt(LEAST_GROWTH * MOST_GROWTH)
 FEW_ROUNDS = 2  # of a method that need not make factors longer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 
 
 @dataclass(frozen=True)

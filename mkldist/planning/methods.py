@@ -26,11 +26,17 @@ from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.foreign import meant
-from mkldist.spec.model import MethodSpec, SweepSpec
-from mkldist.spec.search import SearchSpec, is_distribution
-from mkldist.spec.source import FROM, GIVEN, is_from_method
-from mkldist.spec.trial import TRIAL
-from mkldist.spec.values import spelled
+from mkldist.spec.model import (
+    FROM,
+    GIVEN,
+    TRIAL,
+    MethodSpec,
+    SearchSpec,
+    SweepSpec,
+    is_distribution,
+    is_from_method,
+)
+from mkldist.spec.toml_texts import spelled
 
 LOOSEST = 0.3  # tolerance of the first rung by default
 DIGITS = 3  # of a level between the first and the last

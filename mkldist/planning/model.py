@@ -10,10 +10,8 @@ from mkldist.bank.layout import TileLayout
 from mkldist.bank.shapes import BankShape, FactorShape
 from mkldist.core.identity import json_text
 from mkldist.spec.banks import FACTORS, BankSpec
-from mkldist.spec.datasets import PreprocessingSpec
-from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import SweepSpec
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.datasets import GraphTable, PreprocessingSpec
+from mkldist.spec.model import SelectionSpec, SweepSpec
 
 Place = tuple[str, str, str, int]
 

@@ -26,7 +26,7 @@ from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
 from mkldist.results.tree import Snapshot
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -48,7 +48,7 @@ from mkldist.report.tables import (
 )
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.results.recorded import others_words
-from mkldist.spec.values import toml_text
+from mkldist.spec.toml_texts import toml_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from mkldist.results.schema import (
     RUN_ID,
     SAMPLE,
 )
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

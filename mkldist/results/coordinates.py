@@ -12,8 +12,7 @@ import numpy as np
 from mkldist.core.arrays import Array
 from mkldist.results.schema import BANK_BYTES, BUILD_TIMES, KERNEL, SEARCH_DIMS, SPLIT, Variable
 from mkldist.solvers.settings import setting
-from mkldist.spec.source import SOURCE_PREFIX
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import SOURCE_PREFIX, TRIAL
 
 if TYPE_CHECKING:
     from mkldist.bank.bank_kernels import BankKernels
@@ -176,7 +175,7 @@ def kernel_coordinates(
         are views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.
         The function of a Gram matrix is ``precomputed``, and its features are its view.
     """
-    from mkldist.spec.kernel_entries import PRECOMPUTED  # commands that read need none
+    from mkldist.spec.banks import PRECOMPUTED  # commands that read need none
 
     found = {KERNEL: np.array(names, dtype=object)}
     if kernels is None:
@@ -205,7 +204,7 @@ def kernel_coordinates(
 
 def _of_views(views: Sequence[str]) -> dict[str, Array]:
     """Return the coordinates of one Gram matrix of each view."""
-    from mkldist.spec.kernel_entries import PRECOMPUTED
+    from mkldist.spec.banks import PRECOMPUTED
 
     places = np.array(views, dtype=object)
     function = np.full(len(views), PRECOMPUTED, dtype=object)

@@ -42,7 +42,7 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
 )
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     from mkldist.planning.model import Plan, RunPlan

@@ -23,7 +23,7 @@ from mkldist.results.schema import (
     WEIGHTS,
 )
 from mkldist.results.state import RunState
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

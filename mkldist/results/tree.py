@@ -50,7 +50,7 @@ from mkldist.results.schema import (
     Variable,
 )
 from mkldist.results.state import RunState
-from mkldist.spec.arguments import given_path
+from mkldist.spec.checks import given_path
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -26,7 +26,7 @@ from mkldist.fit.problem import BankInputs
 from mkldist.kernel_functions.custom import search_first
 from mkldist.planning.model import BankPlan
 from mkldist.run.laplacian_cache import cached_laplacian
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 
 CACHED_BANKS = 4
 OWN_BANKS = NodeFolders("built")

@@ -13,7 +13,7 @@ from mkldist.data.csv_files import UNNAMED
 from mkldist.data.random_splits import holdouts
 from mkldist.data.table_profile import Column, TableProfile
 from mkldist.errors import DataError
-from mkldist.spec.values import spelled
+from mkldist.spec.toml_texts import spelled
 
 SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key

@@ -22,7 +22,7 @@ from mkldist.core.checksums import Footer
 from mkldist.core.identity import array_id, content_id
 from mkldist.errors import OutputError, StoreError
 from mkldist.kernels.graph import as_points, graph_laplacian
-from mkldist.spec.graph import GraphSpec
+from mkldist.spec.datasets import GraphSpec
 
 SUFFIX = ".npz"
 VERSION = 1  # of the file and of the meaning of a GraphSpec

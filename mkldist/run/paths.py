@@ -11,7 +11,7 @@ from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError, nearest
 from mkldist.results.manifest import read_manifest
 from mkldist.results.output import OutputFolder
-from mkldist.spec.shipped import sweep_file
+from mkldist.spec.load import sweep_file
 
 if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec

@@ -29,7 +29,7 @@ from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep, naming
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.values import toml_text
+from mkldist.spec.toml_texts import toml_text
 
 ENDING = "-rerun"
 SHOWN = 5

@@ -29,9 +29,7 @@ from mkldist.results.state import RunState
 from mkldist.run.study import Ask, Study, Values, drawn_batch, proposed
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.settings import setting
-from mkldist.spec.model import SweepSpec
-from mkldist.spec.source import GIVEN, SOURCE_PREFIX
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import GIVEN, SOURCE_PREFIX, TRIAL, SweepSpec
 
 MOST_VALUES = 1_000_000
 """Decision values of a sweep that are recorded without being asked for: 8 MB of them at most."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.core.identity import content_id
 from mkldist.solvers.space import Space, Span
-from mkldist.spec.search import SearchSpec
+from mkldist.spec.model import SearchSpec
 
 if TYPE_CHECKING:
     import optuna

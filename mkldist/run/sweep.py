@@ -51,8 +51,7 @@ from mkldist.run.study import Values
 from mkldist.run.sweep_setup import is_small, sweep_rounds, with_recorded
 from mkldist.run.tree_facts import tree_facts
 from mkldist.run.work import WallTime
-from mkldist.spec.model import SweepSpec
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL, SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console

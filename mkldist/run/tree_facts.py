@@ -16,7 +16,7 @@ from mkldist.results.layout import TreeFacts
 from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import SplitsSpec
 
 T = TypeVar("T")
 

@@ -21,13 +21,11 @@ from mkldist.solvers.path import PATH_OF_C
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import SolverParams, check_effect, check_names, validate
 from mkldist.solvers.space import Space, Span
-from mkldist.spec.kernel_entries import Range
-from mkldist.spec.mistakes import spec_error
-from mkldist.spec.model import MethodSpec
-from mkldist.spec.search import Distribution, is_distribution
-from mkldist.spec.sizes import check_fits
-from mkldist.spec.source import GIVEN, SOURCE_PREFIX
-from mkldist.spec.values import spelled
+from mkldist.spec.banks import Range
+from mkldist.spec.checks import check_fits
+from mkldist.spec.load import spec_error
+from mkldist.spec.model import GIVEN, SOURCE_PREFIX, Distribution, MethodSpec, is_distribution
+from mkldist.spec.toml_texts import spelled
 
 POINT_BYTES = 2000  # of the parameters of a method at a point of a grid
 PATH = "path"  # stands for PATH_OF_C

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mkldist.core.arrays import LARGEST, LEAST
 from mkldist.core.target import Target
 from mkldist.errors import SpecError
-from mkldist.spec.values import spelled
+from mkldist.spec.toml_texts import spelled
 
 
 def within_range(value: Any) -> Any:
@@ -139,7 +139,7 @@ def check_names(
     """Refuse names that are neither parameters nor among `others`."""
     for name in names:
         if name not in params.model_fields:
-            from mkldist.spec.mistakes import unknown_key
+            from mkldist.spec.load import unknown_key
 
             known = [*params.model_fields, *others]
             raise unknown_key(f"{where}.{name}", "parameter", name, known)
@@ -166,7 +166,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
     try:
         return params.model_validate(dict(values), strict=True)
     except ValidationError as error:
-        from mkldist.spec.mistakes import expected, spec_error
+        from mkldist.spec.load import expected, spec_error
 
         first = error.errors()[0]
         place = ".".join([where, *(str(part) for part in first["loc"][:1])])

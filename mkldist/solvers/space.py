@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from mkldist.spec.search import Distribution
+from mkldist.spec.model import Distribution
 
 DIGITS = 6  # of a drawn value: tables can show it, and every machine's logarithm gives the same
 

@@ -1,8 +1,8 @@
-"""Models of ``[[datasets]]`` and ``[preprocessing]``: the data of a sweep and their scaling."""
+"""Models of ``[[datasets]]``, and of ``[preprocessing]``, ``[splits]`` and ``[graph]`` of them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -12,20 +12,335 @@ from pydantic import (
     model_validator,
 )
 
-from mkldist.spec.graph import GraphTable
 from mkldist.spec.kinds import (
     ClassName,
     ClassWeights,
     Imputation,
+    MissingView,
     Model,
     Name,
     NameOrNumber,
     Option,
+    Positive,
+    Sizes,
     Task,
     several,
 )
-from mkldist.spec.splits import SplitsSpec
-from mkldist.spec.views import ViewSpec
+
+GraphDistance = Literal["euclidean", "cosine", "tangent", "affine"]
+
+
+class GraphSpec(Model):
+    """The edges of a graph, their weights, and the Laplacian that is made of them."""
+
+    distance: GraphDistance = Field(
+        "euclidean",
+        description="Distance between points: Euclidean; 1 - cosine, as for text; tangent or "
+        "affine-transformation distance, for square images.",
+    )
+    kind: Literal["knn", "epsilon"] = Field(
+        "knn",
+        description='`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all '
+        "points within a distance.",
+    )
+    neighbours: int = Field(
+        10,
+        ge=1,
+        description='Nearest neighbours of each point, for `"knn"`. An edge joins two points if '
+        "either is among the nearest of the other.",
+    )
+    epsilon: Positive | None = Field(
+        None, description='Largest distance between neighbours, for `"epsilon"`, which needs it.'
+    )
+    weights: Literal["binary", "heat"] = Field(
+        "binary", description="Weight w of an edge: 1, or exp(-distance²/(2 width²))."
+    )
+    width: Positive | None = Field(
+        None,
+        description='Width of `"heat"` weights. By default the mean distance to the neighbours.',
+    )
+    laplacian: Literal["combinatorial", "normalised"] = Field(
+        "combinatorial",
+        description="Laplacian L of the weights W with degrees D: D - W, or "
+        "D^(-1/2) (D - W) D^(-1/2).",
+    )
+    power: int = Field(
+        1, ge=1, le=10, description="Power p of the iterated Laplacian L^p that methods use."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> GraphSpec:
+        if self.kind == "epsilon" and self.epsilon is None:
+            raise ValueError("found no epsilon; expected epsilon = ... with kind = 'epsilon'")
+        if self.kind == "knn" and self.epsilon is not None:
+            raise ValueError(
+                f"found epsilon = {self.epsilon:g} with kind = 'knn'; expected kind = 'epsilon'"
+            )
+        if self.kind == "epsilon" and "neighbours" in self.model_fields_set:
+            raise ValueError(
+                f"found neighbours = {self.neighbours} with kind = 'epsilon'; expected kind = 'knn'"
+            )
+        if self.weights == "binary" and self.width is not None:
+            raise ValueError(
+                f"found width = {self.width:g} with weights = 'binary'; expected weights = 'heat'"
+            )
+        return self
+
+
+class GraphTable(GraphSpec):
+    """``[graph]``: the graph whose Laplacian the semi-supervised methods of a sweep are given."""
+
+    features: Literal["preprocessed", "raw"] | None = Field(
+        None,
+        description="Features between which distances are taken. By default preprocessed ones for "
+        '`"euclidean"`, and raw ones for the other distances, to which scaling single features '
+        "does harm.",
+    )
+
+    @property
+    def of_raw_features(self) -> bool:
+        """True if distances are between points as they are in the data."""
+        if self.features is None:
+            return self.distance != "euclidean"
+        return self.features == "raw"
+
+    @property
+    def graph(self) -> GraphSpec:
+        """The graph itself, without the choice of features."""
+        return GraphSpec(**self.model_dump(exclude={"features"}, exclude_unset=True))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Fields that distinguish graphs of the same data set and preprocessing."""
+        return self.graph.model_dump() | {"raw": self.of_raw_features}
+
+
+AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
+# Keys that have an effect with some kinds of splits alone.
+_EFFECTIVE_WITH = {
+    "repeats": ("holdout", "kfold", "semi-supervised"),
+    "train_fraction": ("holdout",),
+    "folds": ("kfold", "time"),
+    "order": ("time",),
+    "groups": ("holdout", "kfold", "leave-one-group-out"),
+    "column": ("predefined",),
+    "n_train": ("holdout", "kfold", "leave-one-group-out", "time", "predefined"),
+    "stratified": ("holdout", "kfold", "semi-supervised"),
+} | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
+
+
+class SplitsSpec(Model):
+    """``[splits]``: how rows are divided into training, unlabelled and test parts."""
+
+    kind: Literal[
+        "holdout", "kfold", "leave-one-group-out", "time", "predefined", "semi-supervised"
+    ] = Field(
+        "holdout",
+        description="Random training and test parts; folds that are the test part in turn; each of "
+        "the `groups` in turn, such as a hospital, as the test part; folds in the order of time, "
+        "each after a training part of all rows before it; parts that the data file holds; or a "
+        "few labelled rows, the others unlabelled.",
+    )
+    repeats: int = Field(
+        1,
+        ge=1,
+        le=100_000,
+        description="Repetitions with other random draws, where there are draws.",
+    )
+    train_fraction: float = Field(
+        0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
+    )
+    folds: int = Field(5, ge=2, description='`"kfold"` and `"time"`: number of folds.')
+    order: str | None = Field(
+        None,
+        description='`"time"`: column of a table, of numbers or of dates such as 2021-03-01 or '
+        "31.3.2021, that orders the rows. By default they are in the order of the file.",
+    )
+    groups: str | None = Field(
+        None,
+        description='`"holdout"`, `"kfold"` and `"leave-one-group-out"`: column of a table whose '
+        "rows of equal value, such as those of one patient, stay in one part. Shares and folds "
+        "then count groups. The inner folds of `[selection]` keep them together too.",
+    )
+    column: str | None = Field(
+        None,
+        description='`"predefined"`: column of a table that says `train`, `test` or `unlabelled` '
+        "in each row.",
+    )
+    labelled_per_class: int | None = Field(
+        None, ge=1, description='`"semi-supervised"`: labelled rows of each class.'
+    )
+    labelled_fraction: float | None = Field(
+        None, gt=0, lt=1, description='`"semi-supervised"`: share of each class that is labelled.'
+    )
+    labelled: int | None = Field(
+        None,
+        ge=2,
+        description='`"semi-supervised"`: labelled rows in all, at least one of each class.',
+    )
+    test_fraction: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description='`"semi-supervised"`: share of the rows that no method sees, neither features '
+        "nor labels.",
+    )
+    stratified: bool | None = Field(
+        None,
+        description="Draw from each class in proportion, where there are draws. By default true "
+        "for classes, and false for real values and with `groups`.",
+    )
+    n_train: Sizes | None = Field(
+        None,
+        description="Use only this many rows of each training part, drawn with the sweep's seed: "
+        "from each class in proportion where the splits are stratified; of `groups`, as many whole "
+        "ones as fit. A list makes a data set of each size, each within the next larger one and "
+        "with the same test parts, named by the data set and the size, as `NAME-100`.",
+    )
+    first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of a table by which its rows are divided."""
+        named = (self.groups, self.order, self.column)
+        return tuple(name for name in named if name is not None)
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SplitsSpec:
+        for name, kinds in _EFFECTIVE_WITH.items():
+            if name in self.model_fields_set and self.kind not in kinds:
+                raise ValueError(
+                    f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
+                )
+        if self.groups is not None and self.stratified:
+            raise ValueError("found groups with stratified = true; expected one of them")
+        if self.kind != "semi-supervised":
+            return self
+        amounts = [name for name in AMOUNTS if getattr(self, name) is not None]
+        if len(amounts) != 1:
+            found = " and ".join(amounts) or "no number of labelled rows"
+            raise ValueError(f"found {found}; expected one of {', '.join(AMOUNTS)}")
+        if self.stratified is False and self.labelled is None:
+            raise ValueError(f"found stratified = false with {amounts[0]}; expected labelled = ...")
+        return self
+
+    def _instead(self, name: str, kinds: tuple[str, ...]) -> str:
+        """Return the alternatives to a key that has no effect."""
+        if self.kind == "semi-supervised":
+            return f"one of {', '.join(AMOUNTS)}"
+        *first, last = (f'"{kind}"' for kind in kinds)
+        choice = f"{', '.join(first)} or {last}" if first else last
+        return f"kind = {choice}, or no {name}"
+
+
+WORDS_FOR_FEATURES = ("all", "each", "views", "groups")
+
+
+def one_graph_each(value: Any) -> Any:
+    """Return tables of graphs, each with one number of neighbours."""
+    if not isinstance(value, list | tuple):
+        return value
+    found: list[Any] = []
+    for table in value:
+        numbers = table.get("neighbours") if isinstance(table, dict) else None
+        if isinstance(numbers, list):
+            found += [table | {"neighbours": number} for number in numbers]
+        else:
+            found.append(table)
+    return found
+
+
+class ViewSpec(Model):
+    """One ``[[datasets.views]]`` entry: where the view comes from, and how its rows are found."""
+
+    name: Name = Field(description="Name of the view, by which `features` of a kernel names it.")
+    columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = Field(
+        None,
+        description="Features of the data set's own file, by name or by number from 0, and its "
+        "columns of texts, by name. A view without `columns`, `file`, `grams` and `graphs` is all "
+        "features.",
+    )
+    file: str | None = Field(
+        None,
+        description="File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. "
+        "A feature `age` of the view `home` is called `home.age`.",
+    )
+    grams: str | None = Field(
+        None,
+        description="File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with "
+        '`grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them.',
+    )
+    graphs: (
+        Annotated[
+            tuple[GraphTable, ...],
+            Strict(False),
+            BeforeValidator(one_graph_each),
+            Field(min_length=1),
+        ]
+        | None
+    ) = Field(
+        None,
+        description="Graphs over all points, tables with the keys of `[graph]`, of which "
+        "`neighbours` may be a list. Their Gram matrices are the pseudo-inverses of the "
+        'Laplacians. Kernels with `function = "precomputed"` use them.',
+    )
+    id: str | None = Field(
+        None,
+        description="Column, or array of a `.npz` file, that names the rows of the file; by "
+        "default that of the data set's `id`. A file without one has the rows of the data set in "
+        "their order.",
+    )
+    ignore: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (), description="Columns of the file to leave out, by name."
+    )
+    categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (), description="Columns of categories of the file, by name."
+    )
+    texts: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (),
+        description="Columns of texts of the file, by name. A column `dna` of the view `home` is "
+        "called `home.dna`.",
+    )
+    group_file: str | None = Field(
+        None, description="File of groups of the view's features, as for the data set."
+    )
+    missing: MissingView | None = Field(
+        None,
+        description='What holds for points without any value of the view: `"zero"` makes its '
+        'kernels zero there, and `"impute"` fills each feature as `impute` says. By default they '
+        "are an error.",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ViewSpec:
+        keys = ("columns", "file", "grams", "graphs")
+        sources = [key for key in keys if getattr(self, key) is not None]
+        if len(sources) > 1:
+            raise ValueError(f"found {' and '.join(sources)}; expected one source of the view")
+        if self.name in WORDS_FOR_FEATURES:
+            raise ValueError(f"found name = {self.name!r}, a word for features; expected another")
+        return self
+
+    @model_validator(mode="after")
+    def _of_a_file(self) -> ViewSpec:
+        if self.file is None:
+            for key in ("ignore", "categorical", "texts"):
+                if getattr(self, key):
+                    raise ValueError(f"found {key} without file; expected file = a table")
+        if self.id is not None and self.file is None and self.grams is None:
+            raise ValueError("found id without a file; expected file or grams, whose rows it names")
+        return self
+
+    @model_validator(mode="after")
+    def _of_matrices(self) -> ViewSpec:
+        for key in ("grams", "graphs"):
+            if getattr(self, key) is not None and self.group_file is not None:
+                raise ValueError(f"found group_file and {key}; expected groups of features")
+        if self.grams is not None and self.missing == "impute":
+            raise ValueError('found missing = "impute" and grams; expected missing = "zero"')
+        if self.graphs is not None and self.missing is not None:
+            raise ValueError("found missing and graphs; expected graphs, which all points have")
+        return self
 
 
 class PreprocessingSpec(Model):

@@ -15,7 +15,7 @@ from pydantic import (
     Tag,
 )
 
-from mkldist.spec.values import spelled
+from mkldist.spec.toml_texts import spelled
 
 
 class Model(BaseModel):

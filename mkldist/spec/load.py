@@ -2,24 +2,403 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from mkldist.core.consoles import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.spec.mistakes import location_of, most_telling, spec_error
+from mkldist.spec.foreign import SERIES, meant
+from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import Location, apply_override, item_at, spelled_location
-from mkldist.spec.shipped import shipped_sweeps
-from mkldist.spec.toml_texts import TooLongError, parsed_toml
+from mkldist.spec.toml_texts import LONGEST, TooLongError, parsed_toml, spelled
+
+_PACKAGE = Path(__file__).parents[1]
+FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
+"""Folders of these files: in an installation, and in a clone of the repository."""
+PAPERS = "papers"
+
+
+def shipped_sweeps() -> dict[str, Path]:
+    """Return the sweep files that come with mkldist, those of papers among them, by name."""
+    folder = _folder()
+    if folder is None:
+        return {}
+    files = [*folder.glob("*.toml"), *(folder / PAPERS).glob("*.toml")]
+    return {file.stem: file for file in sorted(files, key=lambda file: file.stem)}
+
+
+def sweep_file(given: Path) -> Path:
+    """Return the sweep file that a path or name means.
+
+    Parameters
+    ----------
+    given : Path
+        A file, which is returned unchanged, or the name of a sweep: of ``NAME.toml`` in this folder
+        or in ``sweeps/``, or of one that comes with mkldist.
+
+    Examples
+    --------
+    >>> sweep_file(Path("quickstart")).name
+    'quickstart.toml'
+    >>> sweep_file(Path("of-my-own.toml")).name
+    'of-my-own.toml'
+    """
+    if given.is_file() or len(given.parts) != 1:
+        return given
+    name = f"{given.name.removesuffix('.toml')}.toml"
+    here = next((file for file in (Path(name), Path("sweeps", name)) if file.is_file()), None)
+    return here or shipped_sweeps().get(given.name.removesuffix(".toml"), given)
+
+
+def _folder() -> Path | None:
+    return next((folder for folder in FOLDERS if folder.is_dir()), None)
+
+
+Location = tuple[int | str, ...]
+"""Keys and indices on the way from a document to one of its values."""
+
+NAMES = ("label", "name", "family")
+"""Keys that name an item of a list; the first that an item has counts."""
+NAMES_OF = {"datasets": ("name",)}  # whose label is a column
+"""The same for items of a list in which other keys name them, by the key of the list."""
+
+
+def apply_override(document: dict[str, Any], override: str) -> Location:
+    """Set one value of a document.
+
+    Parameters
+    ----------
+    document : dict
+        Content of the file; it is changed in place.
+    override : str
+        ``path.to.key=value``.  The path names items of lists by their name or their index from 0,
+        and quotes keys that contain dots, as TOML does.  A value that is not TOML is a text.
+
+    Returns
+    -------
+    tuple of int and str
+        Location of the value.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If the path leads nowhere.
+    """
+    key, equals, text = override.partition("=")
+    where = f"--set {override}"
+    if not equals:
+        raise SpecError(where, "no '='", "path.to.key=value")
+    try:
+        value = parsed_toml(f"value = {text}")["value"]
+    except TooLongError as error:
+        raise SpecError(f"--set {key[:LONGEST]}", error.found, error.expected) from None
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+        if value.startswith(("[", "{")):
+            raise SpecError(
+                where,
+                f"{value!r}, which is not TOML",
+                "a value as in a sweep file, such as [1, 1000]",
+                "Write text within lists in quotes, and the whole option in the shell's quotes: "
+                "--set 'methods.level.C=[1,1000]'",
+            ) from None
+    *parents, last = _parts(key, where)
+    node: Any = document
+    location: list[int | str] = []
+    for place, part in enumerate(parents):
+        step = _step(node, part, where, ".".join(parents[:place]))
+        if isinstance(node, dict):
+            node.setdefault(step, {})
+        node = node[step]
+        location.append(step)
+    step = _step(node, last, where, ".".join(parents))
+    node[step] = value
+    return (*location, step)
+
+
+def _parts(key: str, where: str) -> list[str]:
+    """Split a path as TOML splits a dotted key; ``[0]`` means ``.0``."""
+    try:
+        node: Any = parsed_toml(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
+    except TooLongError as error:
+        raise SpecError(f"--set {key[:LONGEST]}...", error.found, error.expected) from None
+    except tomllib.TOMLDecodeError:
+        raise SpecError(
+            where, f"the path {key!r}", "keys with dots between them, as in splits.repeats=5"
+        ) from None
+    parts = []
+    while isinstance(node, dict):
+        ((part, node),) = node.items()
+        parts.append(part)
+    return parts
+
+
+def _step(node: Any, part: str, where: str, path: str) -> int | str:
+    """Return the key or index that a part of a path means in a table or list."""
+    if isinstance(node, dict):
+        return part
+    if not isinstance(node, list):
+        raise SpecError(where, f"the value {spelled(node)} at {path}", "a table or list")
+    if part.isdigit() and int(part) < len(node):
+        return int(part)
+    for called in (
+        [i for i, item in enumerate(node) if name_of(item, path) == part],
+        [i for i, item in enumerate(node) if isinstance(item, dict) and part in _names(item, path)],
+    ):
+        if len(called) == 1:
+            return called[0]
+        if called:
+            items = " and ".join(f"{path}[{i}]" for i in called)
+            raise SpecError(
+                where, f"{items}, both called {part!r}", "the index instead of the name"
+            )
+    names = [str(name) for item in node if (name := name_of(item, path))]
+    raise SpecError(
+        where,
+        f"no item {part!r} in {path}",
+        f"one of {', '.join(names)}" if names else f"an index below {len(node)}",
+        nearest(part, names),
+    )
+
+
+def _names(item: dict[str, Any], key: str) -> list[Any]:
+    return [item.get(name) for name in NAMES_OF.get(key, NAMES)]
+
+
+def name_of(item: Any, key: str = "") -> Any:
+    """Return the name of an item of the list that has a key, None if it has none."""
+    if not isinstance(item, dict):
+        return None
+    return next((name for name in _names(item, key) if isinstance(name, str)), None)
+
+
+def spelled_location(location: Sequence[int | str], document: dict[str, Any]) -> str:
+    """Return a location as a path that an override accepts.
+
+    Examples
+    --------
+    >>> document = {"methods": [{"name": "level"}], "banks": [{"kernels": [{}]}]}
+    >>> spelled_location(("methods", 0, "C"), document)
+    'methods.level.C'
+    >>> spelled_location(("banks", 0, "kernels", 0), document)
+    'banks[0].kernels[0]'
+    """
+    text, node = "", document
+    for part in location:
+        items, node = node, _item(node, part)
+        if not isinstance(part, int):
+            text += f".{part}" if text else part
+            continue
+        names: list[Any] = []
+        if isinstance(items, list):
+            names = [name_of(item, text) for item in items]
+        name = names[part] if part < len(names) else None
+        plain = name is not None and re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        text += f".{name}" if plain and names.count(name) == 1 else f"[{part}]"
+    return text
+
+
+def item_at(document: Any, location: Sequence[int | str]) -> Any:
+    """Return the value at a location, None if there is none."""
+    for part in location:
+        document = _item(document, part)
+    return document
+
+
+def _item(node: Any, part: int | str) -> Any:
+    try:
+        return node[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+_SECTIONS = {
+    "preprocessing": "[preprocessing]",
+    "splits": "[splits]",
+    "graph": "[graph]",
+    "selection": "[selection]",
+    "search": "[search]",
+    "outputs": "[outputs]",
+}
+_ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
+
+_MOVE = "to the top of the file, above the first [section]"
+_WORDS = {
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text in quotes",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dict_type": "a table",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "too_short": "at least one entry",
+    "finite_number": "a finite number",
+    "string_pattern_mismatch": "a name of letters, digits and _ . + - without blanks",
+    "string_too_long": "a name of at most 100 letters",
+}
+_LIMITS = {
+    "greater_than": ("a number above", "gt"),
+    "greater_than_equal": ("a number of at least", "ge"),
+    "less_than": ("a number below", "lt"),
+    "less_than_equal": ("a number of at most", "le"),
+}
+
+
+def location_of(error: ErrorDetails) -> Location:
+    """Return the location of an error in the document, without pydantic's tags of unions."""
+    return tuple(part for part in error["loc"] if part not in SHAPES)
+
+
+def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
+    """Return the first error, or an unknown key in the same table if the first is a missing key.
+
+    An unknown key there is most likely the missing one misspelled.
+    """
+    first = errors[0]
+    if first["type"] == "missing":
+        table = location_of(first)[:-1]
+        for error in errors:
+            if error["type"] == "extra_forbidden" and location_of(error)[:-1] == table:
+                return error
+    return first
+
+
+def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSpec) -> SpecError:
+    """Turn an error of pydantic into one that states the place, what was found and expected.
+
+    Parameters
+    ----------
+    error : dict
+        One of ``ValidationError.errors()``.
+    where : str
+        Words for the place.
+    model : type
+        The model that raised it.
+    """
+    location = location_of(error)
+    match error["type"]:
+        case "extra_forbidden":
+            known = list(_model_at(location[:-1], model).model_fields)
+            found = unknown_key(where, "key", str(location[-1]), known)
+            if model is not SweepSpec and _MOVE in found.hint:
+                return SpecError(where, found.found, found.expected, "Leave it out")
+            return found
+        case "missing":
+            key = str(location[-1])
+            wanted = f"at least one {_ENTRIES[key]} entry" if key in _ENTRIES else f"{key} = ..."
+            return SpecError(where, "nothing", wanted)
+        case "literal_error":
+            return _not_among(where, error)
+        case "model_type" if isinstance(error["input"], str) and "kernels" in location:
+            function = json.dumps(error["input"])
+            entry = f"{{function = {function}, widths = [1]}}"
+            if model is not SweepSpec:
+                entry = f'{{"function": {function}, "widths": [1]}}'
+            return SpecError(where, spelled(error["input"]), f"a table such as {entry}")
+        case "value_error":
+            said, _, wanted = (
+                error["msg"].removeprefix("Value error, found ").partition("; expected ")
+            )
+            return SpecError(where, said, wanted)
+        case _:
+            hint = SERIES.get(str(location[-1]), "") if isinstance(error["input"], list) else ""
+            return SpecError(where, spelled(error["input"]), expected(error, location), hint)
+
+
+def expected(error: ErrorDetails, location: Location = ()) -> str:
+    """Return the words that follow "expected" in the message of a validation error."""
+    kind, key = error["type"], str(location[-1]) if location else ""
+    if key in _ENTRIES and len(location) == 1:
+        return f"at least one {_ENTRIES[key]} entry"
+    if key in _SECTIONS:
+        return f"one table, {_SECTIONS[key]}"
+    if kind == "model_type" and isinstance(error["input"], str):
+        return f"a table such as {{name = {spelled(error['input'])}}}"
+    if kind in _LIMITS and isinstance(error["input"], float) and isnan(error["input"]):
+        return _WORDS["finite_number"]
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        return f"{words} {error['ctx'][limit]:g}"
+    message = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return _WORDS.get(kind, message)
+
+
+def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecError:
+    """Return the error of a key that is unknown in its table.
+
+    If another table knows the key, the hint names that table: the key most likely stands under
+    the wrong header.
+    """
+    hint = _other_case(name, known) or _meant_among(name, known) or nearest(name, known)
+    if name in SweepSpec.model_fields:
+        hint = f"Move {name!r} {_MOVE}"
+        if name in _SECTIONS or name in _ENTRIES:
+            hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
+    elif not hint:
+        homes = [
+            header
+            for section, header in _SECTIONS.items()
+            if name in _model_at((section,), SweepSpec).model_fields
+        ]
+        hint = f"Move {name!r} under {homes[0]}" if homes else meant(name)
+    return SpecError(where, f"an unknown {what}", f"one of {', '.join(known)}", hint)
+
+
+def _other_case(name: str, known: Sequence[str]) -> str:
+    """Return a hint at the key that differs from `name` in upper and lower case alone."""
+    folded = {candidate.lower(): candidate for candidate in known}
+    return f"Did you mean {folded[name.lower()]!r}?" if name.lower() in folded else ""
+
+
+def _meant_among(word: str, known: Sequence[str]) -> str:
+    """Return a hint at the known word that a word of another package stands for."""
+    hint = meant(word)
+    return hint if any(re.search(rf"\b{re.escape(one)}\b", hint) for one in known) else ""
+
+
+def _not_among(where: str, error: ErrorDetails) -> SpecError:
+    """Return the error of a text that is none of the permitted ones."""
+    words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
+    found = error["input"]
+    hint = _meant_among(found, words) or nearest(found, words) if isinstance(found, str) else ""
+    choice = ", ".join(map(spelled, words))
+    wanted = f"one of {choice}" if len(words) > 1 else choice
+    return SpecError(where, spelled(found), wanted, hint)
+
+
+def _model_at(location: Location, model: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of the table at a location in a table of `model`."""
+    for part in location:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the first model within an annotation, None if it holds none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(
+        (found for part in get_args(annotation) if (found := _model_in(part)) is not None), None
+    )
+
 
 PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
 

@@ -6,7 +6,7 @@ runs.  ``sweeps/README.md`` shows the description of every field.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import (
     AfterValidator,
@@ -14,23 +14,181 @@ from pydantic import (
     ConfigDict,
     Field,
     Strict,
+    field_validator,
     model_validator,
 )
 
-from mkldist.core.metrics import METRICS, Metric, default_metric
+from mkldist.core.metrics import METRICS, Metric, MetricName, default_metric
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec
 from mkldist.spec.kinds import (
+    Finite,
     Model,
     Name,
     Positive,
     Task,
     size_name,
 )
-from mkldist.spec.search import SearchSpec
-from mkldist.spec.selection import SelectionSpec
-from mkldist.spec.splits import SplitsSpec
+
+# Keys that have an effect with some kinds of search alone.
+_EFFECTIVE_WITH = {"batch": "adaptive"} | dict.fromkeys(
+    ("resource", "factor", "rungs", "first"), "halving"
+)
+
+
+class Distribution(Model):
+    """Distribution of a hyperparameter: ``{low, high, scale}``."""
+
+    low: Finite = Field(description="Least value.")
+    high: Finite = Field(description="Greatest value.")
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="Uniform in the value or in its logarithm."
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Distribution:
+        if self.low >= self.high:
+            raise ValueError(f"found low = {self.low:g}, high = {self.high:g}; expected low < high")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError(f"found a log scale from {self.low:g}; expected low above 0")
+        return self
+
+
+def is_distribution(value: Any) -> bool:
+    """Return True if a value of a parameter is meant as a distribution."""
+    return isinstance(value, dict) and not {"low", "high"}.isdisjoint(value)
+
+
+MOST_TRIALS = 100_000
+
+
+class SearchSpec(Model):
+    """``[search]``: settings drawn from distributions in place of a grid.
+
+    Trials are compared by their error on the inner folds of ``[selection]``, never by test labels.
+    """
+
+    kind: Literal["random", "adaptive", "halving"] = Field(
+        description="Independent random settings; settings that Optuna proposes from the results "
+        "so far; or random settings of which the best go on from rung to rung."
+    )
+    trials: int = Field(
+        ge=1,
+        le=MOST_TRIALS,
+        description="Settings to try of each method on each bank, data set and split; fewer where "
+        "there are not so many.",
+    )
+    batch: int = Field(
+        8,
+        ge=1,
+        le=MOST_TRIALS,
+        description='`"adaptive"`: trials that are proposed, and share passes, at once.',
+    )
+    seed: int | None = Field(
+        None, ge=0, description="Seed of the trials. By default the sweep's seed."
+    )
+    resource: Literal["tol", "training-size"] = Field(
+        "tol",
+        description='`"halving"`: what grows from rung to rung: the precision, from a loose '
+        "tolerance to the method's own; or the share of the training rows.",
+    )
+    factor: int = Field(
+        3,
+        ge=2,
+        le=MOST_TRIALS,
+        description='`"halving"`: one trial of so many goes on to the next rung.',
+    )
+    rungs: int = Field(3, ge=2, le=50, description='`"halving"`: number of rungs.')
+    first: Positive | None = Field(
+        None,
+        description='`"halving"`: tolerance, or share of the training rows, of the first rung; '
+        "the others rise in equal ratios to the full resource. By default a tolerance of 0.3, or "
+        "a share of factor^(1 - rungs).",
+    )
+
+    @property
+    def rung_dim(self) -> str | None:
+        """Dimension of the results along which the rungs of halving lie; None without rungs."""
+        if self.kind != "halving":
+            return None
+        return "tol" if self.resource == "tol" else "training_fraction"
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SearchSpec:
+        for name, kind in _EFFECTIVE_WITH.items():
+            if name in self.model_fields_set and self.kind != kind:
+                raise ValueError(
+                    f'found {name} with kind = "{self.kind}"; expected kind = "{kind}", '
+                    f"or no {name}"
+                )
+        if self.kind == "halving" and self.trials < 2:
+            raise ValueError(f"found trials = {self.trials}; expected at least 2 to halve")
+        if self.resource == "training-size" and self.first is not None and self.first >= 1:
+            raise ValueError(f"found first = {self.first:g}; expected a share below 1")
+        return self
+
+
+class SelectionSpec(Model):
+    """``[selection]``: a metric, and inner cross-validation on the training rows of every split.
+
+    Selection never uses test labels or labels of unlabelled rows.
+    """
+
+    metric: MetricName | None = Field(
+        None,
+        description="Score by which settings and methods are selected, marked and compared. By "
+        "default `error` for classes and `rmse` for real values.",
+    )
+    folds: int = Field(
+        5,
+        ge=0,
+        description="Inner folds of the labelled training rows, each class in proportion. Omit "
+        "it to use up to 5 folds, and fewer where a class has fewer rows. 0 stands for no inner "
+        "folds: the test parts then rank the settings by the metric.",
+    )
+    repeats: int = Field(1, ge=1, le=1000, description="Repetitions, each with other folds.")
+
+    @field_validator("folds")
+    @classmethod
+    def _several(cls, folds: int) -> int:
+        if folds == 1:
+            raise ValueError("found 1; expected 2 or more, or 0 for no inner folds")
+        return folds
+
+    @model_validator(mode="after")
+    def _repeats_folds(self) -> SelectionSpec:
+        if not self.folds and self.repeats > 1:
+            raise ValueError(f"found repeats = {self.repeats} of folds = 0; expected folds")
+        return self
+
+    def identity(self, seed: int) -> dict[str, Any]:
+        """Return the values that distinguish these folds from others of the same rows."""
+        return {"folds": self.folds, "repeats": self.repeats, "seed": seed}
+
+
+FROM = "from"
+"""Key of the table that names the other method."""
+
+GIVEN = "C"
+"""The parameter that another method may give."""
+
+SOURCE_PREFIX = "source_"
+"""Begins the names of dims of the results that are those of the other method."""
+
+
+def is_from_method(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return True if a value of a parameter is meant to come from another method.
+
+    Examples
+    --------
+    >>> is_from_method({"from": "spicymkl"}), is_from_method({"low": 1, "high": 10})
+    (True, False)
+    """
+    return isinstance(value, dict) and FROM in value
+
+
+TRIAL = "trial"
+"""Dimension of the results along which the trials of a search lie."""
 
 
 class MethodSpec(BaseModel):

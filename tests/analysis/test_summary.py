@@ -18,7 +18,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.run_record import RunRecord
 from mkldist.results.tree import open_results
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.model import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)

@@ -13,7 +13,7 @@ from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.shipped import shipped_sweeps
+from mkldist.spec.load import shipped_sweeps
 
 
 def shown(*words: str) -> str:

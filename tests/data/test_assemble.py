@@ -10,8 +10,7 @@ from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 NAMES = ("age", "flat", "size")

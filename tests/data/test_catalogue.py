@@ -16,8 +16,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
 from mkldist.errors import SpecError
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 TABLE = "a,b,label\n1,2,x\n2,1,y\n"

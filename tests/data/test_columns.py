@@ -6,8 +6,7 @@ import pytest
 
 from mkldist.core.wording import truncate
 from mkldist.data.columns import ColumnChoice, check_names, column_roles, label_position
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 NAMES = ["a", "b", "label"]

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, RepeatedKFold, RepeatedStratifiedKFol
 
 from mkldist.data.dataset import Dataset
 from mkldist.data.folds import inner_folds, n_inner_folds
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.model import SelectionSpec
 from tests.data.mistakes import mistake
 
 SIZES = (9, 4, 12)

@@ -11,8 +11,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.given import SUFFIX, GivenData, given_data, is_sound, read_given
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
 N = 12
 RNG = np.random.default_rng(0)

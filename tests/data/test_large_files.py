@@ -22,8 +22,7 @@ from mkldist.data.preprocessing import preprocessed
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.splits import make_splits
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

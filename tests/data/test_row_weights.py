@@ -19,8 +19,7 @@ from mkldist.data.row_weights import class_weights
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 WEIGHTS = [1.0, 0.0, 2.5, 1e-3, 4.0, 1.0]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import make_splits
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import SplitsSpec
 from tests.data.mistakes import mistake
 
 

@@ -22,7 +22,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError, SpecError
 from mkldist.spec import sizes
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import SplitsSpec
 from tests.data.mistakes import mistake
 
 

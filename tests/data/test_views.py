@@ -15,8 +15,7 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, View
 from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import GramError
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 TABLE = "id,age,bmi,label\np1,50,21,a\np2,60,,b\np3,70,23,a\np4,80,24,b\n"

@@ -32,7 +32,7 @@ from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file
 from mkldist.run.interrupts import own_handlers
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep
-from mkldist.spec.values import toml_text
+from mkldist.spec.toml_texts import toml_text
 from tests.fuzz.mutations import Draw, changed, damaged
 
 SOURCES = Path(__file__).with_name("sweeps")

@@ -13,8 +13,7 @@ from mkldist.errors import DataError, SpecError
 from mkldist.fit.bank import as_dataset, normalisation_steps
 from mkldist.fit.inputs import Features
 from mkldist.kernels.families import kernel_choice
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import KernelChoice
+from mkldist.spec.banks import BankSpec, KernelChoice
 
 GAUSSIAN = {"function": "gaussian", "widths": [0.5, 1.0]}
 FEATURES = Features.of(np.arange(12.0).reshape(4, 3))

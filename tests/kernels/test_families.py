@@ -11,8 +11,7 @@ from mkldist.errors import SpecError
 from mkldist.kernel_functions import polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.spec import sizes
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import Family
+from mkldist.spec.banks import BankSpec, Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}

@@ -10,8 +10,7 @@ from mkldist.kernel_functions.definition import kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import check_entry, kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.kernel_entries import KernelSpec
+from mkldist.spec.banks import BankSpec, KernelSpec
 
 
 def kernels_of(*entries: dict, d: int = 2) -> KernelList:

@@ -26,7 +26,7 @@ from mkldist.planning.costs import (
 )
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, drive, solve_alone
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 from tests.bank.stores import stored
 from tests.planning.plans import dataset, grid, plan_of
 

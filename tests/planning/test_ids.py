@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.spec.graph import GraphTable
+from mkldist.spec.datasets import GraphTable
 from tests.planning.plans import dataset, grid, ids, plan_of
 
 

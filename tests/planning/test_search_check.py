@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.planning.methods import check_search, resolve_methods, smaller_shares
-from mkldist.spec.search import SearchSpec
+from mkldist.spec.model import SearchSpec
 from tests.planning.words import sweep
 
 LEVEL = '[[methods]]\nname = "level"\nC = { low = 0.01, high = 1000, scale = "log" }\n'

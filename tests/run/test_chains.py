@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mkldist.fit.problem import Subproblem, TrainingView, chains_of
 from mkldist.planning.model import RunPlan
-from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.model import SelectionSpec
 
 WHOLE = TrainingView(0)
 FOLD = TrainingView(0, selection=SelectionSpec(folds=2), fold=1)

@@ -19,8 +19,7 @@ from mkldist.run.sweep_setup import (
     is_small,
     planned,
 )
-from mkldist.spec.load import load_sweep
-from mkldist.spec.shipped import sweep_file
+from mkldist.spec.load import load_sweep, sweep_file
 from tests.run.sweeps import misbehaving_methods, plan_of, sweep_text
 
 MANY_WIDTHS = '{ start = 0.1, stop = 10, num = 5000, scale = "log" }'

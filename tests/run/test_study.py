@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.run.study import Study, drawn_batch
 from mkldist.solvers.space import Space, Span
-from mkldist.spec.search import SearchSpec
+from mkldist.spec.model import SearchSpec
 
 SPACE = Space({"C": Span(0.01, 100.0, log=True)}, {}, {})
 FEW = Space({"k": Span(1, 5, whole=True)}, {}, {})

@@ -8,7 +8,7 @@ import pytest
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import repeated_folds
 from mkldist.run.tree_facts import scored_rows, split_coordinates
-from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.datasets import SplitsSpec
 
 
 def test_the_folds_of_a_repetition_divide_the_rows():

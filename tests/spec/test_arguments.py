@@ -8,7 +8,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.spec.arguments import check_flags, given_path
+from mkldist.spec.checks import check_flags, given_path
 
 SPEC = {
     "name": "s",

@@ -14,10 +14,9 @@ from mkldist.errors import SpecError
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.methods.registry import METHODS
 from mkldist.planning.methods import resolve_methods
-from mkldist.spec.load import load_sweep
-from mkldist.spec.mistakes import location_of, most_telling, spec_error
+from mkldist.spec.load import load_sweep, location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.values import spelled
+from mkldist.spec.toml_texts import spelled
 
 SWEEP = """\
 name = "tumours"

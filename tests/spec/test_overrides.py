@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.spec.load import load_sweep
-from mkldist.spec.overrides import apply_override, spelled_location
+from mkldist.spec.load import apply_override, load_sweep, spelled_location
 from tests.spec.test_load import SWEEP
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from mkldist.spec.search import Distribution, SearchSpec, is_distribution
+from mkldist.spec.model import Distribution, SearchSpec, is_distribution
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.spec import shipped
-from mkldist.spec.shipped import shipped_sweeps, sweep_file
+from mkldist.spec.load import shipped_sweeps, sweep_file
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.spec import sizes
-from mkldist.spec.sizes import check_fits
+from mkldist.spec.checks import check_fits
 
 
 def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):

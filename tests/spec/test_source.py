@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.spec.source import is_from_method
+from mkldist.spec.model import is_from_method
 
 
 @pytest.mark.parametrize(

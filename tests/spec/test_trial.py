@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mkldist.results.schema import SEARCH_DIMS
-from mkldist.spec.trial import TRIAL
+from mkldist.spec.model import TRIAL
 
 
 def test_the_results_know_the_dimension_by_its_name():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.spec.values import spelled, toml_text
+from mkldist.spec.toml_texts import spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
 PLAIN = st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | WORDS

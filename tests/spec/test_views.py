@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.views import ViewSpec
+from mkldist.spec.datasets import DatasetSpec, ViewSpec
 
 
 @pytest.mark.parametrize(
