@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.cache import NodeCache
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.store import GramStore
 from mkldist.core.durable import remove_temporaries, write_json
 from mkldist.data.dataset import Dataset, Split

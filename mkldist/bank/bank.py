@@ -1,26 +1,187 @@
 """Kernel banks: M Gram matrices in tile layout that can be traversed chunk by chunk.
 
-A bank is a (kernels × entries) matrix, see :mod:`mkldist.bank.layout`.  Subclasses keep the
-entries in memory, read them from disk or compute them; :mod:`mkldist.bank.passes` answers requests
-on any bank.
+An n × n symmetric matrix is cut into b × b tiles.  The T = s(s+1)/2 tiles on or above the diagonal
+(s = ceil(n/b)) are stored whole in row-major order; the last row and column of tiles are padded
+with zeros.  A matrix is then a vector of T·b² entries, and a bank a (kernels × entries) matrix.  A
+sum over the whole matrix is a sum over entries with weight 2 off the diagonal tiles.
+
+Subclasses of :class:`Bank` hold the entries in memory, read them from disk or compute them;
+:mod:`mkldist.bank.passes` answers requests on any bank.
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import sub
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.requests import Request
-from mkldist.core.arrays import Floating, Floats, Ints
+from mkldist.core.arrays import Floating, Floats, Ints, read_only
+from mkldist.core.compiled import compiled
 from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.optim.symmetric_operator import SymmetricOperator
+
+LAYOUT_VERSION = 2
+MAX_TILE = 256
+TILES_PER_SIDE = 8
+
+
+def default_tile(n_points: int) -> int:
+    """Return a tile edge that wastes little padding and keeps about half of the entries.
+
+    Examples
+    --------
+    >>> default_tile(200), default_tile(10), default_tile(10_000)
+    (25, 2, 250)
+    """
+    side = max(TILES_PER_SIDE, math.ceil(n_points / MAX_TILE))
+    return max(1, math.ceil(n_points / side))
+
+
+@dataclass(frozen=True)
+class TileLayout:
+    """Upper tiles of edge `tile` of a symmetric `n_points` × `n_points` matrix."""
+
+    n_points: int
+    tile: int
+
+    @classmethod
+    def for_points(cls, n_points: int) -> TileLayout:
+        """Return the default layout for n points."""
+        return cls(n_points, default_tile(n_points))
+
+    @property
+    def side(self) -> int:
+        """Number of tiles along one side."""
+        return math.ceil(self.n_points / self.tile)
+
+    @property
+    def n_tiles(self) -> int:
+        """Number T of tiles kept."""
+        return self.side * (self.side + 1) // 2
+
+    @property
+    def tile_entries(self) -> int:
+        """Entries of one tile."""
+        return self.tile * self.tile
+
+    @property
+    def n_entries(self) -> int:
+        """Entries kept per matrix, padding included."""
+        return self.n_tiles * self.tile_entries
+
+    @cached_property
+    def coordinates(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Row and column of each kept tile, each (T,)."""
+        rows, cols = np.triu_indices(self.side)
+        return rows, cols
+
+    @cached_property
+    def tile_weights(self) -> npt.NDArray[np.float64]:
+        """Weight of each tile in a sum over the whole matrix, (T,): 1 on the diagonal, 2 off it."""
+        rows, cols = self.coordinates
+        return np.where(rows == cols, 1.0, 2.0)
+
+    @cached_property
+    def diagonal(self) -> npt.NDArray[np.intp]:
+        """Position of each diagonal entry among all kept entries, (n,), ascending."""
+        home, place = np.divmod(np.arange(self.n_points), self.tile)
+        tiles = home * self.side - home * (home - 1) // 2
+        entries: npt.NDArray[np.intp] = tiles * self.tile_entries + place * (self.tile + 1)
+        return entries
+
+    def rows_of(self, index: int) -> slice:
+        """Return the matrix rows (or columns) that tile row `index` covers."""
+        return slice(index * self.tile, min((index + 1) * self.tile, self.n_points))
+
+    def pack(
+        self, matrices: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None
+    ) -> npt.NDArray[np.floating]:
+        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors, written to `out` if given.
+
+        Without `out`, the vectors are of the matrices' dtype.
+        """
+        lead, b = matrices.shape[:-2], self.tile
+        if out is None:
+            out = np.empty((*lead, self.n_entries), dtype=matrices.dtype)
+        tiles = out.reshape(*lead, self.n_tiles, b, b)
+        t = 0
+        for i in range(self.side):  # all tiles of a row at once, then the last one if it is cut off
+            rows = self.rows_of(i)
+            strip, height = matrices[..., rows, i * b :], rows.stop - rows.start
+            whole, rest = divmod(strip.shape[-1], b)
+            parts = strip[..., : whole * b].reshape(*lead, height, whole, b)
+            tiles[..., t : t + whole, :height, :] = parts.swapaxes(-3, -2)
+            t += whole
+            if height < b:
+                tiles[..., t - whole : t, height:, :] = 0.0
+            if rest:
+                tiles[..., t, :, :] = 0.0
+                tiles[..., t, :height, :rest] = strip[..., whole * b :]
+                t += 1
+        return out
+
+    def unpack(
+        self, packed: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None
+    ) -> npt.NDArray[np.floating]:
+        """Return one (T·b²) vector as an (n, n) symmetric matrix, written to `out` if given."""
+        n = self.n_points
+        matrix = np.empty((n, n), dtype=packed.dtype) if out is None else out
+        tiles = read_only(packed.reshape(self.n_tiles, self.tile, self.tile))
+        _unpack(tiles, self.side, matrix)
+        return matrix
+
+    def submatrix(
+        self, packed: npt.NDArray[np.floating], points: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.float64]:
+        """Return rows and columns `points` (m,) of one (T·b²) vector's matrix, (m, m) float64."""
+        matrix = np.empty((len(points), len(points)))
+        tiles = read_only(packed.reshape(self.n_tiles, self.tile, self.tile))
+        _cut(tiles, self.side, *np.divmod(points, self.tile), matrix)
+        return matrix
+
+
+@compiled
+def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.floating]) -> None:
+    """Write upper tiles, row by row, to both of their places in a symmetric matrix."""
+    n, edge = len(matrix), tiles.shape[1]
+    t = 0
+    for row in range(side):
+        for col in range(row, side):
+            for i in range(row * edge, min((row + 1) * edge, n)):
+                for j in range(max(col * edge, i), min((col + 1) * edge, n)):
+                    value = tiles[t, i - row * edge, j - col * edge]
+                    matrix[i, j] = value
+                    matrix[j, i] = value
+            t += 1
+
+
+@compiled
+def _cut(
+    tiles: npt.NDArray[np.floating],
+    side: int,
+    homes: npt.NDArray[np.intp],
+    places: npt.NDArray[np.intp],
+    matrix: npt.NDArray[np.floating],
+) -> None:
+    """Fill a symmetric matrix with entries of upper tiles; points lie in tiles `homes`."""
+    for i in range(len(matrix)):
+        for j in range(i, len(matrix)):
+            row, col, p, q = homes[i], homes[j], places[i], places[j]
+            if row > col:
+                row, col, p, q = col, row, q, p
+            value = tiles[row * side - row * (row - 1) // 2 + col - row, p, q]
+            matrix[i, j] = value
+            matrix[j, i] = value
+
 
 SLAB_ENTRIES = 16_384
 BLOCK_KERNELS = 480
@@ -285,7 +446,7 @@ class MemoryBank(ArrayBank):
         dtype : dtype
             float32 or float64.
         tile : int, optional
-            Edge of a tile; by default :func:`mkldist.bank.layout.default_tile` of n.
+            Edge of a tile; by default :func:`mkldist.bank.bank.default_tile` of n.
         """
         matrices = np.asarray(grams)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
@@ -393,3 +554,152 @@ class PartBank(Bank):
             first, last = int(rows.positions[0]), int(rows.positions[-1])
             values = rows.values[rows.lines][:, self.layout.diagonal]
             yield DiagonalPart(slice(first, last + 1), slice(0, self.n_points), values)
+
+
+Fetch = Callable[[list[int], list[Floating]], None]
+
+FIRST_LINES = 32
+PATIENCE = 2  # times the longest interval between two uses, after which no use is expected
+GROWTH = 1.25  # small, because memory that one cache reserves is taken from others
+
+
+@dataclass
+class _Usage:
+    """Memory of a cache, its last use, and the interval between its last two uses.
+
+    Uses are numbered over all caches together; the interval is a difference of these numbers.
+    """
+
+    n_bytes: int
+    last_use: int
+    interval: int = 0
+
+
+class MemoryBudget:
+    """Memory that several caches of kernels share.
+
+    A cache that grows takes memory from the others.  Solvers use the caches in rounds, one after
+    the other.  If the caches do not all fit, evicting the least recently used one would evict the
+    one that is used next, and in the end every cache once in a round.  Therefore the most recently
+    used of the other caches is evicted, unless one has not been used for twice the longest
+    interval: that one is evicted first, as its solver has probably ended.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Bytes of all caches together.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+        self._usages: dict[RowCache, _Usage] = {}
+        self._n_uses = 0
+        self._latest: RowCache | None = None
+
+    def reserve(self, cache: RowCache, n_bytes: int) -> None:
+        """Reserve bytes for the cache that is used now, and evict others until all fit."""
+        if cache is not self._latest:
+            self._n_uses, self._latest = self._n_uses + 1, cache
+        usage = self._usages.setdefault(cache, _Usage(n_bytes, self._n_uses))
+        if usage.last_use < self._n_uses:
+            usage.last_use, usage.interval = self._n_uses, self._n_uses - usage.last_use
+        usage.n_bytes = n_bytes
+        while len(self._usages) > 1 and self._n_reserved > self.n_bytes:
+            self._least_needed().clear()
+
+    def release(self, cache: RowCache) -> None:
+        """Take back the memory of a cache."""
+        self._usages.pop(cache, None)
+
+    @property
+    def _n_reserved(self) -> int:
+        return sum(usage.n_bytes for usage in self._usages.values())
+
+    def _least_needed(self) -> RowCache:
+        """Return the cache, other than the one used now, whose next use seems farthest away."""
+        longest = max(usage.interval for usage in self._usages.values()) or math.inf
+        others = [cache for cache in self._usages if cache is not self._latest]
+        others.sort(key=lambda cache: self._usages[cache].last_use)
+        unused_for = self._n_uses - self._usages[others[0]].last_use
+        return others[0] if unused_for > PATIENCE * longest else others[-1]
+
+
+class RowCache:
+    """A cache of the kernels requested last, each with all of its entries.
+
+    Parameters
+    ----------
+    n_entries : int
+        Number E of entries of a kernel.
+    dtype : dtype-like
+        Type of the entries.
+    budget : MemoryBudget
+        Memory of the cache.  One kernel is kept even if it exceeds the budget.
+    most : int, optional
+        Largest number of kernels to keep.
+
+    Attributes
+    ----------
+    capacity : int
+        Number of kernels that fit.
+    """
+
+    def __init__(
+        self, n_entries: int, dtype: npt.DTypeLike, budget: MemoryBudget, most: int | None = None
+    ) -> None:
+        self._row_bytes = n_entries * np.dtype(dtype).itemsize
+        fit = budget.n_bytes // self._row_bytes
+        self.capacity = max(1, fit if most is None else min(fit, most))
+        self._budget = budget
+        self._values = np.empty((0, n_entries), dtype)
+        self._lines: OrderedDict[int, int] = OrderedDict()
+
+    def rows(self, kernels: Ints, fetch: Fetch) -> Iterator[Rows]:
+        """Yield kernels, as many at a time as fit.
+
+        Parameters
+        ----------
+        kernels : (s,) intp
+            Indices of the kernels, in any order.
+        fetch : callable
+            Function that reads kernels.  It receives the ascending indices of the kernels that
+            the cache lacks and an empty row for each, and fills the rows.
+        """
+        for start in range(0, len(kernels), self.capacity):
+            positions = np.arange(start, min(start + self.capacity, len(kernels)))
+            wanted = kernels[positions].tolist()
+            self._take(wanted, fetch)
+            lines = np.array([self._lines[kernel] for kernel in wanted], dtype=np.intp)
+            yield Rows(positions, lines, self._values)
+
+    def clear(self) -> None:
+        """Drop all kernels and give their memory back."""
+        self._lines.clear()
+        self._values = self._values[:0].copy()
+        self._budget.release(self)
+
+    def _take(self, wanted: list[int], fetch: Fetch) -> None:
+        """Put the given kernels, which must fit, into the cache."""
+        for kernel in wanted:
+            if kernel in self._lines:
+                self._lines.move_to_end(kernel)
+        missing = sorted(set(wanted) - self._lines.keys())
+        self._grow(len(self._lines) + len(missing))
+        if not missing:
+            return
+        while len(self._lines) + len(missing) > len(self._values):
+            self._lines.popitem(last=False)
+        free = sorted(set(range(len(self._values))) - set(self._lines.values()))[: len(missing)]
+        fetch(missing, [self._values[line] for line in free])
+        self._lines.update(zip(missing, free, strict=True))
+
+    def _grow(self, n_lines: int) -> None:
+        """Reserve memory for so many kernels, or for as many as fit."""
+        size = len(self._values)
+        if n_lines > size:
+            size = min(self.capacity, max(int(GROWTH * size), FIRST_LINES, n_lines))
+        self._budget.reserve(self, size * self._row_bytes)
+        if size > len(self._values):
+            values = np.empty((size, self._values.shape[1]), self._values.dtype)
+            values[: len(self._values)] = self._values
+            self._values = values

@@ -1,128 +1,162 @@
-"""The cache of a machine: complete banks as memory-mapped files, and folders that tasks share.
+"""The cache of a machine, files of banks and folders that tasks share, and the locks of both.
 
 A file holds the (M, E) entries of a bank and a footer with their checksum.  It is written whole or
 not at all, and never changes afterwards.  Nothing depends on the cache: a file that is missing,
 damaged or deleted is made again from the store, and a bank too large for it is read from the store.
+
+Whoever uses a folder of banks shares its lock with other users; whoever removes banks holds it
+alone.  The system releases a lock when its process ends, however it ends.
 """
 
 from __future__ import annotations
 
 import errno
-import mmap
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 from filelock import FileLock
 
-from mkldist.bank.bank import ArrayBank, Chunk, DiagonalPart, Rows, block_kernels, kernel_groups
-from mkldist.bank.bank_users import held_lock
-from mkldist.bank.blobs import open_blobs
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.loading import block_buffer, fitted, load_blocks, read_block
-from mkldist.bank.shapes import Block
-from mkldist.bank.store import GramStore
-from mkldist.core.arrays import Ints
+from mkldist.bank.byte_store import open_bytes
+from mkldist.bank.readers import MappedBank, block_buffer, fitted, load_blocks, read_block
+from mkldist.bank.store import Block, GramStore
 from mkldist.core.checksums import Footer
 from mkldist.core.durable import make_folder, output_error, remove_temporaries, replacing
 from mkldist.core.identity import content_id
 from mkldist.errors import OutputError
 
-SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in
+if TYPE_CHECKING:
+    from filelock import ReadWriteLock
 
 
-class MappedBank(ArrayBank):
-    """A bank whose (M, E) entries begin a file.
+LOCK = ".in-use"
+TURN = ".removing"
+"""Who wants to be alone holds its lock first: an attempt gives up the use for a moment."""
 
-    Pages of a memory map count as memory of every process that touched them.  A bank larger than
-    `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
-    cache as long as the machine has memory for them.
+
+class BankUse:
+    """The use of a folder of banks by this process.
+
+    Parameters
+    ----------
+    turn : Path, optional
+        The file of :data:`TURN`; None for a URL and a folder that cannot be written.
+    lock : ReadWriteLock, optional
+        The shared lock, where there is one.
+    """
+
+    def __init__(self, turn: Path | None = None, lock: ReadWriteLock | None = None) -> None:
+        self._turn, self._lock = turn, lock
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Yield True, and keep others from using the folder meanwhile, if nobody else uses it.
+
+        Where nothing can be locked, nobody else is known, and the answer is True.
+        """
+        if self._turn is None or self._lock is None:
+            yield True
+            return
+        with ExitStack() as held:
+            try:
+                held.enter_context(held_lock(self._turn))
+                self._lock.release()
+                held.callback(self._lock.acquire_read)
+                self._lock.acquire_write(blocking=False)
+                held.callback(self._lock.release)
+                alone = True
+            except OSError:
+                alone = False
+            yield alone
+
+
+@contextmanager
+def using_banks(root: str | None) -> Iterator[BankUse]:
+    """Keep the banks below a folder from being removed while the context lasts.
+
+    A URL has no locks, and a folder that cannot be written needs none.
+
+    Parameters
+    ----------
+    root : str or None
+        Folder of banks, made if it is missing; None if nothing is stored.
+    """
+    with ExitStack() as held:
+        use = BankUse()
+        if root is not None and "://" not in root:
+            with suppress(OSError):
+                make_folder(Path(root))
+                shared = held.enter_context(held_lock(Path(root) / LOCK, shared=True, wait=True))
+                use = BankUse(Path(root) / TURN, shared)
+        yield use
+
+
+@contextmanager
+def removing_banks(root: Path) -> Iterator[None]:
+    """Keep others from using the banks below a folder while the context lasts.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If somebody uses them now, or the folder cannot be written or locked.
+    """
+    with ExitStack() as held:
+        try:
+            make_folder(root)
+            for name in (TURN, LOCK):
+                held.enter_context(held_lock(root / name))
+        except BlockingIOError:
+            raise OutputError(
+                str(root),
+                "banks that a sweep at work uses",
+                "a folder of banks that nobody uses",
+                "Wait until the sweep ends; 'mkldist status' shows whether it is at work",
+            ) from None
+        except OSError as error:
+            raise output_error(str(root), error) from error
+        yield
+
+
+@contextmanager
+def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[ReadWriteLock]:
+    """Hold the lock of a file, made if it is missing, while the context lasts.
 
     Parameters
     ----------
     path : Path
-        The file, which begins with M·E entries.  It may be deleted while it is mapped.
-    n_kernels : int
-        Number M of kernels.
-    layout : TileLayout
-        Layout with E entries.
-    dtype : dtype
-        float32 or float64.
-    resident_limit : int, optional
-        Bytes of the bank that may stay mapped in; all by default.
+        The file; its folder is there.
+    shared : bool
+        True to hold it together with others who share it.
+    wait : bool
+        True to wait for others who hold it.
 
     Raises
     ------
+    BlockingIOError
+        If it is held by others, and `wait` is False.
     OSError
-        If the file cannot be opened.
-    ValueError
-        If it is too short.
+        If the file cannot be opened or locked.
     """
+    from filelock import ReadWriteLock, Timeout
 
-    def __init__(
-        self,
-        path: Path,
-        n_kernels: int,
-        layout: TileLayout,
-        dtype: np.dtype[np.floating],
-        resident_limit: int | None = None,
-    ) -> None:
-        n_bytes = n_kernels * layout.n_entries * dtype.itemsize
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
-        values = np.frombuffer(self._map, dtype=dtype).reshape(n_kernels, layout.n_entries)
-        super().__init__(values, layout)
-        self._row_bytes = n_bytes // n_kernels
-        self._gives_back = resident_limit is not None and n_bytes > resident_limit
-        # The rest of the limit is left to the active kernels of solvers, read by `rows`.
-        self._may_stay = (resident_limit or 0) // SHARE_OF_TRAVERSAL
-        self._mapped_in = 0
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Traverse the file, in groups of adjacent kernels if pages are given back."""
-        if not self._gives_back:
-            yield from super().chunks()
-            return
-        block = block_kernels(self.layout)
-        step = max(1, self._may_stay // (self._row_bytes * block)) * block
-        for first in range(0, self.n_kernels, step):
-            kernels = slice(first, min(first + step, self.n_kernels))
-            for chunk in self.slabs_of(kernels):
-                yield chunk
-                self._traversed(chunk.values.nbytes)
-
-    def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels; pages are given back on the way if these are many."""
-        if not self._gives_back or len(kernels) <= self.sparse_limit:
-            yield from super().rows(kernels)
-            return
-        for group in kernel_groups(len(kernels), self.layout.n_entries):
-            for rows in super().rows(kernels[group]):
-                yield replace(rows, positions=rows.positions + group.start)
-            self._traversed((group.stop - group.start) * self._row_bytes)
-
-    def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the diagonals, and give back the pages of the kernels that hold them."""
-        for part in super().diagonals():
-            yield part
-            if self._gives_back:
-                self._traversed(len(part.values) * self._row_bytes)
-
-    def _traversed(self, n_bytes: int) -> None:
-        """Count bytes as mapped in, and give pages back if the next step would exceed the limit."""
-        self._mapped_in += n_bytes
-        if self._mapped_in + n_bytes > self._may_stay:
-            self.give_back()
-
-    def give_back(self) -> None:
-        """Unmap all pages; the next read maps them again, from the page cache."""
-        if hasattr(self._map, "madvise"):  # elsewhere the system takes them back when it must
-            self._map.madvise(mmap.MADV_DONTNEED)
-        self._mapped_in = 0
+    lock = ReadWriteLock(path, is_singleton=False)
+    try:
+        (lock.acquire_read if shared else lock.acquire_write)(blocking=wait)
+    except Timeout as error:
+        lock.close()
+        raise BlockingIOError(errno.EAGAIN, "in use", str(path)) from error
+    except sqlite3.Error as error:  # of its file
+        lock.close()
+        raise OSError(errno.ENOLCK, str(error), str(path)) from error
+    try:
+        yield lock
+    finally:
+        lock.close()
 
 
 DIRECTORY_VARIABLE = "MKLDIST_CACHE"
@@ -179,7 +213,7 @@ class NodeCache:
         store : GramStore
             A complete store.
         resident_limit : int, optional
-            See :class:`mkldist.bank.cache.MappedBank`.
+            See :class:`mkldist.bank.readers.MappedBank`.
 
         Returns
         -------
@@ -188,7 +222,7 @@ class NodeCache:
 
         Raises
         ------
-        mkldist.bank.loading.DamagedBlocksError
+        mkldist.bank.readers.DamagedBlocksError
             If blocks of the store cannot be read.
         mkldist.errors.OutputError
             If the folder cannot be written, or its file system has no locks.
@@ -413,7 +447,7 @@ class NodeFolders:
                 return
             with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
                 with held_lock(self._lock(name)):
-                    open_blobs(self.root, name).clear()
+                    open_bytes(self.root, name).clear()
                 left -= size
 
     def _lock(self, name: str) -> Path:

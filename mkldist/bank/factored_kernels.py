@@ -1,7 +1,16 @@
-"""Kernels beside a bank of thin factors of them, which can be made longer where that is too little.
+"""Kernels beside a bank of thin factors of them, which grow where they are too short.
 
 The factors of all kernels begin with few columns.  What solvers find on them says which kernels
 need more: only the factors of these go on.
+
+What factors lack of their kernels at some vectors is computed, or estimated from samples of the
+points: the diagonal of ``R = K - G G'``, where a narrow kernel has all of it, exactly, and for two
+points i, j drawn with probabilities ``p_i`` in proportion to |v_i|, and counted where they differ,
+
+    v_i R_ij v_j / (p_i p_j)    estimates    sum_{i != j} v_i R_ij v_j    without bias.
+
+So does its mean over all pairs of different draws of a group, whose kernel values are those of the
+group's points alone.  Several groups tell the error of the mean over them.
 """
 
 from __future__ import annotations
@@ -18,13 +27,10 @@ import numpy as np
 
 from mkldist.bank.bank import PassCounter
 from mkldist.bank.build import StoredPieces
-from mkldist.bank.device_source import thin_products
-from mkldist.bank.factor_bank import FactorBank, factorised
-from mkldist.bank.factor_shelf import FactorShelf
-from mkldist.bank.point_bank import PointBank
-from mkldist.bank.point_products import has_point_products, point_products
-from mkldist.bank.recomputed import RecomputedBank
-from mkldist.bank.requests import Quadratic, Request
+from mkldist.bank.device import thin_products
+from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
+from mkldist.bank.recomputed import PointBank, RecomputedBank, has_point_products, point_products
+from mkldist.bank.requests import Diagonal, Quadratic, Request
 from mkldist.bank.sources import BankSource, SelectedSource, check_finite
 from mkldist.bank.store import FactorStore
 from mkldist.bank.view import BankView, answer_views, make_views, takes_pass
@@ -377,7 +383,7 @@ def begin_factors(
         If the folder cannot be written.
     """
     as_they_are = limits.n_bytes is None and dtype == "float64"
-    shelf = None if as_they_are else FactorShelf(limits.n_bytes, folder, dtype)
+    shelf = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
@@ -405,7 +411,7 @@ def _made(
     seed: int,
     threads: int,
     store: FactorStore | None,
-    shelf: FactorShelf | None,
+    shelf: FactorCache | None,
     begun: FactorBank | None = None,
 ) -> Iterator[ThinFactor]:
     """Make factors in order, or take them from the store, several at once as memory allows.
@@ -439,3 +445,85 @@ def _made(
         ThreadPoolExecutor(threads, thread_name_prefix="mkldist-factors") as pool,
     ):
         yield from pool.map(work, wanted)
+
+
+DRAWN = 2000  # points of a group
+GROUPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SampledForms:
+    """Estimates of ``v'(K_m - G_m G_m')v`` with their standard errors.
+
+    Parameters
+    ----------
+    lacking : (S, R) float64
+        The estimates, not negative where the factors lie below their kernels.
+    errors : (S, R) float64
+        Standard errors.
+    """
+
+    lacking: Floats
+    errors: Floats
+
+
+def sampled_values(n_drawn: int) -> float:
+    """Return the values of a kernel that an estimate computes."""
+    return GROUPS * n_drawn**2 / 2
+
+
+def sampled_forms(
+    kernels: FactoredKernels, chosen: Ints, vectors: Floats, n_drawn: int, seed: int
+) -> SampledForms:
+    """Estimate what the factors of some kernels lack.
+
+    Parameters
+    ----------
+    kernels : FactoredKernels
+        The kernels and their factors.
+    chosen : (S,) intp
+        The kernels to look at.
+    vectors : (n, R) float64
+        The vectors v.
+    n_drawn : int
+        Points of a group, drawn with replacement; at least 2.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    """
+    sizes = np.abs(vectors).sum(axis=1)
+    if not sizes.any():
+        none = np.zeros((len(chosen), vectors.shape[1]))
+        return SampledForms(none, none.copy())
+    rng, part = np.random.default_rng(seed), kernels.select(chosen)
+    energy = Diagonal(vectors**2)
+    [thin] = answer_views([(part.view, energy)])
+    own = part.exactly(energy) - thin
+    found = np.empty((GROUPS, len(chosen), vectors.shape[1]))
+    for of_group in found:
+        drawn = rng.choice(len(sizes), size=n_drawn, p=sizes / sizes.sum())
+        points, times = np.unique(drawn, return_counts=True)
+        weighted = vectors[points] * (times * sizes.sum() / (n_drawn * sizes[points]))[:, None]
+        of_group[...] = _pairs(part, points, weighted) * (n_drawn / (n_drawn - 1.0))
+    errors = found.std(axis=0, ddof=1) / np.sqrt(GROUPS)
+    lacking = own + found.mean(axis=0)
+    below = kernels.factors.lies_below
+    return SampledForms(np.maximum(lacking, 0.0) if below else lacking, errors)
+
+
+def _pairs(kernels: FactoredKernels, points: Ints, vectors: Floats) -> Floats:
+    """Return ``v'R v`` between some points without its diagonal, (S, R)."""
+    bank = RecomputedBank(kernels.source.at(points), 0, kernels.threads)
+    thin = kernels.factors.on(points)
+    with_both = Quadratic(vectors), Diagonal(vectors**2)
+    views = [BankView(one, None, kernels.scale, centred=False) for one in (bank, thin)]
+    exact, of_exact = answer_views([(views[0], request) for request in with_both])
+    found, of_found = answer_views([(views[1], request) for request in with_both])
+    kernels.counter.bytes_computed += bank.counter.bytes_computed
+    kernels.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
+    pairs: Floats = (exact - of_exact) - (found - of_found)
+    return pairs

@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mkldist.bank.bank import PassCounter, Rows, slabs
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import PassCounter, Rows, TileLayout, slabs
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic
 from mkldist.core.arrays import Floating, Floats, Ints, read_only
 from mkldist.core.compiled import compiled

@@ -1,11 +1,23 @@
-"""A bank that is not stored: every pass computes the kernels again from their source."""
+"""Banks that are not stored: their kernels, or products of them, are computed from the source.
+
+:class:`RecomputedBank` computes every kernel again in every pass.  :class:`PointBank` computes
+products of kernels with vectors by a device or by the loops of :mod:`mkldist.kernels.product_sums`,
+and never has a matrix, for solvers that begin near their solution.  Such a solver changes few dual
+variables from one product to the next.  The products of each kernel with its last vector are
+therefore cached, and a product with another vector takes the kernel values of those entries alone
+in which the two differ.  How the work is cut into parts does not depend on the number of threads,
+so that neither do the bits of the results.
+"""
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,16 +27,29 @@ from mkldist.bank.bank import (
     Bank,
     Chunk,
     DiagonalPart,
+    MemoryBudget,
+    PassCounter,
+    RowCache,
     Rows,
+    TileLayout,
     kernel_groups,
     slabs,
 )
-from mkldist.bank.device_source import passes_of
-from mkldist.bank.kept_rows import KeptRows, MemoryBudget
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.device import DevicePasses, device_of, passes_of
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
-from mkldist.bank.sources import BankSource, check_finite
-from mkldist.core.arrays import Floating, Ints
+from mkldist.bank.sources import (
+    BankSource,
+    FeatureSource,
+    SelectedSource,
+    check_finite,
+    finite_answers,
+)
+from mkldist.core.arrays import Floating, Floats, Ints, may_overflow
+from mkldist.kernels.expansion_sums import expansion_sums, takes
+from mkldist.kernels.gram_tiles import BASE_OF, INNER
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.product_sums import kernel_forms, kernel_products, weighted_values
+from mkldist.optim.symmetric_operator import SymmetricOperator
 
 CHUNK_KERNELS = 48
 CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewer kernels
@@ -52,7 +77,7 @@ class RecomputedBank(Bank):
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
-        self._kept = KeptRows(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
+        self._kept = RowCache(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
         self._on_device = passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
@@ -146,3 +171,482 @@ class RecomputedBank(Bank):
         for kernel, row in zip(kernels, rows, strict=True):
             chunk = self._computed(slice(kernel, kernel + 1), whole, row)
             self.counter.bytes_computed += chunk.values.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceProducts:
+    """Products of the kernels of a source on a device; rows of zeros of vectors cost nothing.
+
+    Parameters, shapes and errors of the methods are those of
+    :class:`mkldist.bank.recomputed.PointProducts`.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    passes : DevicePasses
+        Its kernels on the device.
+    counter : PassCounter
+        Work done.
+    """
+
+    source: BankSource
+    passes: DevicePasses
+    counter: PassCounter
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(vectors) * len(used))
+        with may_overflow():
+            found = self.passes.products(kernels, used, vectors[used])
+        return finite_answers(found, kernels, self.source)
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
+        with may_overflow():
+            found = self.passes.forms(vectors[used], kernels, used)
+        return finite_answers(found, kernels, self.source)
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        self._count(len(kernels) * len(rows) * len(used))
+        with may_overflow():
+            found = self.passes.expansion(kernels, weights, used, vectors[used], rows)
+        if not np.isfinite(found).all():
+            self.products(kernels, vectors)  # raises the error of a kernel
+        return found
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
+        self._count(len(kernels) * len(points) ** 2 // 2)
+        with may_overflow():
+            sums = self.passes.sums(weights[None], kernels, points=points)
+        return np.asarray(sums[0])
+
+    def _count(self, n_values: int) -> None:
+        self.counter.bytes_computed += 8 * n_values
+
+
+ROWS = 500  # of a part
+PARTS = 64  # of the lower triangle of a form
+
+Part = TypeVar("Part")
+
+
+class PointProducts(Protocol):
+    """Products of the kernels of a source, by whatever knows all of them."""
+
+    @property
+    def counter(self) -> PassCounter:
+        """Work done."""
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R)."""
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R)."""
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
+
+
+def point_products(
+    source: BankSource, counter: PassCounter, threads: int = 1
+) -> PointProducts | None:
+    """Return products of the kernels of a source, by its device if it has one.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    counter : PassCounter
+        Work done, to which that of the products is added.
+    threads : int
+        Parts that the processor computes at the same time.
+
+    Returns
+    -------
+    PointProducts or None
+        None if neither a device nor the loops know all kernels.
+    """
+    passes = passes_of(source)
+    if passes is not None:
+        return DeviceProducts(source, passes, counter)
+    known = _known(source)
+    return None if known is None else LoopedProducts(source, *known, counter, threads)
+
+
+def has_point_products(source: BankSource) -> bool:
+    """Return True if :func:`point_products` has those of a source."""
+    return device_of(source) is not None or _known(source) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class LoopedProducts:
+    """Kernels of a source that the loops know.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.
+    points : (n, d) float64
+        Its points.
+    kernels : KernelList
+        Its kernels.
+    counter : PassCounter
+        Work done.
+    threads : int
+        Parts that are computed at the same time.
+    """
+
+    source: BankSource
+    points: Floats
+    kernels: KernelList
+    counter: PassCounter
+    threads: int = 1
+
+    def products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``K_m V`` of some kernels, (S, n, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        vectors : (n, R) float64
+            V.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            If a kernel has values that are not finite.
+        """
+        chosen, own, of_used = self._used(kernels, vectors)
+        n = len(self.points)
+        found = np.zeros((len(kernels), n, vectors.shape[1]))
+
+        def work(rows: slice) -> None:
+            found[:, rows] = kernel_products(chosen, own, of_used, self.points[rows])
+
+        self._run(work, _cut(n), len(kernels) * n * len(own))
+        return finite_answers(found, kernels, self.source)
+
+    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'K_m v`` of some kernels, (S, R).
+
+        Parameters, errors
+            As for :meth:`products`.
+        """
+        chosen, own, of_used = self._used(kernels, vectors)
+        # Parts of the triangle have about equal numbers of values.
+        ends = (np.sqrt(np.linspace(0.0, 1.0, PARTS + 1)) * len(own)).astype(int).tolist()
+        parts = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
+        n_values = len(kernels) * len(own) * (len(own) + 1) // 2
+        done = self._run(lambda rows: kernel_forms(chosen, own, of_used, rows), parts, n_values)
+        return finite_answers(
+            sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels, self.source
+        )
+
+    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
+        """Return some rows of ``sum_s w_s K_s V``, (r, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        weights : (S,) float64
+            Their weights.
+        vectors : (n, R) float64
+            V.
+        rows : (r,) intp
+            The rows.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            If the sum has values that are not finite.
+        """
+        chosen, own, of_used = self._used(kernels, vectors)
+        found = np.empty((len(rows), vectors.shape[1]))
+
+        def work(part: slice) -> None:
+            found[part] = expansion_sums(chosen, own, weights, of_used, self.points[rows[part]])
+
+        self._run(work, _cut(len(rows)), len(kernels) * len(rows) * len(own))
+        if not np.isfinite(found).all():
+            self.products(kernels, vectors)  # raises the error of a kernel
+        return found
+
+    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
+        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels; ascending ones take least.
+        weights : (S,) float64
+            Their weights.
+        points : (q,) intp
+            The points.
+        """
+        q = len(points)
+        chosen, own, found = self.kernels.select(kernels), self.points[points], np.empty((q, q))
+
+        def work(rows: slice) -> None:
+            below = own[: rows.stop]
+            found[rows, : rows.stop] = weighted_values(chosen, weights, below, own[rows])
+            found[: rows.start, rows] = found[rows, : rows.start].T
+
+        self._run(work, _cut(q), len(kernels) * q * q // 2)
+        return found
+
+    def _used(self, kernels: Ints, vectors: Floats) -> tuple[KernelList, Floats, Floats]:
+        """Return some kernels, and the points and rows of vectors that are not zero."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        return self.kernels.select(kernels), self.points[used], vectors[used]
+
+    def _run(
+        self, work: Callable[[slice], Part], parts: Iterable[slice], n_values: int
+    ) -> list[Part]:
+        """Do all parts, as many at once as there are threads, and count the work."""
+
+        def timed(part: slice) -> tuple[Part, float]:
+            begun = time.thread_time()
+            return work(part), time.thread_time() - begun
+
+        with ThreadPoolExecutor(self.threads, "mkldist-products") as pool:
+            done = list(pool.map(timed, parts))
+        self.counter.bytes_computed += 8 * n_values
+        self.counter.threads_cpu_seconds += sum(seconds for _, seconds in done)
+        return [part for part, _ in done]
+
+
+def _known(source: BankSource) -> tuple[Floats, KernelList] | None:
+    """Return the points and kernels of a source if the loops know all of these."""
+    if isinstance(source, SelectedSource):
+        whole = _known(source.whole)
+        return None if whole is None else (whole[0], whole[1].select(source.index))
+    if type(source) is not FeatureSource or source.presence is not None:
+        return None
+    divided = source.cosine and bool((BASE_OF[source.kernels.function] == INNER).any())
+    return None if divided or not takes(source.kernels) else (source.points, source.kernels)
+
+
+def _cut(n_rows: int) -> Iterable[slice]:
+    """Cut rows into parts."""
+    return (slice(start, min(start + ROWS, n_rows)) for start in range(0, n_rows, ROWS))
+
+
+ULPS = 8.0  # units of rounding by which entries of a vector may differ and count as equal
+EPS = float(np.finfo(np.float64).eps)
+
+
+class _Steps(NamedTuple):
+    """Vectors that were added up since the last whole one, and the products of kernels with them.
+
+    They are the kernels, the sum, the sum of absolute values, and the products (S, n).
+    """
+
+    kernels: Ints
+    change: Floats
+    sizes: Floats
+    products: Floats
+
+
+@dataclass(eq=False)
+class ProductCache:
+    """Products ``K_m v`` of some kernels, each with the last vector v that was asked for.
+
+    Parameters
+    ----------
+    of : PointProducts
+        The kernels.
+    """
+
+    of: PointProducts
+    _known: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)  # v and K_m v
+    _steps: _Steps | None = None
+
+    def product(self, kernels: Ints, weights: Floats, vector: Floats) -> Floats:
+        """Return ``sum_m w_m K_m v``, (n,).
+
+        A vector of few entries is taken for a step from the last vector.  The caller may change the
+        vector afterwards.
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels, ascending.
+        weights : (S,) float64
+            Their weights.
+        vector : (n,) float64
+            The vector v.
+        """
+        if self._is_step(kernels, vector):
+            found = self._computed(kernels, vector)
+            self._add_step(kernels, vector, found)
+            return np.asarray(weights @ found)
+        self._take(kernels, vector)
+        total = np.zeros(len(vector))
+        for weight, kernel in zip(weights.tolist(), kernels.tolist(), strict=True):
+            total += weight * self._known[kernel][1]
+        return total
+
+    def form(self, kernel: int, vector: Floats) -> float | None:
+        """Return ``v'K_m v`` of a kernel whose last vector is this one, or None."""
+        known = self._known.get(kernel)
+        if known is None or not np.array_equal(known[0], vector):
+            return None
+        return float(vector @ known[1])
+
+    def _is_step(self, kernels: Ints, vector: Floats) -> bool:
+        """Return True if a vector has fewer entries than differ from those of each last vector."""
+        if not all(kernel in self._known for kernel in kernels.tolist()):
+            return False
+        entries = np.count_nonzero(vector)
+        last = (self._known[kernel][0] for kernel in kernels.tolist())
+        return all(entries < np.count_nonzero(one != vector) for one in last)
+
+    def _add_step(self, kernels: Ints, vector: Floats, found: Floats) -> None:
+        """Add a step to those since the last whole vector."""
+        steps = self._steps
+        if steps is None or not np.array_equal(steps.kernels, kernels):
+            self._steps = _Steps(kernels, vector.copy(), np.abs(vector), found)
+            return
+        self._steps = _Steps(
+            kernels,
+            steps.change + vector,
+            steps.sizes + np.abs(vector),
+            steps.products + found,
+        )
+
+    def _take(self, kernels: Ints, vector: Floats) -> None:
+        """Bring the products of kernels to another vector; those of one last vector together."""
+        groups: dict[int, tuple[Floats, list[int]]] = {}
+        for kernel in kernels.tolist():
+            last = self._known[kernel][0] if kernel in self._known else np.zeros(0)
+            groups.setdefault(id(last) if len(last) else 0, (last, []))[1].append(kernel)
+        own = vector.copy()
+        for last, members in groups.values():
+            change = vector - last if len(last) else vector.copy()
+            found = self._changed(np.array(members), change, vector)
+            for kernel, product in zip(members, found, strict=True):
+                before = self._known[kernel][1] if kernel in self._known else 0.0
+                self._known[kernel] = own, before + product
+        self._steps = None
+
+    def _changed(self, kernels: Ints, change: Floats, vector: Floats) -> Floats:
+        """Return the products of kernels with a change, by the steps if these are parts of it."""
+        steps = self._steps
+        if steps is None or not np.isin(kernels, steps.kernels).all():
+            return self._computed(kernels, change)
+        rest = change - steps.change
+        rest[np.abs(rest) <= ULPS * EPS * (np.abs(vector) + steps.sizes)] = 0.0
+        if np.count_nonzero(rest) >= np.count_nonzero(change):
+            return self._computed(kernels, change)
+        known = steps.products[np.searchsorted(steps.kernels, kernels)]
+        return known + self._computed(kernels, rest) if rest.any() else known
+
+    def _computed(self, kernels: Ints, vector: Floats) -> Floats:
+        """Return ``K_m v`` of some kernels, (S, n)."""
+        found: Floats = self.of.products(kernels, vector[:, None])[:, :, 0]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSum(SymmetricOperator):
+    """The operator ``K = sum_s w_s K_s`` by its kernels.
+
+    Parameters
+    ----------
+    kept : ProductCache
+        Products of the kernels.
+    kernels : (S,) intp
+        The kernels, ascending.
+    weights : (S,) float64
+        Weights w.
+    diagonals : (S, n) float64
+        Diagonals of the kernels.
+    """
+
+    kept: ProductCache
+    kernels: Ints
+    weights: Floats
+    diagonals: Floats
+
+    @property
+    def diagonal(self) -> Floats:
+        """Diagonal of K, (n,)."""
+        return np.asarray(self.weights @ self.diagonals)
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        """Return ``K v`` of a vector (n,)."""
+        return self.kept.product(self.kernels, self.weights, vector)
+
+    def block(self, points: Ints) -> Floats:
+        """Return the rows and columns of K of some points, (q, q)."""
+        return self.kept.of.block(self.kernels, self.weights, points)
+
+
+class PointBank(RecomputedBank):
+    """Kernels by their products with vectors.
+
+    Parameters
+    ----------
+    source : BankSource
+        Source of kernels that :func:`~mkldist.bank.recomputed.point_products` knows.
+    threads : int
+        Parts that are computed at the same time.
+    """
+
+    def __init__(self, source: BankSource, threads: int = 1) -> None:
+        super().__init__(source, 0, threads)
+        products = point_products(source, self.counter, threads)
+        if products is None:
+            raise ValueError(
+                "source: found kernels that neither a loop nor a device knows; expected others"
+            )
+        self._products, self._last = products, ProductCache(products)
+
+    def own_answer(self, request: Request) -> Answer | None:
+        """Answer a request by products; return None for one that needs entries."""
+        match request:
+            case Combine(weights, kernels, _, True) if weights.ndim == 1:
+                self.counter.combines += 1
+                return self._sum(weights, kernels)
+            case Quadratic(vectors, None):
+                self.counter.passes += 1
+                return self._forms(vectors, np.arange(self.n_kernels))
+            case Quadratic(vectors, np.ndarray() as kernels):
+                self.counter.matvecs += len(kernels)
+                return self._forms(vectors, kernels)
+            case _:
+                return super().own_answer(request)
+
+    def _sum(self, weights: Floats, kernels: Ints | None) -> KernelSum:
+        """Return the operator of a combination, of its kernels of non-zero weight."""
+        used = np.flatnonzero(weights)
+        chosen = used if kernels is None else kernels[used]
+        order = np.argsort(chosen)
+        sources = [self._source.diagonals(slice(m, m + 1))[0] for m in chosen[order].tolist()]
+        diagonals = np.array(sources).reshape(len(order), self.n_points)
+        return KernelSum(self._last, chosen[order], weights[used][order], diagonals)
+
+    def _forms(self, vectors: Floats, kernels: Ints) -> Floats:
+        """Return forms of some kernels, (S,) or (S, R), of which products may be known."""
+        columns = vectors.reshape(len(vectors), -1)
+        found = np.full((len(kernels), columns.shape[1]), np.nan)
+        if columns.shape[1] == 1:
+            known = (self._last.form(kernel, columns[:, 0]) for kernel in kernels.tolist())
+            found[:, 0] = [np.nan if form is None else form for form in known]
+        unknown = np.flatnonzero(np.isnan(found[:, 0]))
+        if len(unknown):
+            order = unknown[np.argsort(kernels[unknown])]
+            found[order] = self._products.forms(kernels[order], columns)
+        return found.reshape(len(kernels), *vectors.shape[1:])

@@ -29,16 +29,17 @@ from mkldist.bank.bank import (
     Chunk,
     DiagonalPart,
     MemoryBank,
+    MemoryBudget,
     PassCounter,
+    RowCache,
     Rows,
     kernel_groups,
     slabs,
 )
-from mkldist.bank.kept_rows import KeptRows, MemoryBudget
 from mkldist.bank.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
 from mkldist.bank.products import WeightedSum
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.shapes import BankShape
+from mkldist.bank.store import BankShape
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 
 
@@ -192,7 +193,7 @@ class ShardedBank(Bank):
         super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype))
         self._calls, self._shards = calls, tuple(shards)
         budget = MemoryBudget(row_cache_bytes)
-        self._kept = KeptRows(self.layout.n_entries, self.dtype, budget, self.n_kernels)
+        self._kept = RowCache(self.layout.n_entries, self.dtype, budget, self.n_kernels)
 
     @property
     def sparse_limit(self) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mkldist.bank.bank import block_kernels
-from mkldist.bank.shapes import BankShape
 from mkldist.bank.sources import BankSource, check_finite
+from mkldist.bank.store import BankShape
 from mkldist.core.arrays import Floating
 
 
@@ -39,7 +39,7 @@ def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ..
 
     Examples
     --------
-    >>> from mkldist.bank.layout import TileLayout
+    >>> from mkldist.bank.bank import TileLayout
     >>> shape = BankShape(2000, TileLayout.for_points(200), "float64")
     >>> cut(shape, 1000 * kernel_bytes(shape))
     (slice(0, 960, None), slice(960, 1920, None), slice(1920, 2000, None))

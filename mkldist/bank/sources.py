@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.kernel_functions.lengths import inverse_lengths

@@ -16,20 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.bank import Bank, MemoryBank, PartBank
+from mkldist.bank.bank import Bank, MemoryBank, MemoryBudget, PartBank, TileLayout
 from mkldist.bank.bank_kernels import BankKernels, GivenKernel
-from mkldist.bank.build import build_blocks
+from mkldist.bank.build import build_blocks, open_bank
 from mkldist.bank.cache import NodeCache, default_directory
-from mkldist.bank.device_source import on_device
+from mkldist.bank.device import on_device
 from mkldist.bank.factored_kernels import (
     FactoredKernels,
     FactorLimits,
     begin_factors,
     least_bytes,
 )
-from mkldist.bank.kept_rows import MemoryBudget
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.open import open_bank
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine

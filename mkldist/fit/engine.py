@@ -15,10 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mkldist.bank.bank import Bank
+from mkldist.bank.bank import Bank, MemoryBudget
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits
-from mkldist.bank.kept_rows import MemoryBudget
-from mkldist.bank.loading import DamagedBlocksError
+from mkldist.bank.readers import DamagedBlocksError
 from mkldist.bank.requests import Request
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import Floats, Ints
@@ -175,7 +174,7 @@ def fit(
 
     Raises
     ------
-    mkldist.bank.loading.DamagedBlocksError, mkldist.errors.UnreadableError
+    mkldist.bank.readers.DamagedBlocksError, mkldist.errors.UnreadableError
         If the bank is damaged, or its medium does not answer.
     """
     subproblems = {run.id: subproblems_of(inputs, run) for run in runs}

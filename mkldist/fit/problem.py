@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.bank.bank_kernels import BankKernels, part_of_gram
-from mkldist.bank.device_source import on_device
+from mkldist.bank.device import on_device
 from mkldist.bank.sources import ArraySource, BankSource
 from mkldist.bank.view import BankView
 from mkldist.core.arrays import Floats, Ints

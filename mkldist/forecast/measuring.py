@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.sources import FeatureSource

@@ -165,7 +165,7 @@ class Piece:
     pivots: Ints
 
 
-class KeptPieces(Protocol):
+class PieceCache(Protocol):
     """Pieces of the factor of one matrix that are kept somewhere."""
 
     def get(self, index: int) -> Piece | None:
@@ -188,7 +188,7 @@ def pivoted_cholesky(
     tolerance: float,
     seed: Sequence[int],
     begun: PivotedFactor | None = None,
-    kept: KeptPieces | None = None,
+    kept: PieceCache | None = None,
     dtype: str = "float64",
 ) -> PivotedFactor:
     """Factorise a matrix until little of its trace is left.
@@ -212,7 +212,7 @@ def pivoted_cholesky(
         Factor of the same matrix by the same seed, whose pivots are the first of the new one.  Its
         whole pieces are taken; columns of a piece that was not whole are made again, and may differ
         by rounding.
-    kept : KeptPieces, optional
+    kept : PieceCache, optional
         Pieces that were made before, of which the factor takes what it needs.  Pieces that are
         missing are made whole, and put there.
     dtype : {"float64", "float32"}

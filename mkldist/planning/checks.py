@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.bank.device_source import device_for
+from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
 from mkldist.core.devices import CPU
 from mkldist.core.identity import content_id

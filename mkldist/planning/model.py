@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.shapes import BankShape, FactorShape
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.store import BankShape, FactorShape
 from mkldist.core.identity import json_text
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec

@@ -15,9 +15,9 @@ from itertools import chain
 
 import numpy as np
 
+from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
 from mkldist.bank.factored_kernels import FactorLimits
-from mkldist.bank.layout import LAYOUT_VERSION, TileLayout
-from mkldist.bank.shapes import FACTORS_VERSION
+from mkldist.bank.store import FACTORS_VERSION
 from mkldist.core.devices import CPU
 from mkldist.core.identity import CommonParts, content_id
 from mkldist.core.memory import bank_bytes

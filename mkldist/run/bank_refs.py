@@ -15,9 +15,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from mkldist.bank.blobs import SNAPSHOTS, open_blobs
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.byte_store import SNAPSHOTS, open_bytes
 from mkldist.bank.cache import NodeFolders
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.store import BankStore, FactorStore, GramStore
 from mkldist.core.durable import write_file, writing
 from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot
@@ -221,7 +221,7 @@ def _check_arrived(folder: Path, origin: str) -> None:
 
 def _stored_file(banks: str, snapshot: str, file: str) -> bytes:
     """Return a file of a snapshot in an object store."""
-    blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot}")
+    blobs = open_bytes(banks, f"{SNAPSHOTS}/{snapshot}")
     content = blobs.get(file)
     if content is None:
         raise StoreError(f"{blobs.location}/{file}", "no such file", "a file of the snapshot")

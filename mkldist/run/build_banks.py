@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.bank.bank_users import using_banks
+from mkldist.bank.cache import using_banks
 from mkldist.core.durable import writing
 from mkldist.errors import MkldistError, StoreError, UnfitClusterError
 from mkldist.results.journal import Journal

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from mkldist.bank.bank_users import removing_banks
-from mkldist.bank.blobs import open_blobs
-from mkldist.bank.cache import NodeCache
+from mkldist.bank.byte_store import open_bytes
+from mkldist.bank.cache import NodeCache, removing_banks
 from mkldist.bank.store import BankStore, GramStore, list_banks, open_store
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
@@ -210,7 +209,7 @@ def remove_stored(root: Path, bank_id: str) -> None:
     try:
         remove_bank(open_store(root, bank_id))
     except StoreError:
-        open_blobs(root, bank_id).clear()
+        open_bytes(root, bank_id).clear()
 
 
 def remove_bank(store: BankStore) -> None:

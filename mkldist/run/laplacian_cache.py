@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.bank.blobs import LAPLACIANS, Blobs, open_blobs
+from mkldist.bank.byte_store import LAPLACIANS, ByteStore, open_bytes
 from mkldist.bank.cache import locked
 from mkldist.core.checksums import Footer
 from mkldist.core.identity import array_id, content_id
@@ -75,7 +75,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
-    blobs = open_blobs(folder, LAPLACIANS)
+    blobs = open_bytes(folder, LAPLACIANS)
     found = _read(blobs, name, points.shape[0])
     if found is not None:
         return found
@@ -102,7 +102,7 @@ def checked_laplacians(folder: str | Path) -> dict[str, bool]:
     mkldist.errors.UnreadableError
         If the medium does not answer.
     """
-    blobs = open_blobs(folder, LAPLACIANS)
+    blobs = open_bytes(folder, LAPLACIANS)
     names = sorted(name.rpartition("/")[2] for name in blobs.names(""))
     content = {name: blobs.get(name) for name in names if name.endswith(SUFFIX)}
     return {name: FOOTER.body(one) is not None for name, one in content.items() if one is not None}
@@ -115,12 +115,12 @@ def remove_damaged_laplacians(folder: str | Path) -> int:
     """
     damaged = [name for name, sound in checked_laplacians(folder).items() if not sound]
     for name in damaged:
-        open_blobs(folder, LAPLACIANS).remove(name)
+        open_bytes(folder, LAPLACIANS).remove(name)
     return len(damaged)
 
 
 @contextmanager
-def _alone(blobs: Blobs, name: str) -> Iterator[None]:
+def _alone(blobs: ByteStore, name: str) -> Iterator[None]:
     """Exclude other processes if files have locks; else all compute and write the same file."""
     with ExitStack() as held:
         if blobs.is_local:
@@ -137,7 +137,7 @@ def _encoded(laplacian: scipy.sparse.csr_array) -> list[bytes]:
     return [body.getvalue(), FOOTER.of([body.getvalue()])]
 
 
-def _read(blobs: Blobs, name: str, n_points: int) -> scipy.sparse.csr_array | None:
+def _read(blobs: ByteStore, name: str, n_points: int) -> scipy.sparse.csr_array | None:
     """Return a Laplacian from its file, or None if that is missing, cut short or damaged."""
     content = None
     with suppress(StoreError):

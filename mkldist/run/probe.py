@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from mkldist.bank.blobs import Blobs, open_blobs
+from mkldist.bank.byte_store import ByteStore, open_bytes
 from mkldist.bank.cache import default_directory
 from mkldist.core.durable import remove_temporaries, temporary_path
 from mkldist.core.memory import available_memory
@@ -97,8 +97,8 @@ class SharedStorage:
         return self._blobs.get(who) == who.encode()
 
     @property
-    def _blobs(self) -> Blobs:
-        return open_blobs(self._own, "replies")
+    def _blobs(self) -> ByteStore:
+        return open_bytes(self._own, "replies")
 
     @property
     def _own(self) -> str:

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.bank.bank_users import BankUse, removing_banks, using_banks
-from mkldist.bank.blobs import LAPLACIANS, open_blobs
+from mkldist.bank.byte_store import LAPLACIANS, open_bytes
+from mkldist.bank.cache import BankUse, removing_banks, using_banks
 from mkldist.bank.store import list_banks
 from mkldist.core.consoles import command_line
 from mkldist.core.durable import writing
@@ -524,7 +524,7 @@ class _Sweep:
         own = outputs.banks is None
         noted = noted_banks(self.folder.path).get(root, ()) if own else ()
         left = ({*noted} | self._built).intersection(list_banks(root))
-        laplacians = open_blobs(root, LAPLACIANS)
+        laplacians = open_bytes(root, LAPLACIANS)
         if left or (own and Path(laplacians.location).is_dir()):
             with suppress(OutputError, OSError), removing_banks(Path(root)):
                 for bank_id in left:

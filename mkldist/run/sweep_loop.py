@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.bank.build import BuildReceipt
-from mkldist.bank.loading import retried
+from mkldist.bank.readers import retried
 from mkldist.core.durable import refused_write, writing
 from mkldist.errors import MkldistError, UnreadableError
 from mkldist.fit.score import failed_record

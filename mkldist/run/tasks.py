@@ -15,16 +15,27 @@ from functools import partial
 from typing import NamedTuple, cast
 
 from mkldist.bank.bank import Bank
-from mkldist.bank.build import BlockBuilder, BuildReceipt, build_blocks, build_factors
+from mkldist.bank.build import (
+    Backend,
+    BlockBuilder,
+    BuildReceipt,
+    build_blocks,
+    build_factors,
+    open_bank,
+)
 from mkldist.bank.cache import default_directory
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
-from mkldist.bank.loading import BankBuffer, DamagedBlocksError, block_buffer, fitted, read_block
-from mkldist.bank.open import Backend, open_bank
+from mkldist.bank.readers import (
+    BankBuffer,
+    DamagedBlocksError,
+    StreamedBank,
+    block_buffer,
+    fitted,
+    read_block,
+)
 from mkldist.bank.recomputed import RecomputedBank
-from mkldist.bank.shapes import Block
 from mkldist.bank.sources import BankSource
-from mkldist.bank.store import BuildTime, GramStore
-from mkldist.bank.streamed import StreamedBank
+from mkldist.bank.store import Block, BuildTime, GramStore
 from mkldist.core.blas_threads import single_threaded
 from mkldist.core.memory import bank_bytes, row_cache_bytes
 from mkldist.core.processors import n_processors

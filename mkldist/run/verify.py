@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.bank.blobs import LAPLACIANS, open_blobs
+from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
 from mkldist.core.wording import pluralize
 from mkldist.data.snapshot import HEADER, damaged_files
@@ -190,7 +190,7 @@ def _noted(path: Path) -> Iterator[tuple[str, str]]:
     for root, banks in noted_banks(path).items():
         for bank in banks:
             with suppress(MkldistError):
-                if open_blobs(root, bank).names("") or "://" in root:
+                if open_bytes(root, bank).names("") or "://" in root:
                     yield root, bank
 
 
@@ -201,7 +201,7 @@ def _laplacians(folder: OutputFolder) -> Checked:
         with suppress(MkldistError):  # an object store that does not answer
             found = checked_laplacians(root)
             n_files += len(found)
-            place = open_blobs(root, LAPLACIANS).location
+            place = open_bytes(root, LAPLACIANS).location
             damaged += [f"{place}/{name}" for name, sound in found.items() if not sound]
     return Checked("laplacians", n_files, tuple(damaged))
 

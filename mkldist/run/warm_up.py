@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.bank import Bank, MemoryBank
+from mkldist.bank.bank import Bank, MemoryBank, MemoryBudget, TileLayout
 from mkldist.bank.factor_bank import FactorBank
-from mkldist.bank.kept_rows import MemoryBudget
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
 from mkldist.bank.sources import BankSource, FeatureSource
 from mkldist.bank.view import BankView, answer_views, make_views

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mkldist.bank.bank_users import BankUse
+from mkldist.bank.cache import BankUse
 from mkldist.core.durable import writing
 from mkldist.core.identity import content_id
 from mkldist.data.snapshot import save_snapshot

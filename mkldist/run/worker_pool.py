@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.bank.blobs import SNAPSHOTS, open_blobs
+from mkldist.bank.byte_store import SNAPSHOTS, open_bytes
 from mkldist.core.devices import CPU, device_named
 from mkldist.data.snapshot import HEADER, snapshot_header
 from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
@@ -141,7 +141,7 @@ class SnapshotPublisher:
         mkldist.errors.OutputError
             If the store refuses it.
         """
-        blobs = open_blobs(banks, f"{SNAPSHOTS}/{snapshot.name}") if "://" in banks else None
+        blobs = open_bytes(banks, f"{SNAPSHOTS}/{snapshot.name}") if "://" in banks else None
         for file in sorted({HEADER, *snapshot_header(snapshot)["files"].values()}):
             content = (snapshot / file).read_bytes()
             if blobs is not None:

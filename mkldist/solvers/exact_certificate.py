@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mkldist.bank.factor_bank import FactorBank
-from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.bank.factored_kernels import FactoredKernels, sampled_forms
 from mkldist.bank.passes import driven
 from mkldist.bank.requests import Quadratic, Request
-from mkldist.bank.sampled_forms import sampled_forms
 from mkldist.bank.view import answer_views
 from mkldist.core.arrays import Bools, Floats
 from mkldist.solvers.base import Method, Problem, Solution

@@ -15,7 +15,7 @@ kernels is spent on the certificate.  Where even that is too dear, the certifica
 it takes the forms of active kernels as they are, and upper limits of the others by a sample.
 
 Of many points, a method that can start from a solution need not have longer factors.  It goes on
-with the kernels themselves, by their products with vectors (:mod:`mkldist.bank.point_bank`): few
+with the kernels themselves, by their products with vectors (:mod:`mkldist.bank.recomputed`): few
 dual variables still change, and only those cost kernel values.
 """
 
@@ -28,10 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.factored_kernels import FactoredKernels
+from mkldist.bank.factored_kernels import DRAWN, FactoredKernels, sampled_values
 from mkldist.bank.passes import driven
-from mkldist.bank.point_bank import PointBank
-from mkldist.bank.sampled_forms import DRAWN, sampled_values
+from mkldist.bank.recomputed import PointBank
 from mkldist.bank.view import BankView, answer_views
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters

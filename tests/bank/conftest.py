@@ -2,7 +2,7 @@
 
 import pytest
 
-from mkldist.bank import shapes
+from mkldist.bank import store as bank_store
 from mkldist.bank.store import GramStore
 from tests.bank import store_scripts as scripts
 
@@ -10,8 +10,8 @@ from tests.bank import store_scripts as scripts
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut stores into blocks of a few kernels."""
-    monkeypatch.setattr(shapes, "CHUNK_BYTES", 8192)
-    monkeypatch.setattr(shapes, "KERNELS_PER_CHUNK", 4)
+    monkeypatch.setattr(bank_store, "CHUNK_BYTES", 8192)
+    monkeypatch.setattr(bank_store, "KERNELS_PER_CHUNK", 4)
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.bank import blobs, shapes
+from mkldist.bank import byte_store
+from mkldist.bank import store as bank_store
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import build_blocks
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.store import GramStore
 from mkldist.core import durable
 from mkldist.errors import MkldistError
@@ -43,7 +44,7 @@ def expected_bank():
 
 def small_blocks():
     """Make chunks of a few kilobytes, so that the bank has many."""
-    shapes.CHUNK_BYTES, shapes.KERNELS_PER_CHUNK = 8192, 4
+    bank_store.CHUNK_BYTES, bank_store.KERNELS_PER_CHUNK = 8192, 4
 
 
 def create(root):
@@ -124,7 +125,7 @@ def starve(root):
             print(attempt, "built", receipt.blocks)  # noqa: T201
         store = GramStore.open(root, BANK)
         print(attempt, "missing", len(store.missing()), "bad", len(store.verify()))  # noqa: T201
-        leftovers = list((Path(root) / blobs.TEMPORARY).iterdir())
+        leftovers = list((Path(root) / byte_store.TEMPORARY).iterdir())
         print(attempt, "leftovers", len(leftovers))  # noqa: T201
         mount("-o", "remount,size=8m", "tmpfs")
     mount("-o", "remount,ro", "tmpfs")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.shapes import Block
-from mkldist.bank.store import GramStore
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.store import Block, GramStore
 
 
 def stored(root: Path, grams: np.ndarray, dtype: str, name: str = "bank") -> GramStore:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.bank.bank import Bank, MemoryBank, PassCounter, slabs
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import Bank, MemoryBank, PassCounter, TileLayout, slabs
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Matvec
 from tests.bank.bank_suite import BankSuite, random_grams

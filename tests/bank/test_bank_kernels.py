@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.view import make_views

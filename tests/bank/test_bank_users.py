@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mkldist.bank.bank_users import removing_banks, using_banks
+from mkldist.bank.cache import removing_banks, using_banks
 from mkldist.errors import OutputError
 
 
@@ -50,7 +50,7 @@ def test_nobody_removes_the_banks_of_a_user_who_tries_to_be_alone(tmp_path):
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     script = f"""
 import os, signal
-from mkldist.bank.bank_users import using_banks
+from mkldist.bank.cache import using_banks
 with using_banks({str(tmp_path)!r}):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from mkldist.bank.blobs import list_folders, open_blobs
+from mkldist.bank.byte_store import list_folders, open_bytes
 from mkldist.errors import StoreError
 
 
@@ -24,7 +24,7 @@ def root(request, tmp_path):
 def test_what_is_put_is_there_and_its_folder_is_listed(root):
     assert list_folders(root) == []
     for folder in ("b", "a", ".hidden"):
-        blobs = open_blobs(root, folder)
+        blobs = open_bytes(root, folder)
         blobs.put("gram/c/0", [b"abc", memoryview(b"de")])
         assert blobs.get("gram/c/0") == b"abcde"
         assert blobs.get("gram/c/1") is None
@@ -33,15 +33,15 @@ def test_what_is_put_is_there_and_its_folder_is_listed(root):
         blobs.put("gram/c/0", [b"abcde"])
         blobs.remove("nothing")
     assert list_folders(root) == ["a", "b"]
-    open_blobs(root, "a").clear()
-    assert open_blobs(root, "a").get("gram/c/0") is None
-    assert open_blobs(root, "b").get("gram/c/0") == b"abcde"
+    open_bytes(root, "a").clear()
+    assert open_bytes(root, "a").get("gram/c/0") is None
+    assert open_bytes(root, "b").get("gram/c/0") == b"abcde"
 
 
 def test_urls_of_files_are_paths(tmp_path):
-    assert open_blobs(f"file://{tmp_path}", "a") == open_blobs(tmp_path, "a")
-    assert open_blobs(tmp_path, "a").is_local
-    assert not open_blobs("memory://x", "a").is_local
+    assert open_bytes(f"file://{tmp_path}", "a") == open_bytes(tmp_path, "a")
+    assert open_bytes(tmp_path, "a").is_local
+    assert not open_bytes("memory://x", "a").is_local
 
 
 def test_a_place_that_is_not_there_has_no_folders(tmp_path):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mkldist.bank.loading import BankBuffer
+from mkldist.bank.readers import BankBuffer
 
 
 def test_a_bank_takes_the_memory_of_the_last_one_if_it_is_about_as_large():

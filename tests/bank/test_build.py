@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.bank import shapes
+from mkldist.bank import store as bank_store
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import BlockBuilder, build_blocks
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.loading import BankBuffer
+from mkldist.bank.readers import BankBuffer
 from mkldist.bank.sources import ArraySource, FeatureSource
 from mkldist.bank.store import GramStore
 from mkldist.errors import GramError, OutputError
@@ -66,8 +66,8 @@ def built(source, layout, dtype="float64"):
 
 @pytest.fixture(autouse=True)
 def several_blocks(monkeypatch):
-    monkeypatch.setattr(shapes, "CHUNK_BYTES", 4096)
-    monkeypatch.setattr(shapes, "KERNELS_PER_CHUNK", 5)
+    monkeypatch.setattr(bank_store, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(bank_store, "KERNELS_PER_CHUNK", 5)
 
 
 @settings(max_examples=25, deadline=None)
@@ -189,7 +189,7 @@ def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
 def test_what_is_loaded_is_read_where_complete_and_else_computed(
     tmp_path, monkeypatch, n_blocks, chunk_bytes
 ):
-    monkeypatch.setattr(shapes, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(bank_store, "CHUNK_BYTES", chunk_bytes)
     grams = np.array([m + np.eye(9) for m in range(12)])
     store = GramStore.create(tmp_path, "b", 12, TileLayout(9, 4), "float64")
     build_blocks(ArraySource(grams), store, store.blocks[:n_blocks])

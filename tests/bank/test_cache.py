@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.cache import FOOTER, MappedBank, NodeCache, default_directory
-from mkldist.bank.loading import DamagedBlocksError
+from mkldist.bank.cache import FOOTER, NodeCache, default_directory
 from mkldist.bank.passes import answer
+from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Combine
 from mkldist.bank.store import GramStore
 from mkldist.core.durable import machine_id, temporary_path
@@ -151,7 +151,7 @@ def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
 def test_damage_in_the_store_names_all_blocks(
     cache: NodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mkldist.bank.shapes.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
     damage(store, store.blocks[1])
     damage(store, store.blocks[4])

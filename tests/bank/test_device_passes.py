@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.bank import device_passes
-from mkldist.bank.device_source import DeviceSource, on_device, passes_of
+from mkldist.bank import device as bank_device
+from mkldist.bank.device import DeviceSource, on_device, passes_of
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
-from mkldist.bank.point_products import DeviceProducts
-from mkldist.bank.recomputed import RecomputedBank
+from mkldist.bank.recomputed import DeviceProducts, RecomputedBank
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.core.devices import device_named
@@ -45,8 +44,8 @@ REQUESTS = {
 @pytest.fixture(params=DEVICES)
 def library(request, monkeypatch):
     device_there(request.param)
-    monkeypatch.setattr(device_passes, "EDGE", 9)
-    monkeypatch.setattr(device_passes, "PROCESSOR_EDGE", 9)  # three tiles a side, the last cut off
+    monkeypatch.setattr(bank_device, "EDGE", 9)
+    monkeypatch.setattr(bank_device, "PROCESSOR_EDGE", 9)  # three tiles a side, the last cut off
     return request.param
 
 

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mkldist.bank.bank import Bank
-from mkldist.bank.factor_bank import FactorBank, factorised
-from mkldist.bank.factor_shelf import FactorShelf
+from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Diagonal, Inner, Quadratic
 from mkldist.bank.sources import ArraySource, FeatureSource, JoinedSource, PlainSource
@@ -106,7 +105,7 @@ class TestFactorBank(BankSuite):
 class TestFactorsInAFile(TestFactorBank):
     @pytest.fixture
     def bank(self, n_kernels: int, n_points: int, dtype: str) -> FactorBank:
-        shelf = FactorShelf(2**12, dtype=dtype)
+        shelf = FactorCache(2**12, dtype=dtype)
         made = [shelf.put(factor) for factor in factors_of(n_kernels, n_points)]
         return FactorBank(made, shelf=shelf)
 

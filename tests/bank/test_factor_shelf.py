@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.factor_bank import FactorBank
-from mkldist.bank.factor_shelf import FactorShelf
+from mkldist.bank.factor_bank import FactorBank, FactorCache
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.errors import OutputError
@@ -28,7 +27,7 @@ def factor(seed: int, rank: int = RANK) -> PivotedFactor:
 
 def shelved(folder, fit: int, n_factors: int = 10, rank: int = RANK):
     """Return a shelf on which some factors stay, while two are at hand, and a bank of them all."""
-    shelf = FactorShelf((fit + 2) * 8 * N * rank, folder)
+    shelf = FactorCache((fit + 2) * 8 * N * rank, folder)
     return shelf, FactorBank([shelf.put(factor(m, rank)) for m in range(n_factors)], shelf=shelf)
 
 
@@ -129,7 +128,7 @@ def test_factors_in_single_precision_take_half_and_are_at_hand_in_double(tmp_pat
     values = [factor(m, rank).values.astype(np.float32).astype(np.float64) for m in range(20)]
     tracemalloc.start()
     try:
-        shelf = FactorShelf((fit + 5) * each, tmp_path, "float32")
+        shelf = FactorCache((fit + 5) * each, tmp_path, "float32")
         made = (PivotedFactor(one, np.arange(rank), 0.1) for one in values)
         bank = FactorBank([shelf.put(one) for one in made], shelf=shelf)
         assert bank.n_bytes == 20 * each

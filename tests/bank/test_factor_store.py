@@ -14,12 +14,11 @@ import zarr
 from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import StoredPieces, build_factors
 from mkldist.bank.factor_bank import factorised
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.shapes import FactorShape
 from mkldist.bank.sources import ArraySource
-from mkldist.bank.store import FactorStore, GramStore, list_banks, open_store
+from mkldist.bank.store import FactorShape, FactorStore, GramStore, list_banks, open_store
 from mkldist.errors import StoreError
 
 N = 130
@@ -179,7 +178,7 @@ import sys, time
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.bank.build import build_factors
-from mkldist.bank.shapes import FactorShape
+from mkldist.bank.store import FactorShape
 from mkldist.bank.store import FactorStore
 from mkldist.bank.sources import ArraySource
 

@@ -16,7 +16,6 @@ from mkldist.bank import factored_kernels
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors, least_bytes
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.shapes import FactorShape
 from mkldist.bank.sources import (
     ArraySource,
     FeatureSource,
@@ -24,7 +23,7 @@ from mkldist.bank.sources import (
     PlainSource,
     SelectedSource,
 )
-from mkldist.bank.store import FactorStore
+from mkldist.bank.store import FactorShape, FactorStore
 from mkldist.bank.view import answer_views
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes

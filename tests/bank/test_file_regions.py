@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.bank.factor_shelf import FileRegions
+from mkldist.bank.factor_bank import FileRegions
 
 
 def test_no_two_regions_share_a_byte_and_those_given_back_are_taken_again():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.kept_rows import KeptRows, MemoryBudget
+from mkldist.bank.bank import MemoryBudget, RowCache
 
 
 def test_caches_reserve_little_more_memory_than_they_need() -> None:
     budget, fetched = MemoryBudget(2 * 42 * 8), 0
-    caches = [KeptRows(1, np.float64, budget) for _ in range(2)]
+    caches = [RowCache(1, np.float64, budget) for _ in range(2)]
 
     def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
         nonlocal fetched
@@ -28,13 +28,13 @@ def test_caches_reserve_little_more_memory_than_they_need() -> None:
 def test_caches_that_do_not_all_fit_are_not_all_evicted_in_every_round() -> None:
     n_rows, fetched = 32, 0
     budget = MemoryBudget(4 * n_rows * 8)
-    caches = [KeptRows(1, np.float64, budget) for _ in range(6)]
+    caches = [RowCache(1, np.float64, budget) for _ in range(6)]
 
     def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
         nonlocal fetched
         fetched += len(kernels)
 
-    def rounds(caches: list[KeptRows], n_rounds: int) -> float:
+    def rounds(caches: list[RowCache], n_rounds: int) -> float:
         before = fetched
         for _ in range(n_rounds):
             for cache in caches:

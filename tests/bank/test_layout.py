@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.bank.layout import TileLayout, default_tile
+from mkldist.bank.bank import TileLayout, default_tile
 
 layouts = st.builds(TileLayout, st.integers(1, 25), st.integers(1, 12))
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.cache import MappedBank, NodeCache
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.cache import NodeCache
 from mkldist.bank.passes import answer
+from mkldist.bank.readers import MappedBank
 from mkldist.bank.requests import Combine, Quadratic
 from tests.bank.bank_suite import BankSuite, random_grams
 from tests.bank.stores import stored

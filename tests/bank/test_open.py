@@ -10,20 +10,19 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mkldist.bank.bank import MemoryBank
-from mkldist.bank.cache import MappedBank, NodeCache
-from mkldist.bank.loading import DamagedBlocksError
-from mkldist.bank.open import open_bank
+from mkldist.bank.build import open_bank
+from mkldist.bank.cache import NodeCache
 from mkldist.bank.passes import answer
+from mkldist.bank.readers import DamagedBlocksError, MappedBank, StreamedBank
 from mkldist.bank.requests import Quadratic
 from mkldist.bank.store import GramStore
-from mkldist.bank.streamed import StreamedBank
 from tests.bank.bank_suite import close, random_grams
 from tests.bank.stores import damage, stored
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr("mkldist.bank.shapes.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", random_grams(60, 20), "float64")
 
 

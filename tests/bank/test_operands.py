@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.products import Columns, OuterProducts
 from mkldist.bank.requests import Inner, Quadratic
 from tests.bank.bank_suite import random_grams

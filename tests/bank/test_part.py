@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.bank import MemoryBank, PartBank
+from mkldist.bank.bank import MemoryBank, PartBank, TileLayout
 from mkldist.bank.build import build_blocks
-from mkldist.bank.layout import TileLayout
 from mkldist.bank.passes import answer
+from mkldist.bank.readers import StreamedBank
 from mkldist.bank.requests import Quadratic
 from mkldist.bank.sources import ArraySource
 from mkldist.bank.store import GramStore
-from mkldist.bank.streamed import StreamedBank
 from tests.bank.bank_suite import BankSuite, random_grams
 
 KERNELS = np.random.default_rng(0).permutation(30)[:18]

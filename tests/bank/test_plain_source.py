@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.sources import FEW_POINTS, FeatureSource, PlainSource
 from tests.kernel_functions.test_sparse_points import sparse_kernels, sparse_points
 

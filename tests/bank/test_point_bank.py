@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.bank.passes import answer
-from mkldist.bank.point_bank import PointBank
+from mkldist.bank.recomputed import PointBank
 from mkldist.bank.requests import Combine, Diagonal, Matvec, Quadratic
 from mkldist.bank.sources import ArraySource, FeatureSource
 from mkldist.kernels.evaluate import evaluate

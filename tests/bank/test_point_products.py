@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import mkldist.bank.point_products as looped
-from mkldist.bank import device_passes
+import mkldist.bank.recomputed as looped
+from mkldist.bank import device as bank_device
 from mkldist.bank.bank import PassCounter
-from mkldist.bank.device_source import on_device
-from mkldist.bank.point_products import point_products
+from mkldist.bank.device import on_device
+from mkldist.bank.recomputed import point_products
 from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.core.devices import Device
 from mkldist.errors import GramError
@@ -85,7 +85,7 @@ OF_DEVICES = {
 def test_products_on_a_device_are_those_with_matrices(name, case, monkeypatch):
     device_there(name)
     for edge in ("EDGE", "PROCESSOR_EDGE"):  # tiles that cut rows and columns
-        monkeypatch.setattr(device_passes, edge, 20)
+        monkeypatch.setattr(bank_device, edge, 20)
     plain = OF_DEVICES[case]
     everyone, order = np.arange(N), np.array([4, 0, 3, 5, 1, 2])
     grams = np.stack([plain.between(m, everyone, everyone) for m in order[SOME].tolist()])

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mkldist.bank.bank import Bank, MemoryBank
-from mkldist.bank.cache import MappedBank, NodeCache
-from mkldist.bank.loading import DamagedBlocksError
-from mkldist.bank.open import open_bank
+from mkldist.bank.build import open_bank
+from mkldist.bank.cache import NodeCache
 from mkldist.bank.passes import answer, needs_pass, squared_radius
+from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Quadratic, Radii
 from mkldist.bank.store import GramStore
 from tests.bank.bank_suite import random_grams
@@ -75,7 +75,7 @@ def grams() -> np.ndarray:
 
 @pytest.fixture
 def store(tmp_path: Path, grams: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr("mkldist.bank.shapes.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", grams, "float64")
 
 

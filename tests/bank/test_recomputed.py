@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import CHUNK_KERNELS, RecomputedBank
 from mkldist.bank.requests import Combine, Matvec, Quadratic

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.bank.factored_kernels import FactorLimits, begin_factors
-from mkldist.bank.sampled_forms import GROUPS, sampled_forms
+from mkldist.bank.factored_kernels import GROUPS, FactorLimits, begin_factors, sampled_forms
 from mkldist.bank.sources import ArraySource
 
 POINTS = np.random.default_rng(0).normal(size=(400, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.sources import FeatureSource, SelectedSource
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.bank import shapes
-from mkldist.bank.layout import TileLayout
+from mkldist.bank import store as bank_store
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.store import GramStore
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
     dtype=st.sampled_from(["float32", "float64"]),
 )
 def test_blocks_tile_the_bank_without_overlap(n_kernels, n_points, tile, dtype):
-    shapes.CHUNK_BYTES, shapes.KERNELS_PER_CHUNK = 8 * 2**20, 16
-    shape = shapes.BankShape(n_kernels, TileLayout(n_points, tile), dtype)
+    bank_store.CHUNK_BYTES, bank_store.KERNELS_PER_CHUNK = 8 * 2**20, 16
+    shape = bank_store.BankShape(n_kernels, TileLayout(n_points, tile), dtype)
     kernels, tiles = shape.chunk
     rows, columns = shape.grid
     assert (rows - 1) * kernels < n_kernels <= rows * kernels
     assert columns * tiles == shape.layout.n_tiles
     n_bytes = kernels * tiles * shape.layout.tile_entries * np.dtype(dtype).itemsize
     one_column = 16 * shape.layout.tile_entries * np.dtype(dtype).itemsize
-    assert n_bytes <= max(shapes.CHUNK_BYTES, one_column)
-    assert rows == 1 or n_bytes >= shapes.CHUNK_BYTES / 8
+    assert n_bytes <= max(bank_store.CHUNK_BYTES, one_column)
+    assert rows == 1 or n_bytes >= bank_store.CHUNK_BYTES / 8
 
 
 def test_blocks_cover_every_entry_once():

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.bank import block_kernels
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.shapes import BankShape
+from mkldist.bank.bank import TileLayout, block_kernels
 from mkldist.bank.shards import block_bytes, cut, kernel_bytes, shard_entries
 from mkldist.bank.sources import ArraySource
+from mkldist.bank.store import BankShape
 from mkldist.errors import GramError
 from tests.bank.bank_suite import random_grams
 
@@ -43,7 +42,7 @@ def test_a_block_is_at_most_half_a_gibibyte_or_one_kernel():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_entries_of_a_shard_are_those_of_the_bank(dtype, monkeypatch):
-    monkeypatch.setattr("mkldist.bank.shapes.CHUNK_BYTES", 4_000)
+    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     grams = random_grams(40, 21)
     shape = BankShape(40, TileLayout.for_points(21), dtype)
     found = shard_entries(ArraySource(grams), shape, slice(7, 33))

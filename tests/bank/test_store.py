@@ -11,10 +11,9 @@ import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mkldist.bank import shapes
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.shapes import TAG
-from mkldist.bank.store import NO_TIME, BuildTime, GramStore, Stopwatch, list_banks
+from mkldist.bank import store as bank_store
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.store import NO_TIME, TAG, BuildTime, GramStore, Stopwatch, list_banks
 from mkldist.errors import StoreError
 from tests.bank import store_scripts as scripts
 from tests.bank.store_checks import assert_sound
@@ -138,7 +137,7 @@ def test_a_chunk_cut_short_is_found_and_repaired(tmp_path, size, remote):
 def test_blocks_that_take_each_others_places_are_damaged(tmp_path, monkeypatch, remote):
     """Every two files of a kind, within a bank and between banks of one shape."""
     root = f"memory://places-{tmp_path.name}" if remote else tmp_path
-    monkeypatch.setattr(shapes, "CHUNK_BYTES", 2048)
+    monkeypatch.setattr(bank_store, "CHUNK_BYTES", 2048)
     layout = TileLayout(15, 5)
     stores = [GramStore.create(root, name, 8, layout, "float32") for name in ("a", "b")]
     for store in stores:

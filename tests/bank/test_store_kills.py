@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from mkldist.bank import blobs
+from mkldist.bank import byte_store
 from mkldist.bank.store import GramStore
 from mkldist.errors import StoreError
 from tests.bank import store_scripts as scripts
@@ -29,7 +29,7 @@ def test_killed_at_any_step_of_a_write(tmp_path, step, count):
     output = process.communicate(timeout=60)[0]
     assert process.returncode == -9, output
     store = scripts.create(tmp_path)
-    assert list((tmp_path / blobs.TEMPORARY).iterdir()) == []
+    assert list((tmp_path / byte_store.TEMPORARY).iterdir()) == []
     assert_sound(store)
     done = len(store.blocks) - len(store.missing())
     assert done < 12
@@ -77,4 +77,4 @@ def test_racing_creators_and_writers_and_a_reader(tmp_path):
     store = GramStore.open(tmp_path, scripts.BANK)
     assert not store.missing()
     assert_sound(store)
-    assert list((tmp_path / blobs.TEMPORARY).iterdir()) == []
+    assert list((tmp_path / byte_store.TEMPORARY).iterdir()) == []

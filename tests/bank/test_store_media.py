@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.bank import blobs
+from mkldist.bank import byte_store
 from mkldist.bank.build import build_blocks
 from mkldist.bank.store import GramStore
 from mkldist.core import durable
@@ -49,7 +49,7 @@ def test_a_refused_write_says_where_and_what_to_do(built, monkeypatch, code, wor
     assert caught.value.exit_code == 2
     assert built.missing() == [block]
     root = Path(built.location).parent
-    assert list((root / blobs.TEMPORARY).iterdir()) == []
+    assert list((root / byte_store.TEMPORARY).iterdir()) == []
     assert scripts.build(root).blocks == 1
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.bank import shapes
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.loading import DamagedBlocksError
+from mkldist.bank import store as bank_store
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.passes import answer
+from mkldist.bank.readers import DamagedBlocksError, StreamedBank
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.bank.shapes import BankShape
-from mkldist.bank.store import GramStore
-from mkldist.bank.streamed import StreamedBank
+from mkldist.bank.store import BankShape, GramStore
 from mkldist.bank.view import make_views
 from tests.bank.bank_suite import BankSuite, random_grams
 from tests.bank.stores import damage, stored
@@ -31,7 +29,7 @@ SHAPES = {  # kernels, points, bytes of a block, kernels that are kept
 class TestStreamedBank(BankSuite):
     @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
     def shape(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple:
-        monkeypatch.setattr(shapes, "CHUNK_BYTES", request.param[2])
+        monkeypatch.setattr(bank_store, "CHUNK_BYTES", request.param[2])
         return request.param
 
     @pytest.fixture
@@ -48,7 +46,7 @@ class TestStreamedBank(BankSuite):
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
-    monkeypatch.setattr(shapes, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(bank_store, "CHUNK_BYTES", 4_000)
     return stored(tmp_path, random_grams(60, 20), "float64")
 
 

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import rbf_kernel
 
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.bank.layout import TileLayout
 from mkldist.data.dataset import Dataset, GivenGrams
 from mkldist.data.texts import TextColumns, TextView
 from mkldist.errors import SpecError

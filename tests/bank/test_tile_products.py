@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.bank import layout as layouts
+from mkldist.bank import bank as layouts
 from mkldist.bank import products as dots
 from mkldist.bank import products as tile_products
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.products import MANY, add_rows, multiply, quadratic_forms
 from mkldist.core.compiled import CompiledFunction
 from tests.bank.bank_suite import random_grams

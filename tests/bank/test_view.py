@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.bank import MemoryBank, MemoryBudget
 from mkldist.bank.requests import (
     Combine,
     Diagonal,

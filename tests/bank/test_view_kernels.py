@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.kept_rows import MemoryBudget
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import MemoryBank, MemoryBudget, TileLayout
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.bank.view import make_views
 from tests.bank.bank_suite import answers, random_grams

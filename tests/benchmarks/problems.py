@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.sources import FeatureSource
 from mkldist.bank.view import make_views
 from mkldist.data.synthetic import generate

@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from mkldist.bank.bank import Bank
-from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.bank import Bank, MemoryBudget
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.memory import view_cache_bytes
 from mkldist.methods.registry import METHODS

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.build import build_blocks
-from mkldist.bank.layout import TileLayout
-from mkldist.bank.open import open_bank
+from mkldist.bank.bank import TileLayout
+from mkldist.bank.build import build_blocks, open_bank
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.store import GramStore
 from mkldist.bank.view import make_views

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from mkldist.bank.bank_users import using_banks
+from mkldist.bank.cache import using_banks
 from mkldist.bank.store import list_banks
 from mkldist.cli.clean import command
 from mkldist.errors import OutputError, StoreError

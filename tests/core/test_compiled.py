@@ -57,7 +57,7 @@ import numpy as np
 import mkldist
 import mkldist.core.compiled
 from mkldist.core.compiled import CompiledFunction
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.sources import FeatureSource
 from tests.kernels.by_scikit_learn import bank
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from mkldist.bank.bank import TileLayout
 from mkldist.bank.cache import DEFAULT_BUDGET
-from mkldist.bank.layout import TileLayout
 from mkldist.forecast.costs import SolverCost, TaskCosts, recorded_costs
 from mkldist.forecast.curve import forecasts, limit_of
 from mkldist.forecast.rates import Rates

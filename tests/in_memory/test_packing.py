@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.core.lapack import has_cholesky_factor
 from mkldist.fit.bank import AT_ONCE, pack_sound
 

@@ -15,8 +15,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.bank.factor_bank import FactorBank, factorised
-from mkldist.bank.factor_shelf import FactorShelf
+from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
 from mkldist.bank.requests import Combine
 from mkldist.bank.sources import ArraySource
 from mkldist.bank.view import BankView
@@ -172,7 +171,7 @@ def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_
     grams, factors = point.instance.grams, factors_on(instances.balanced, 12)
     groups = None if case.groups is None else case.groups(len(grams))
     problem = plain_bank.problem(grams, point.y, groups=groups)
-    shelf = FactorShelf(0)
+    shelf = FactorCache(0)
     in_file = FactorBank([shelf.put(one) for one in factors.factors], shelf=shelf)
     settings = {"tol": 1e-3, "max_iter": 30, **point.params}
     method = METHODS[case.method]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.planning.planner import make_plan
 from mkldist.spec.model import SweepSpec

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.bank.bank import block_kernels
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import TileLayout, block_kernels
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.shapes import BankShape
 from mkldist.bank.shards import kernel_bytes
+from mkldist.bank.store import BankShape
 from mkldist.core.memory import shard_bytes
 from mkldist.planning.costs import shard_traffic
 from mkldist.planning.model import BankPlan

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.bank import loading
+from mkldist.bank import readers
 from mkldist.run import worker_pool
 from mkldist.run.cluster import ConnectOptions
 from tests.run.here import Client
@@ -50,6 +50,6 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
     monkeypatch.setattr(worker_pool, "worker_pool", lambda *_: nullcontext())
-    monkeypatch.setattr(loading, "PAUSES", (0.0,))
+    monkeypatch.setattr(readers, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     return client

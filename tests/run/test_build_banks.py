@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.bank.bank_users import using_banks
-from mkldist.bank.cache import NodeCache
+from mkldist.bank.cache import NodeCache, using_banks
 from mkldist.bank.store import GramStore
 from mkldist.errors import StoreError
 from mkldist.run import sweep_loop

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.bank.bank_users import removing_banks, using_banks
-from mkldist.bank.cache import NodeCache
+from mkldist.bank.cache import NodeCache, removing_banks, using_banks
 from mkldist.errors import OutputError
 from mkldist.run import sweep
 from mkldist.run.clean import remove, stored_banks, total_bytes

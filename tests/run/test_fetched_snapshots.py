@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.bank.blobs import Blobs
+from mkldist.bank.byte_store import ByteStore
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import StoreError
@@ -68,7 +68,7 @@ def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
 ):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     banks = f"memory://flipped-{pattern[0]}"
-    store, [name] = Blobs(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
+    store, [name] = ByteStore(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
     origin = publisher.publish(snapshot, banks)
     whole = store.get(name)
     assert whole is not None
@@ -77,13 +77,13 @@ def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
     with pytest.raises(StoreError, match=rf"{banks}: snapshot name: found {name}, which arrives"):
         fetched_snapshot("name", origin)
     put: list[str] = []
-    real = Blobs.put
+    real = ByteStore.put
 
     def noting(self, name, parts):
         put.append(name)
         real(self, name, parts)
 
-    monkeypatch.setattr(Blobs, "put", noting)
+    monkeypatch.setattr(ByteStore, "put", noting)
     publisher.publish(snapshot, banks)
     assert (put, store.get(name)) == ([name], whole)
     data, _ = load_snapshot(fetched_snapshot("name", origin))

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mkldist.bank.blobs import LAPLACIANS, open_blobs
+from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import list_banks
 from mkldist.errors import DataError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
@@ -137,7 +137,7 @@ def test_damaged_files_are_named_and_removed(x: np.ndarray, tmp_path: Path, plac
         cached_laplacian(points, SPEC, folder)
     names = [f"{laplacian_id(points, SPEC)}.npz" for points in (x, x[:20])]
     assert checked_laplacians(folder) == dict.fromkeys(names, True)
-    blobs = open_blobs(folder, LAPLACIANS)
+    blobs = open_bytes(folder, LAPLACIANS)
     content = blobs.get(names[0])
     assert content is not None
     blobs.put(names[0], [content[:100], bytes([content[100] ^ 1]), content[101:]])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.bank import loading
+from mkldist.bank import readers
 from mkldist.bank.cache import NodeFolders
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.errors import UnreadableError
@@ -70,7 +70,7 @@ gamma_i = [0.1, 1]
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchTask:
     """Two runs on a complete bank of one split."""
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(loading, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(readers, "PAUSES", (0.0, 0.0))
     return task_of(sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend="mmap"), tmp_path)
 
 
@@ -220,7 +220,7 @@ def test_damage_takes_the_mark_of_the_damaged_block_away(task):
 
 def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     store = task.ref.store()
-    error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
+    error = readers.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._unmark_damaged(store, error)
     assert not task.ref.store().missing()
 

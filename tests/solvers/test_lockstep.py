@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.kept_rows import MemoryBudget
+from mkldist.bank.bank import MemoryBank, MemoryBudget
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS

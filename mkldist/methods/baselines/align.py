@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.bank.requests import Combine
-from mkldist.bank.view_kernels import centred_matrices
+from mkldist.bank.view import centred_matrices
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, centred_inner

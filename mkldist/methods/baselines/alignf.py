@@ -35,7 +35,7 @@ import numpy as np
 import scipy
 
 from mkldist.bank.requests import Combine, Inner, Quadratic, Request
-from mkldist.bank.view_kernels import centred_matrices
+from mkldist.bank.view import centred_matrices
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner

@@ -28,8 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.layout import TileLayout
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answered
 from mkldist.bank.requests import Diagonal, Quadratic, Request
 from mkldist.core.arrays import Bools, Floats

@@ -25,7 +25,7 @@ NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @dataclass(frozen=True)
-class Blobs:
+class ByteStore:
     """Named files of bytes below a folder; names are relative paths with ``/``.
 
     fsspec finds the credentials of object stores.  What is written is not flushed to the device:
@@ -34,7 +34,7 @@ class Blobs:
     Parameters
     ----------
     root : str
-        Path or URL; see :func:`open_blobs`.
+        Path or URL; see :func:`open_bytes`.
     folder : str
         Name of the folder below it.
     """
@@ -170,15 +170,15 @@ class Blobs:
         return _file_system(self.location)
 
 
-def open_blobs(root: str | Path, folder: str) -> Blobs:
+def open_bytes(root: str | Path, folder: str) -> ByteStore:
     """Return the blobs in a folder below a path or below a URL that fsspec understands.
 
     Examples
     --------
-    >>> open_blobs("memory://banks", "7f").location
+    >>> open_bytes("memory://banks", "7f").location
     'memory://banks/7f'
     """
-    return Blobs(str(root).removeprefix("file://"), folder)
+    return ByteStore(str(root).removeprefix("file://"), folder)
 
 
 def list_folders(root: str | Path) -> list[str]:
