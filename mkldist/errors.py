@@ -131,7 +131,7 @@ class UnknownCategoryWarning(UserWarning):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``"Did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
+    """Return ``"Did you mean 'x'?"`` for the known name nearest to `name` in any case, or ``""``.
 
     Examples
     --------
@@ -140,8 +140,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("zzz", ["level"])
     ''
     """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    folded = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"Did you mean '{folded[close[0]]}'?" if close else ""
 
 
 def ending_words(ending: str, thing: str = "name") -> str:

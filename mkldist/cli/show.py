@@ -173,7 +173,6 @@ def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[
     """Return what has a name; raise an InputError if nothing has it."""
     from mkldist.errors import InputError, nearest
     from mkldist.from_python.known import known
-    from mkldist.spec.foreign import meant
 
     everything = [one for one in known(data_dirs) if one.kind in kinds]
     found = [one for one in everything if one.name == name]
@@ -182,8 +181,7 @@ def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[
             name,
             "nothing of this name",
             f"a {' or '.join(_WORDS[kind] for kind in kinds)}",
-            meant(name)
-            or nearest(name, [one.name for one in everything])
+            nearest(name, [one.name for one in everything])
             or "'mkldist list' with methods, kernels, datasets or sweeps prints all names",
         )
     return found

@@ -32,7 +32,6 @@ from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.spec.datasets import WORDS_FOR_FEATURES
-from mkldist.spec.foreign import meant
 from mkldist.spec.kinds import MissingView
 
 ENCODE = (
@@ -238,7 +237,7 @@ def _step(where: str, asked: Any, known: Mapping[str, Any]) -> Any:
         return clone(asked)
     words = (*known, "none")
     expected = f"one of {', '.join(words)}, or a transformer of scikit-learn"
-    hint = nearest(asked, words) or meant(asked) if isinstance(asked, str) else ""
+    hint = nearest(asked, words) if isinstance(asked, str) else ""
     raise SpecError(where, f"{asked!r:.60}", expected, hint)
 
 

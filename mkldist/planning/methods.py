@@ -25,7 +25,6 @@ from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched,
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.targets import losses_by_target
-from mkldist.spec.foreign import meant
 from mkldist.spec.model import (
     FROM,
     GIVEN,
@@ -550,7 +549,7 @@ def _check_names(entry: MethodSpec, datasets: list[str]) -> None:
             f"{where}.name",
             f"the unknown method {entry.name!r}",
             f"one of {', '.join(METHODS)}",
-            nearest(entry.name, METHODS) or meant(entry.name),
+            nearest(entry.name, METHODS),
         )
     for name, own in entry.on.items():
         if name not in datasets:

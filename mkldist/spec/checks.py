@@ -11,13 +11,7 @@ from mkldist.errors import SpecError
 
 
 def given_path(name: str, value: object) -> Path:
-    """Return a path that an argument gives.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything but text and paths, and for a path that no system has.
-    """
+    """Return a path that an argument gives."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         found = " ".join(repr(value).split())  # in one line, of an array or a table too
         raise SpecError(name, f"{found:.60}", "a path")
@@ -34,13 +28,7 @@ def given_path(name: str, value: object) -> Path:
 
 
 def check_flags(**flags: object) -> None:
-    """Refuse anything but True and False, such as ``"no"``, which Python takes for True.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first that is neither.
-    """
+    """Refuse anything but True and False, such as ``"no"``, which Python takes for True."""
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise SpecError(name, f"{value!r:.60}", "True or False")
@@ -59,28 +47,7 @@ def check_fits(
     *,
     most: int | None = None,
 ) -> None:
-    """Raise unless so many things fit into half of this machine's memory.
-
-    Parameters
-    ----------
-    number : int
-        How many there are.
-    bytes_each : float
-        Bytes of each, at most about.
-    where : str
-        Place in the sweep file.
-    noun : str
-        What they are, in the plural.
-    hint : str
-        What to do about it.
-    most : int, optional
-        As many as there may be on any machine.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        With the number, and the memory that they need.
-    """
+    """Raise unless so many things fit into half of this machine's memory."""
     limit = SHARE_OF_MEMORY * physical_memory()
     too_many = most is not None and number > most
     if not too_many and number <= limit / bytes_each:

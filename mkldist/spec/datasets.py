@@ -24,6 +24,7 @@ from mkldist.spec.kinds import (
     Positive,
     Sizes,
     Task,
+    check_kind,
     several,
 )
 
@@ -207,11 +208,8 @@ class SplitsSpec(Model):
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SplitsSpec:
-        for name, kinds in _EFFECTIVE_WITH.items():
-            if name in self.model_fields_set and self.kind not in kinds:
-                raise ValueError(
-                    f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
-                )
+        amount = f"one of {', '.join(AMOUNTS)}" if self.kind == "semi-supervised" else ""
+        check_kind(self, _EFFECTIVE_WITH, amount)
         if self.groups is not None and self.stratified:
             raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":
@@ -223,14 +221,6 @@ class SplitsSpec(Model):
         if self.stratified is False and self.labelled is None:
             raise ValueError(f"found stratified = false with {amounts[0]}; expected labelled = ...")
         return self
-
-    def _instead(self, name: str, kinds: tuple[str, ...]) -> str:
-        """Return the alternatives to a key that has no effect."""
-        if self.kind == "semi-supervised":
-            return f"one of {', '.join(AMOUNTS)}"
-        *first, last = (f'"{kind}"' for kind in kinds)
-        choice = f"{', '.join(first)} or {last}" if first else last
-        return f"kind = {choice}, or no {name}"
 
 
 WORDS_FOR_FEATURES = ("all", "each", "views", "groups")

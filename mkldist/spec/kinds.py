@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -22,6 +22,15 @@ class Model(BaseModel):
     """Base of all models: unknown keys are refused, "5" is no number, and 1 is not true."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def check_kind(table: Any, kinds_of: Mapping[str, tuple[str, ...]], instead: str = "") -> None:
+    """Refuse keys that have an effect with other values of the table's `kind` alone."""
+    for name, kinds in kinds_of.items():
+        if name in table.model_fields_set and table.kind not in kinds:
+            choice = " or ".join(f'"{kind}"' for kind in kinds)
+            wanted = instead or f"kind = {choice}, or no {name}"
+            raise ValueError(f'found {name} with kind = "{table.kind}"; expected {wanted}')
 
 
 TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
@@ -54,15 +63,7 @@ def argument_shape(value: Any) -> str | None:
 
 
 def either(expected: str, shape: Callable[[Any], str | None] = shape_of) -> Discriminator:
-    """Choose the member of a union by the kind of the value.
-
-    Parameters
-    ----------
-    expected : str
-        Words for all members, for the message about a value of no such kind.
-    shape : callable, optional
-        Returns the kind of a value, None if it fits no member.
-    """
+    """Choose the member of a union by the kind of the value; `expected` is for any other."""
     return Discriminator(shape, custom_error_type="shape", custom_error_message=expected)
 
 
@@ -113,13 +114,7 @@ Sizes = Annotated[
 
 
 def size_name(name: str, size: int) -> str:
-    """Return the name in the results of one size of a bank or a data set.
-
-    Examples
-    --------
-    >>> size_name("wdbc", 100)
-    'wdbc-100'
-    """
+    """Return the name in the results of one size of a bank or a data set: ``NAME-100``."""
     return f"{name}-{size}"
 
 

@@ -18,34 +18,26 @@ from pydantic_core import ErrorDetails
 
 from mkldist.core.consoles import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.spec.foreign import SERIES, meant
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.toml_texts import LONGEST, TooLongError, parsed_toml, spelled
 
 _PACKAGE = Path(__file__).parents[1]
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
-"""Folders of these files: in an installation, and in a clone of the repository."""
-PAPERS = "papers"
+"""Folders of the sweep files of mkldist: in an installation, and in a clone of the repository."""
 
 
 def shipped_sweeps() -> dict[str, Path]:
     """Return the sweep files that come with mkldist, those of papers among them, by name."""
-    folder = _folder()
+    folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
     if folder is None:
         return {}
-    files = [*folder.glob("*.toml"), *(folder / PAPERS).glob("*.toml")]
+    files = [*folder.glob("*.toml"), *(folder / "papers").glob("*.toml")]
     return {file.stem: file for file in sorted(files, key=lambda file: file.stem)}
 
 
 def sweep_file(given: Path) -> Path:
-    """Return the sweep file that a path or name means.
-
-    Parameters
-    ----------
-    given : Path
-        A file, which is returned unchanged, or the name of a sweep: of ``NAME.toml`` in this folder
-        or in ``sweeps/``, or of one that comes with mkldist.
+    """Return the sweep file that a path or name means: ``NAME.toml`` here, in ``sweeps/``, or ours.
 
     Examples
     --------
@@ -61,10 +53,6 @@ def sweep_file(given: Path) -> Path:
     return here or shipped_sweeps().get(given.name.removesuffix(".toml"), given)
 
 
-def _folder() -> Path | None:
-    return next((folder for folder in FOLDERS if folder.is_dir()), None)
-
-
 Location = tuple[int | str, ...]
 """Keys and indices on the way from a document to one of its values."""
 
@@ -75,25 +63,10 @@ NAMES_OF = {"datasets": ("name",)}  # whose label is a column
 
 
 def apply_override(document: dict[str, Any], override: str) -> Location:
-    """Set one value of a document.
+    """Set one value of a document by ``path.to.key=value``, and return its location.
 
-    Parameters
-    ----------
-    document : dict
-        Content of the file; it is changed in place.
-    override : str
-        ``path.to.key=value``.  The path names items of lists by their name or their index from 0,
-        and quotes keys that contain dots, as TOML does.  A value that is not TOML is a text.
-
-    Returns
-    -------
-    tuple of int and str
-        Location of the value.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If the path leads nowhere.
+    The path names items of lists by their name or their index from 0, and quotes keys that contain
+    dots, as TOML does.  A value that is not TOML is a text.
     """
     key, equals, text = override.partition("=")
     where = f"--set {override}"
@@ -223,16 +196,9 @@ def _item(node: Any, part: int | str) -> Any:
         return None
 
 
-_SECTIONS = {
-    "preprocessing": "[preprocessing]",
-    "splits": "[splits]",
-    "graph": "[graph]",
-    "selection": "[selection]",
-    "search": "[search]",
-    "outputs": "[outputs]",
-}
-_ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
-
+_TABLES = ("preprocessing", "splits", "graph", "selection", "search", "outputs")
+_SECTIONS = {name: f"[{name}]" for name in _TABLES}
+_ENTRIES = {name: f"[[{name}]]" for name in ("datasets", "banks", "methods")}
 _MOVE = "to the top of the file, above the first [section]"
 _WORDS = {
     "float_type": "a number",
@@ -281,31 +247,24 @@ def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
 
 
 def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSpec) -> SpecError:
-    """Turn an error of pydantic into one that states the place, what was found and expected.
-
-    Parameters
-    ----------
-    error : dict
-        One of ``ValidationError.errors()``.
-    where : str
-        Words for the place.
-    model : type
-        The model that raised it.
-    """
+    """Return an error of pydantic, raised by `model`, as one of mkldist at the place `where`."""
     location = location_of(error)
     match error["type"]:
         case "extra_forbidden":
             known = list(_model_at(location[:-1], model).model_fields)
-            found = unknown_key(where, "key", str(location[-1]), known)
-            if model is not SweepSpec and _MOVE in found.hint:
-                return SpecError(where, found.found, found.expected, "Leave it out")
-            return found
+            unknown = unknown_key(where, "key", str(location[-1]), known)
+            if model is not SweepSpec and _MOVE in unknown.hint:
+                return SpecError(where, unknown.found, unknown.expected, "Leave it out")
+            return unknown
         case "missing":
             key = str(location[-1])
             wanted = f"at least one {_ENTRIES[key]} entry" if key in _ENTRIES else f"{key} = ..."
             return SpecError(where, "nothing", wanted)
         case "literal_error":
-            return _not_among(where, error)
+            words, found = re.findall(r"'([^']*)'", str(error["ctx"]["expected"])), error["input"]
+            wanted = ("one of " if len(words) > 1 else "") + ", ".join(map(spelled, words))
+            hint = nearest(found, words) if isinstance(found, str) else ""
+            return SpecError(where, spelled(found), wanted, hint)
         case "model_type" if isinstance(error["input"], str) and "kernels" in location:
             function = json.dumps(error["input"])
             entry = f"{{function = {function}, widths = [1]}}"
@@ -318,8 +277,7 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
             )
             return SpecError(where, said, wanted)
         case _:
-            hint = SERIES.get(str(location[-1]), "") if isinstance(error["input"], list) else ""
-            return SpecError(where, spelled(error["input"]), expected(error, location), hint)
+            return SpecError(where, spelled(error["input"]), expected(error, location))
 
 
 def expected(error: ErrorDetails, location: Location = ()) -> str:
@@ -346,58 +304,31 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
     If another table knows the key, the hint names that table: the key most likely stands under
     the wrong header.
     """
-    hint = _other_case(name, known) or _meant_among(name, known) or nearest(name, known)
+    hint = nearest(name, known)
     if name in SweepSpec.model_fields:
         hint = f"Move {name!r} {_MOVE}"
         if name in _SECTIONS or name in _ENTRIES:
             hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
     elif not hint:
-        homes = [
-            header
-            for section, header in _SECTIONS.items()
-            if name in _model_at((section,), SweepSpec).model_fields
-        ]
-        hint = f"Move {name!r} under {homes[0]}" if homes else meant(name)
+        tables = [key for key in _TABLES if name in _model_at((key,), SweepSpec).model_fields]
+        hint = f"Move {name!r} under [{tables[0]}]" if tables else ""
     return SpecError(where, f"an unknown {what}", f"one of {', '.join(known)}", hint)
-
-
-def _other_case(name: str, known: Sequence[str]) -> str:
-    """Return a hint at the key that differs from `name` in upper and lower case alone."""
-    folded = {candidate.lower(): candidate for candidate in known}
-    return f"Did you mean {folded[name.lower()]!r}?" if name.lower() in folded else ""
-
-
-def _meant_among(word: str, known: Sequence[str]) -> str:
-    """Return a hint at the known word that a word of another package stands for."""
-    hint = meant(word)
-    return hint if any(re.search(rf"\b{re.escape(one)}\b", hint) for one in known) else ""
-
-
-def _not_among(where: str, error: ErrorDetails) -> SpecError:
-    """Return the error of a text that is none of the permitted ones."""
-    words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
-    found = error["input"]
-    hint = _meant_among(found, words) or nearest(found, words) if isinstance(found, str) else ""
-    choice = ", ".join(map(spelled, words))
-    wanted = f"one of {choice}" if len(words) > 1 else choice
-    return SpecError(where, spelled(found), wanted, hint)
 
 
 def _model_at(location: Location, model: type[BaseModel]) -> type[BaseModel]:
     """Return the model of the table at a location in a table of `model`."""
     for part in location:
         if isinstance(part, str) and part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
+            model = next(_models_in(model.model_fields[part].annotation), model)
     return model
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the first model within an annotation, None if it holds none."""
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models within an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(
-        (found for part in get_args(annotation) if (found := _model_in(part)) is not None), None
-    )
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
 
 
 PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
@@ -421,34 +352,26 @@ class _Source:
     path: Path | None  # None for words given in Python
     document: dict[str, Any]
     written: dict[str, Any]  # the content without overrides
-    places: dict[Location, str]  # options, by the location of the value that each gave
+    options: dict[Location, str]  # by the location of the value that each sets
 
     def where(self, location: Location) -> str:
         """Return words for a location: the option that set it, or the file and a path of keys."""
-        given = [said for place, said in self.places.items() if self._gave(place, location)]
-        if given:
-            return given[-1]
+        for place, option in reversed(self.options.items()):
+            gave = place == location[: len(place)]
+            made_table = location and location == place[: len(location)]
+            if gave or (made_table and item_at(self.written, location) is None):
+                return option
         if not location:
             return str(self.path or "spec")
-        return f"{self.path}: {self.spelled(location)}" if self.path else self.spelled(location)
-
-    def _gave(self, place: Location, location: Location) -> bool:
-        """Return True if an option for `place` gave the value at `location` or made its table."""
-        if place == location[: len(place)]:
-            return True
-        on_the_way = bool(location) and location == place[: len(location)]
-        return on_the_way and item_at(self.written, location) is None
-
-    def spelled(self, location: Location) -> str:
-        """Return a location as a path of keys."""
-        return spelled_location(location, self.document)
+        path = spelled_location(location, self.document)
+        return f"{self.path}: {path}" if self.path else path
 
     def within(self, where: str) -> str:
         """Return words for a place that an error named without its file."""
-        for place, said in self.places.items():
-            path = self.spelled(place)
+        for place, option in self.options.items():
+            path = spelled_location(place, self.document)
             if where == path or where.startswith((f"{path}.", f"{path}[")):
-                return said
+                return option
         outside = self.path is None or where.startswith(("--", str(self.path)))
         return where if outside else f"{self.path}: {where}"
 
@@ -456,23 +379,7 @@ class _Source:
 def load_sweep(
     path: Path | Mapping[str, Any], overrides: Sequence[str] = (), memory: str | None = None
 ) -> SweepSpec:
-    """Read a sweep file.
-
-    Parameters
-    ----------
-    path : Path or mapping
-        A TOML file, or the content of one.
-    overrides : sequence of str
-        Values that replace those of the file, as ``path.to.key=value``.  A path names items of
-        lists by their name or index, as in ``methods.level.C=[1, 10]``.
-    memory : str, optional
-        Value of ``memory`` from the option of this name.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If the file is missing or is not TOML, or a key or value is wrong.
-    """
+    """Read a sweep file, or its content, with the values of overrides and of ``--memory``."""
     source = _source(path, overrides, memory)
     try:
         return SweepSpec.model_validate(source.document)
@@ -488,16 +395,6 @@ def naming(
     """Add the file or the option to the place that errors raised in this context name.
 
     Some mistakes in a sweep file show only when its data are read.
-
-    Parameters
-    ----------
-    path, overrides, memory
-        As for :func:`load_sweep`.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        The error raised within, with the file or the option in front of its place.
     """
     try:
         yield
@@ -511,34 +408,22 @@ def _source(
 ) -> _Source:
     written = dict(path) if isinstance(path, Mapping) else document_of(path)
     document = deepcopy(written)
-    places: dict[Location, str] = {
-        apply_override(document, override): f"--set {override}" for override in overrides
-    }
-    for location in places:
-        _start_here(document, location)
+    options: dict[Location, str] = {}
+    for override in overrides:
+        location = apply_override(document, override)
+        options[location] = f"--set {override}"
+        value = item_at(document, location)
+        is_path = location[0] == "datasets" and location[-1] in PATHS and isinstance(value, str)
+        if is_path and Path(value).exists():  # it starts at the command's folder
+            item_at(document, location[:-1])[location[-1]] = str(Path(value).absolute())
     if memory is not None:
         document["memory"] = memory
-        places["memory",] = f"--memory {memory}"
-    return _Source(None if isinstance(path, Mapping) else path, document, written, places)
-
-
-def _start_here(document: dict[str, Any], location: Location) -> None:
-    """Let the path of a data file that the command line gives start at the command's folder."""
-    if location[:1] != ("datasets",) or location[-1] not in PATHS:
-        return
-    value = item_at(document, location)
-    if isinstance(value, str) and Path(value).exists():
-        item_at(document, location[:-1])[location[-1]] = str(Path(value).absolute())
+        options["memory",] = f"--memory {memory}"
+    return _Source(None if isinstance(path, Mapping) else path, document, written, options)
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If the file is missing or is not TOML.
-    """
+    """Return the content of a TOML file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -27,12 +27,13 @@ from mkldist.spec.kinds import (
     Name,
     Positive,
     Task,
+    check_kind,
     size_name,
 )
 
 # Keys that have an effect with some kinds of search alone.
-_EFFECTIVE_WITH = {"batch": "adaptive"} | dict.fromkeys(
-    ("resource", "factor", "rungs", "first"), "halving"
+_EFFECTIVE_WITH: dict[str, tuple[str, ...]] = {"batch": ("adaptive",)} | dict.fromkeys(
+    ("resource", "factor", "rungs", "first"), ("halving",)
 )
 
 
@@ -115,12 +116,7 @@ class SearchSpec(Model):
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SearchSpec:
-        for name, kind in _EFFECTIVE_WITH.items():
-            if name in self.model_fields_set and self.kind != kind:
-                raise ValueError(
-                    f'found {name} with kind = "{self.kind}"; expected kind = "{kind}", '
-                    f"or no {name}"
-                )
+        check_kind(self, _EFFECTIVE_WITH)
         if self.kind == "halving" and self.trials < 2:
             raise ValueError(f"found trials = {self.trials}; expected at least 2 to halve")
         if self.resource == "training-size" and self.first is not None and self.first >= 1:
@@ -399,35 +395,24 @@ class SweepSpec(Model):
 
     @model_validator(mode="after")
     def _distinct_names(self) -> SweepSpec:
-        for what, names in (
-            ("datasets", [d.name for d in self.sized_datasets]),
-            ("banks", [b.label for b in self.sized_banks]),
-            ("methods", [m.key for m in self.methods]),
+        sizes = [(d.name, d.series, self.splits_of(d).n_train) for d in self.sized_datasets]
+        kernels = [(b.label, b.series, b.n_kernels) for b in self.sized_banks]
+        for table, noun, key, names in (
+            ("datasets", "data set", "n_train", sizes),
+            ("banks", "bank", "n_kernels", kernels),
+            ("methods", "label", "", [(m.key, m.key, None) for m in self.methods]),
         ):
-            twice = sorted({n for n in names if names.count(n) > 1})
+            all_names = [name for name, *_ in names]
+            twice = min((name for name in all_names if all_names.count(name) > 1), default="")
+            for name, series, size in names:
+                if name == twice != series:  # made by a list of sizes
+                    raise ValueError(
+                        f"found another {noun} {name!r}, the name that {noun} {series!r} has with "
+                        f"{key} = {size}; expected a name of its own for each of [[{table}]]"
+                    )
             if twice:
-                made = self._size_that_makes(what, twice[0])
-                if made:
-                    raise ValueError(made)
-                key = "label" if what == "methods" else "name"
+                what = "label" if table == "methods" else "name"
                 raise ValueError(
-                    f"found {twice[0]!r} twice in [[{what}]]; expected a {key} of its own for each"
+                    f"found {twice!r} twice in [[{table}]]; expected a {what} of its own for each"
                 )
         return self
-
-    def _size_that_makes(self, what: str, name: str) -> str:
-        """Return what to say of a list of sizes that makes a name which another entry has too."""
-        entries = {
-            "datasets": [
-                (d.series, d.name, self.splits_of(d).n_train) for d in self.sized_datasets
-            ],
-            "banks": [(b.series, b.label, b.n_kernels) for b in self.sized_banks],
-        }.get(what, [])
-        for series, own, size in entries:
-            if own == name != series:
-                kind, key = ("bank", "n_kernels") if what == "banks" else ("data set", "n_train")
-                return (
-                    f"found another {kind} {name!r}, the name that {kind} {series!r} has with "
-                    f"{key} = {size}; expected a name of its own for each of [[{what}]]"
-                )
-        return ""

@@ -13,13 +13,7 @@ _LONG_KEY = re.compile(rf"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){{{MOST_
 
 
 class TooLongError(ValueError):
-    """Raised for a text of a key, a number or a depth beyond all use.
-
-    Parameters
-    ----------
-    found, expected : str
-        What the text has, and what was expected; empty if that goes without saying.
-    """
+    """Raised for a text of a key, a number or a depth beyond all use."""
 
     def __init__(self, found: str, expected: str = "") -> None:
         super().__init__(found)
@@ -28,13 +22,6 @@ class TooLongError(ValueError):
 
 def parsed_toml(text: str) -> dict[str, Any]:
     """Return the content of a TOML text.
-
-    Raises
-    ------
-    TooLongError
-        For a key of many parts, values too deep in each other, or a number of too many digits.
-    tomllib.TOMLDecodeError
-        If it is not TOML.
 
     Examples
     --------

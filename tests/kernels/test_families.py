@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mkldist.errors import SpecError
 from mkldist.kernel_functions import polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
-from mkldist.spec import sizes
+from mkldist.spec import checks
 from mkldist.spec.banks import BankSpec, Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
@@ -183,6 +183,6 @@ def test_empty_groups_are_refused():
     ],
 )
 def test_what_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, entry, found):
-    monkeypatch.setattr(sizes, "physical_memory", lambda: 2 * 10**6)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 10**6)
     with pytest.raises(SpecError, match=rf"banks\.bank.*: found {found}.* half of this machine's"):
         kernels_of(entry)

@@ -9,7 +9,7 @@ import pytest
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.parameters import expand, searched
-from mkldist.spec import sizes
+from mkldist.spec import checks
 
 LEVEL = METHODS["level"]
 
@@ -75,7 +75,7 @@ def test_mistakes_are_named(settings, message):
 
 @pytest.mark.parametrize("read", [expand, searched])
 def test_a_grid_that_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, read):
-    monkeypatch.setattr(sizes, "physical_memory", lambda: 10**6)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 10**6)
     many = {"start": 1, "stop": 2, "num": 1000}
     with pytest.raises(SpecError, match="m: found 1,000,000 settings, which need"):
         read(LEVEL, "m", {"C": many, "tol": many}, None)

@@ -1,14 +1,22 @@
-"""Values as a sweep file spells them: TOML reads them back."""
+"""Values of sweep files and of functions' arguments: TOML, paths, flags, numbers, tables."""
 
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.spec.toml_texts import spelled, toml_text
+import mkldist
+from mkldist.errors import SpecError
+from mkldist.results.schema import SEARCH_DIMS
+from mkldist.spec import checks
+from mkldist.spec.checks import check_fits, check_flags, given_path
+from mkldist.spec.datasets import ViewSpec
+from mkldist.spec.model import TRIAL, SearchSpec, is_distribution, is_from_method
+from mkldist.spec.toml_texts import TooLongError, parsed_toml, spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
 PLAIN = st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | WORDS
@@ -48,3 +56,152 @@ def test_toml_reads_a_document_that_is_written(document):
 
 def test_a_number_of_more_digits_than_python_writes_is_told_by_its_bits():
     assert spelled([1 << 20_000]) == "[a whole number of 20001 bits]"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a." * 50_000 + "a = 1", "a key of over 100 parts"),
+        ("a = " + "[" * 4000, "lists or tables in each other too deep to read"),
+        ("a = " + "1" * 5000, "a whole number of more than 4000 digits"),
+    ],
+)
+def test_texts_beyond_all_use_are_refused(text, found):
+    with pytest.raises(TooLongError, match=found):
+        parsed_toml(text)
+
+
+def test_other_mistakes_stay_those_of_toml():
+    with pytest.raises(tomllib.TOMLDecodeError):
+        parsed_toml("a = ")
+
+
+def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2**31)
+    check_fits(2**20, 2**10, "here", "things")
+    with pytest.raises(SpecError) as caught:
+        check_fits(2**20 + 1, 2**10, "here", "things", "Take fewer")
+    assert str(caught.value) == (
+        "here: found 1,048,577 things, which need 1.0 GiB of memory; expected at most 1.0 GiB, "
+        "half of this machine's memory. Take fewer."
+    )
+
+
+def test_more_than_there_may_be_are_refused_with_what_they_need(monkeypatch):
+    check_fits(1000, 1, "here", "things", most=1000)
+    for memory in (2**10, 2**60):
+        monkeypatch.setattr(checks, "physical_memory", lambda memory=memory: memory)
+        with pytest.raises(SpecError, match=r"2,147,483,648 things, which need 2\.0 GiB of memory"):
+            check_fits(2**31, 1, "here", "things", most=1000)
+        with pytest.raises(SpecError, match=r"expected at most 1,000$"):
+            check_fits(2**31, 1, "here", "things", most=1000)
+
+
+def test_numbers_of_thousands_of_digits_are_not_written_out():
+    with pytest.raises(SpecError, match="found more than 1,000,000,000,000,000 things; expected"):
+        check_fits(10**5000, 100, "here", "things")
+
+
+SPEC = {
+    "name": "s",
+    "datasets": [{"name": "iris"}],
+    "banks": [{"family": "do2009"}],
+    "methods": [{"name": "majority"}],
+}
+
+
+class InBytes:
+    """A path that is given as bytes."""
+
+    def __fspath__(self) -> bytes:
+        return b"a"
+
+
+def test_paths_are_text_or_paths(tmp_path):
+    assert given_path("output", "a/b") == given_path("output", Path("a/b")) == Path("a/b")
+    (tmp_path / "file").touch()
+    assert given_path("output", tmp_path / "file" / "under") == tmp_path / "file" / "under"
+
+
+@pytest.mark.parametrize("value", [None, 5, b"a", InBytes(), ["a"], "a\0b", "x" * 300])
+@pytest.mark.parametrize("function", ["open_results", "load_model", "output", "rerun"])
+def test_what_no_system_has_as_a_path_is_refused_by_its_argument(
+    function, value, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if function == "output":
+        if value is None:
+            return
+        with pytest.raises(SpecError, match=r"^output: found .*; expected a path"):
+            mkldist.sweep(SPEC, output=value, workers=0, progress=False)
+    else:
+        with pytest.raises(SpecError, match=r"^(path|results): found .*; expected a path"):
+            getattr(mkldist, function)(value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["no", "", 0, 1, None])
+def test_flags_are_true_or_false(value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_flags(progress=True, allow_code=False)
+    calls = {
+        "retry_failed": lambda given: mkldist.sweep(SPEC, workers=0, **given),
+        "progress": lambda given: mkldist.rerun(tmp_path, **given),
+        "allow_unencrypted": lambda given: mkldist.sweep(SPEC, workers=0, **given),
+    }
+    for name, call in calls.items():
+        with pytest.raises(SpecError, match=f"^{name}: found {value!r}; expected True or False"):
+            call({name: value})
+    for call in (
+        lambda given: mkldist.sweep(SPEC, **given),
+        lambda given: mkldist.plan(SPEC, **given),
+        lambda given: mkldist.rerun(tmp_path, **given),
+        lambda given: mkldist.load_model(tmp_path / "m.model", **given),
+    ):
+        with pytest.raises(SpecError, match=f"^allow_code: found {value!r}; expected True"):
+            call({"allow_code": value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_is_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=r"^scheduler: found 5; expected an address"):
+        mkldist.sweep(SPEC, scheduler=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [({"low": 1}, True), ({"start": 1, "stop": 2, "num": 2}, False), ([1, 2], False), (1, False)],
+)
+def test_a_table_with_a_bound_is_meant_as_a_distribution(value, meant):
+    assert is_distribution(value) == meant
+
+
+def test_rungs_lie_along_a_dimension_of_their_own():
+    assert SearchSpec(kind="random", trials=3).rung_dim is None
+    assert SearchSpec(kind="halving", trials=3).rung_dim == "tol"
+    sizes = SearchSpec(kind="halving", trials=3, resource="training-size")
+    assert sizes.rung_dim == "training_fraction"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [({"from": "a"}, True), ({"from": 1, "low": 2}, True), ({"start": 1}, False), ("from", False)],
+)
+def test_a_table_with_from_is_meant_to_name_a_method(value, expected):
+    assert is_from_method(value) is expected
+
+
+def test_the_results_know_the_dimension_by_its_name():
+    assert [variable.dims for variable in SEARCH_DIMS if variable.name == TRIAL] == [(TRIAL,)]
+
+
+def test_a_list_of_numbers_of_neighbours_stands_for_a_graph_each() -> None:
+    view = ViewSpec.model_validate(
+        {"name": "v", "graphs": [{"neighbours": [1, 5], "weights": "heat"}, {"power": 2}]}
+    )
+    assert view.graphs is not None
+    said = [(graph.neighbours, graph.weights, graph.power) for graph in view.graphs]
+    assert said == [(1, "heat", 1), (5, "heat", 1), (10, "binary", 2)]
+    assert ViewSpec.model_validate(view.model_dump()) == view
