@@ -27,7 +27,7 @@ from mkldist.results.layout_file import lay_out
 from mkldist.results.manifest import manifest_name
 from mkldist.results.output import claimed
 from mkldist.results.tree import open_results
-from mkldist.run.laplacian_cache import cached_laplacian
+from mkldist.run.bank_refs import cached_laplacian
 from mkldist.spec.datasets import GraphSpec
 from tests.results.sweeps import made_up_facts, made_up_plan
 

@@ -7,7 +7,7 @@ import importlib
 import click
 
 from mkldist.cli.failures import reporting
-from mkldist.run.interrupts import interrupt_by_all_signals, own_handlers
+from mkldist.core.interrupts import interrupt_by_all_signals, own_handlers
 
 COMMANDS = {
     "init": "mkldist.cli.init",

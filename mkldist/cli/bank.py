@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.cli.options import SweepInputs, cluster_options, sweep_options
 from mkldist.core.consoles import standard_error, standard_output
 from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_BAD_INPUT
@@ -29,11 +29,11 @@ def command() -> None:
 @cluster_options()
 @json_option("folder", "banks", "blocks", "bytes")
 def build(
-    sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions, as_json: bool
+    sweep: SweepInputs, output: Path | None, connect_options: ConnectOptions, as_json: bool
 ) -> None:
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.build_banks import build_banks
+    from mkldist.run.sweep import build_banks
 
     with sweep.naming():
         built = build_banks(

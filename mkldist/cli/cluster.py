@@ -66,7 +66,7 @@ def check(
     at the end.  The exit code is 2 if no sweep could run.
     """
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.cluster_check import examine_cluster
+    from mkldist.run.doctor import examine_cluster
 
     if (profile is None) == (scheduler is None):
         raise click.UsageError("Give the file of a cluster or --scheduler ADDRESS, one of them.")

@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class GivenSweep:
+class SweepInputs:
     """The sweep file of a command, and the options that change it.
 
     Parameters
@@ -92,7 +92,7 @@ def sweep_options(function: Command) -> Command:
 
         made_from = sweep_file_of(file)
         results = file if file.is_dir() and made_from != file else None
-        given = GivenSweep(made_from, overrides, memory, data_dirs, results, allow_code)
+        given = SweepInputs(made_from, overrides, memory, data_dirs, results, allow_code)
         return function(*args, sweep=given, **others)
 
     decorated: Any = with_sweep

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.options import GivenSweep, sweep_options, threads_option
+from mkldist.cli.options import SweepInputs, sweep_options, threads_option
 from mkldist.core.consoles import standard_output
 from mkldist.forecast import MOST_WORKERS
 
@@ -58,7 +58,7 @@ def _finite(
     "forecast",
 )  # fmt: skip
 def command(
-    sweep: GivenSweep,
+    sweep: SweepInputs,
     workers: int | None,
     threads_per_worker: int | None,
     stragglers: float | None,

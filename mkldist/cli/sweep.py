@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.cli.options import SweepInputs, cluster_options, sweep_options
 from mkldist.core.consoles import command_line, standard_error, standard_output
 from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_FAILED_RUNS
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "name", "path", "computed", "skipped", "counts", "others", "figures", "failed", "summary"
 )
 def command(
-    sweep: GivenSweep,
+    sweep: SweepInputs,
     output: Path | None,
     connect_options: ConnectOptions,
     retry_failed: bool,
@@ -51,7 +51,7 @@ def command(
 
 
 def _run(
-    sweep: GivenSweep,
+    sweep: SweepInputs,
     output: Path | None,
     connect_options: ConnectOptions,
     *,
@@ -98,7 +98,7 @@ def _this_command() -> str:
 
 
 @contextmanager
-def _telling_what_is_kept(sweep: GivenSweep, output: Path | None) -> Iterator[None]:
+def _telling_what_is_kept(sweep: SweepInputs, output: Path | None) -> Iterator[None]:
     """Let an interrupt before or after the runs say how many runs are recorded and how to go on."""
     try:
         yield
@@ -111,7 +111,7 @@ def _telling_what_is_kept(sweep: GivenSweep, output: Path | None) -> Iterator[No
         raise KeyboardInterrupt(f"{kept}; resume with: {_this_command()}") from error
 
 
-def _n_recorded(sweep: GivenSweep, output: Path | None) -> str:
+def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
     from mkldist.results.journal import Journal
     from mkldist.results.output import OutputFolder

@@ -50,7 +50,7 @@ def command(
     left = found
     damaged = {one.kind for one in found if one.damaged}
     if repair and damaged:
-        from mkldist.run.repair import repair as repaired
+        from mkldist.run.verify import repair as repaired
 
         done = repaired(folder, damaged, data_dirs, allow_code=allow_code)
         left = verify(folder)

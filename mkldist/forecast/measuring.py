@@ -26,7 +26,7 @@ from mkldist.results.journal import JOURNAL, Journal
 from mkldist.results.run_record import RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
-from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.work_queue import BatchItem
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive

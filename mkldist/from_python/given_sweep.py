@@ -17,8 +17,8 @@ from mkldist.kernels.families import plain
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.output import OutputFolder
-from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.paths import output_path, sweep_file_of
+from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
 from mkldist.spec.checks import given_path
 from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
@@ -30,7 +30,7 @@ KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time"
 
 
 @dataclass(frozen=True)
-class GivenSweep:
+class SweepInputs:
     """A sweep that was given in Python.
 
     Parameters
@@ -43,7 +43,7 @@ class GivenSweep:
         Its output folder.
     words : Path or mapping
         The file or the content that messages about mistakes name.
-    kept : KeptSweep
+    kept : SavedInputs
         What the output folder is to keep.
     """
 
@@ -51,7 +51,7 @@ class GivenSweep:
     origin: Path
     output: Path
     words: Path | Mapping[str, Any]
-    kept: KeptSweep
+    kept: SavedInputs
 
     @classmethod
     def of(
@@ -60,7 +60,7 @@ class GivenSweep:
         data: Any = None,
         changes: Mapping[str, Any] | None = None,
         output: str | Path | None = None,
-    ) -> GivenSweep:
+    ) -> SweepInputs:
         """Understand the arguments of :func:`mkldist.sweep` and :func:`mkldist.plan`.
 
         Raises
@@ -92,7 +92,7 @@ class GivenSweep:
             OutputFolder(path).sweep_file,
             path,
             document,
-            KeptSweep(toml_text(document), given),
+            SavedInputs(toml_text(document), given),
         )
 
     def naming(self) -> Any:

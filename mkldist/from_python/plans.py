@@ -27,9 +27,9 @@ from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.data_read import FilesBefore, changed_lines
 from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds
+from mkldist.run.saved_inputs import FilesBefore, changed_lines
 from mkldist.run.sweep_setup import (
     RECOMPUTED_BYTES_A_SECOND,
     bank_seconds,
@@ -709,7 +709,7 @@ def plan(
     (26, 806)
     """
     from mkldist.from_python.given_sweep import (
-        GivenSweep,
+        SweepInputs,
         check_count,
         check_speed,
         given_folders,
@@ -721,7 +721,7 @@ def plan(
     check_count("threads_per_worker", threads_per_worker, 1)
     check_speed("storage", storage)
     crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
-    given = GivenSweep.of(spec, data, changes, output)
+    given = SweepInputs.of(spec, data, changes, output)
     folders = given_folders("data_dirs", data_dirs)
     with given.naming():
         return SweepPlan.make(

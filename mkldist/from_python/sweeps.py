@@ -158,12 +158,12 @@ def sweep(
     ... )  # doctest: +SKIP
     >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
     """
-    from mkldist.from_python.given_sweep import GivenSweep, given_folders
+    from mkldist.from_python.given_sweep import SweepInputs, given_folders
     from mkldist.results.tree import open_results
     from mkldist.spec.checks import check_flags
 
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
-    given = GivenSweep.of(spec, data, changes, output)
+    given = SweepInputs.of(spec, data, changes, output)
     options = worker_choice(
         workers,
         threads_per_worker,
@@ -175,7 +175,7 @@ def sweep(
     of_file = None
     if changes:
         with suppress(InputError):  # of words that are wrong without the changes
-            of_file = GivenSweep.of(spec, data, None, output).spec
+            of_file = SweepInputs.of(spec, data, None, output).spec
     outcome = _run(
         given,
         options,

@@ -1,35 +1,226 @@
-"""Connections to workers: on this machine, of a running scheduler, or of a cluster from a file."""
+"""Connections to workers: on this machine, of a running scheduler, or of a cluster from a file.
+
+Who can connect to a Dask scheduler can run code in all its workers.  With TLS, all three sides show
+a certificate that one authority has signed, so that nobody else can connect or listen.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import ipaddress
 import logging
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from mkldist.core.interrupts import delayed_interrupts, own_handlers
 from mkldist.core.processors import n_processors
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
-from mkldist.run.encryption import (
-    ADVICE,
-    ADVICE_FILE,
-    check_certificates,
-    check_encrypted,
-    tls_settings,
-    with_home,
-)
-from mkldist.run.interrupts import delayed_interrupts, own_handlers
-from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers
-from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
-from mkldist.run.thread_worker import thread_worker
-from mkldist.run.versions import check_scheduler
+from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers, thread_worker
+from mkldist.run.probe import check_scheduler
 
 if TYPE_CHECKING:
     from distributed import Client
+
+CA_FILE, CERTIFICATE, KEY = "ca.pem", "cert.pem", "key.pem"
+"""Files of a folder of certificates, as ``cluster/tls/make_certificates.sh`` writes them."""
+PRIVATE = ("tls", "wss", "inproc")
+"""Schemes of addresses whose messages nobody else can read."""
+ADVICE = (
+    "Make certificates with cluster/tls/make_certificates.sh, start the scheduler with them, and "
+    "give tls://HOST:PORT and --tls FOLDER; on a network whose every user you trust, "
+    "--allow-unencrypted"
+)
+ADVICE_FILE = (
+    "Make certificates with cluster/tls/make_certificates.sh and name their folder by the key tls; "
+    "on a network whose every user you trust, write allow_unencrypted: true"
+)
+
+
+def check_encrypted(address: str, where: str, advice: str) -> None:
+    """Refuse an address of another machine, or open to others, that is not encrypted.
+
+    Raises
+    ------
+    mkldist.errors.UnfitClusterError
+        If others than this machine's users could read and change what is sent.
+    """
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme in PRIVATE or parts.hostname is None or is_loopback(parts.hostname):
+        return
+    raise UnfitClusterError(
+        where,
+        f"{address}, an address that other machines can reach, without encryption",
+        "a tls:// address, since who connects to a scheduler can run code in its workers",
+        advice,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a name or number of a host always means the machine that asks.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("10.0.0.1")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):  # it has no address: whoever connects will be told
+        return False
+    return all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in found)
+
+
+def tls_settings(folder: Path) -> dict[str, Any]:
+    """Return the settings of Dask that encrypt all connections with the certificates of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of ``ca.pem``, ``cert.pem`` and ``key.pem``, under one path on all machines.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If one of them is missing or cannot be read.
+    """
+    folder = with_home(folder).absolute()
+    for name in (CA_FILE, CERTIFICATE, KEY):
+        _check_readable(folder / name)
+    pair = {"cert": str(folder / CERTIFICATE), "key": str(folder / KEY)}
+    roles = {
+        f"distributed.comm.tls.{role}.{kind}": path
+        for role in ("client", "scheduler", "worker")
+        for kind, path in pair.items()
+    }
+    return {
+        "distributed.comm.default-scheme": "tls",
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": str(folder / CA_FILE),
+        **roles,
+    }
+
+
+def with_home(path: Path) -> Path:
+    """Return a path whose ``~`` is replaced; as it is, if no user has the name after that."""
+    with suppress(RuntimeError):
+        return path.expanduser()
+    return path
+
+
+def check_certificates(address: str) -> None:
+    """Refuse an address for which Dask has no certificates, or that has no use for them.
+
+    Raises
+    ------
+    mkldist.errors.UnfitClusterError
+        If it begins with ``tls://`` and there are none, or with ``tcp://`` and encryption is asked.
+    """
+    from distributed import Security
+
+    where, security = f"scheduler {address}", Security()
+    certificates = security.get_tls_config_for_role("client")
+    encrypted = urlsplit(address).scheme in ("tls", "wss")
+    if encrypted and not (certificates["ca_file"] and certificates["cert"]):
+        expected = "the certificates with which the scheduler was started"
+        raise UnfitClusterError(where, "no certificates for it", expected, "Give --tls FOLDER")
+    if security.require_encryption and not encrypted:
+        found = "an address without encryption, beside certificates that ask for it"
+        raise UnfitClusterError(where, found, "an address such as tls://host:8786")
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.read_bytes()
+    except (OSError, ValueError) as error:  # the latter of a path that no system has
+        raise SpecError(
+            str(path),
+            f"a file that cannot be read ({getattr(error, 'strerror', None) or error})",
+            f"the files {CA_FILE}, {CERTIFICATE} and {KEY} in the folder of certificates",
+            "Make them with cluster/tls/make_certificates.sh FOLDER",
+        ) from error
+
+
+CONNECT_SECONDS = 3
+PROBED = ("tcp", "tls", "ws", "wss")
+OTHERS = ("inproc", "ucx")
+"""Schemes of Dask's addresses: those of which a connection is tried first, and the others."""
+
+
+def check_answers(address: str) -> None:
+    """Refuse the address of a scheduler at which no program accepts a connection and speaks.
+
+    Dask would try for its own, longer time, and a client that has failed takes seconds to close.
+
+    Raises
+    ------
+    mkldist.errors.UnfitClusterError
+        If the text is no address.
+    mkldist.errors.ClusterError
+        If nobody answers there.
+    """
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme in OTHERS:
+        return
+    if parts.scheme not in PROBED:
+        raise _no_address(address, f"the unknown scheme {parts.scheme!r}")
+    try:
+        place = parts.hostname, parts.port
+    except ValueError as error:
+        raise _no_address(address, f"no address that can be parsed ({error})") from None
+    if None in place:
+        raise _no_address(address, "no host and port")
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            with socket.create_connection(place, timeout=CONNECT_SECONDS) as probe:
+                speaks = parts.scheme != "tcp" or _speaks(probe)
+        except OSError as error:
+            # A scheduler that was started a moment ago refuses connections at first.
+            if isinstance(error, ConnectionRefusedError) and time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
+            said = (error.strerror or str(error)).lower()
+            raise no_scheduler(address, f"no answer within {CONNECT_SECONDS} s: {said}") from None
+        if not speaks:
+            raise no_scheduler(address, f"a program that says nothing within {CONNECT_SECONDS} s")
+        return
+
+
+def _speaks(connection: socket.socket) -> bool:
+    """Return True if the other side begins to speak, as schedulers do; others wait to be asked.
+
+    Dask would wait without end for one that does not.
+    """
+    try:
+        return bool(connection.recv(1))
+    except OSError:
+        return False
+
+
+def no_scheduler(address: str | None, found: str) -> ClusterError:
+    """Return the error of an address at which there is no scheduler."""
+    return ClusterError(
+        f"scheduler {address}",
+        found,
+        "a running Dask scheduler",
+        "Check the address, and whether it begins with tls://",
+    )
+
+
+def _no_address(address: str, found: str) -> UnfitClusterError:
+    """Return the error of a text that is no address."""
+    return UnfitClusterError(f"scheduler {address}", found, "an address such as tls://host:8786")
 
 
 CLUSTER_FILE_KEYS = ("class", "options", "workers", "tls", "allow_unencrypted")
@@ -55,7 +246,7 @@ class ClusterFile:
     options : mapping of str to object
         Keyword arguments of the class.
     tls : Path, optional
-        Folder of certificates, see :func:`mkldist.run.encryption.tls_settings`.
+        Folder of certificates, see :func:`mkldist.run.cluster.tls_settings`.
     allow_unencrypted : bool
         True if its connections to other machines need no encryption.
     """
@@ -316,7 +507,7 @@ class ConnectOptions:
         True if the only worker is a thread of this process.
     tls : Path, optional
         Folder of certificates for connections to other machines, in place of that of the cluster
-        file; see :func:`mkldist.run.encryption.tls_settings`.
+        file; see :func:`mkldist.run.cluster.tls_settings`.
     allow_unencrypted : bool
         True if connections to other machines need no encryption.
     elsewhere : bool

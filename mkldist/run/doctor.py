@@ -1,4 +1,4 @@
-"""The state of this machine for sweeps: software, processors, memory, disk and caches."""
+"""The state of this machine, or of a cluster, for sweeps, as findings."""
 
 from __future__ import annotations
 
@@ -7,16 +7,39 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
-from mkldist.core.durable import write_file
-from mkldist.core.memory import available_memory, physical_memory
+from mkldist.core.durable import ABANDONED_AFTER_SECONDS, write_file
+from mkldist.core.memory import (
+    DEFAULT_TASK_BYTES,
+    available_memory,
+    physical_memory,
+    readable_bytes,
+)
 from mkldist.core.processors import n_processors
+from mkldist.core.wording import pluralize, truncate
+from mkldist.errors import MkldistError
+from mkldist.run.cluster import ConnectOptions, joined
+from mkldist.run.probe import (
+    ADVICE,
+    NO_LOCK,
+    SCHEDULER,
+    Difference,
+    Environment,
+    all_versions_here,
+    check_storage,
+    differences,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 PACKAGES = (
     "numpy", "scipy", "numba", "scikit-learn", "pandas", "xarray", "zarr", "dask", "distributed",
@@ -192,3 +215,275 @@ def speed_of_writing(path: Path) -> float:
 
 def _gib(n_bytes: float) -> str:
     return f"{n_bytes / 2**30:.1f} GiB"
+
+
+Answer = TypeVar("Answer", bound=Hashable)
+
+SHOWN = 3
+INSTEAD = {
+    "results": "workers fetch the data through the scheduler instead",
+    "banks": "each machine builds banks for itself instead",
+}
+"""What a sweep does where workers share no folder with its process."""
+ADVICE_SHARED = "A folder that all machines see under one path, or a URL of banks, saves that work"
+CLOCK_SECONDS = 60.0
+"""Clocks that differ by more make the times of records misleading."""
+
+
+def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
+    """Yield a finding for each version that differs, or one of the versions that all have.
+
+    Parameters
+    ----------
+    unequal : sequence of Difference
+        What differs in the scheduler and in workers.
+    n_equal : int
+        Workers in which nothing does; sweeps go on with them alone.
+    """
+    if not unequal:
+        same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
+        yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
+    answers = ((one.process, str(one)) for one in unequal)
+    for said, processes in _alike(answers).items():
+        hinders = SCHEDULER in processes or not n_equal
+        rest = "" if hinders else f"; sweeps leave {'it' if len(processes) == 1 else 'them'} out"
+        yield Finding("versions", f"{_names(processes)}: {said}{rest}", ADVICE, hinders)
+
+
+def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
+    """Yield the errors with which workers answered, alike ones together.
+
+    Parameters
+    ----------
+    failed : mapping of str to BaseException
+        Error of each of these workers.
+    n_sound : int
+        Workers that answered without one; sweeps go on with them alone.
+    """
+    answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
+    for said, workers in _alike(answers).items():
+        words = f"{_names(workers)} cannot be examined ({said})"
+        yield Finding("workers", words, "Sweeps leave such workers out", hinders=not n_sound)
+
+
+def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield whether all workers share a folder or store with the coordinator.
+
+    Parameters
+    ----------
+    name : str
+        What lies there: ``"results"`` or ``"banks"``.
+    root : str
+        Path or URL.
+    wrong : mapping of str to str
+        What is wrong for each worker; empty where nothing is.
+    """
+    for said, workers in _alike(wrong.items()).items():
+        if not said:
+            words = f"{root}, read and written by {pluralize(len(workers), 'worker')}"
+            yield Finding(name, words)
+        elif said == NO_LOCK:
+            advice = "Start a sweep from one machine alone, or mount the folder with locks"
+            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice)
+        elif "://" not in root:
+            words = f"{root}, {_names(workers)}: {said}; {INSTEAD[name]}"
+            yield Finding(name, words, ADVICE_SHARED)
+        else:
+            advice = "Choose a place that all machines reach under the same URL"
+            hinders = len(workers) == len(wrong)
+            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders)
+
+
+def cache_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
+    """Yield room and kind of disk of the node cache of each machine, alike ones together."""
+    name = "node cache"
+    advice = f"Set {DIRECTORY_VARIABLE} on the workers to a folder of a disk of their machine"
+    hosts = {(one.host, one.cache): one for one in found.values()}
+    answers = ((host, (one.cache, *_of_cache(one))) for (host, _), one in hosts.items())
+    for (folder, words, good), machines in _alike(answers).items():
+        least = min(one.cache_bytes for one in hosts.values() if one.cache == folder)
+        free = f", {readable_bytes(least)} free" if least >= 0 else ""
+        yield Finding(name, f"{folder} on {_names(machines)}{free}{words}", "" if good else advice)
+
+
+def _of_cache(one: Environment) -> tuple[str, bool]:
+    """Return what to say of a node cache, and whether it is good."""
+    if one.cache_bytes < 0:
+        return ", which cannot be written: every pass reads banks from their store", False
+    if one.cache_is_remote:
+        return ", on a file system of other machines", False
+    if one.cache_bytes < DEFAULT_BUDGET:
+        return f", less than the {readable_bytes(DEFAULT_BUDGET)} that it may grow to", True
+    return "", True
+
+
+def clock_finding(seconds: Mapping[str, float]) -> Finding:
+    """Return how far the clocks of workers are from the one here.
+
+    Files that killed processes left are removed when they are an hour old, by these clocks.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Difference of each worker's clock, at least.
+    """
+    worker, most = max(seconds.items(), key=lambda one: one[1])
+    if most <= CLOCK_SECONDS:
+        return Finding("clocks", f"within {max(most, 0.1):.1f} s of the one here")
+    words = f"that of {worker} is {most:.0f} s away from the one here"
+    hinders = most > ABANDONED_AFTER_SECONDS / 2
+    return Finding("clocks", words, "Let NTP set the clocks of all machines", hinders)
+
+
+def thread_findings(
+    found: Mapping[str, Environment], threads: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Yield the threads of workers and the processors of their machines, alike ones together."""
+    taken, processors = _threads_of_machines(found, threads), dict[str, int]()
+    for one in found.values():
+        processors[one.host] = max(processors.get(one.host, 0), one.processors)
+    answers = ((host, (taken[host], processors[host])) for host in taken)
+    for (n_threads, there), machines in _alike(answers).items():
+        here = f"{pluralize(n_threads, 'thread')} on {pluralize(there, 'processor')}"
+        advice = "Start fewer workers or threads there" if n_threads > there else ""
+        yield Finding("threads", f"{here}: {_names(machines)}", advice)
+
+
+def memory_findings(
+    found: Mapping[str, Environment], threads: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Yield the memory that the machine with least of it has for each thread.
+
+    Parameters
+    ----------
+    found, threads
+        As for :func:`thread_findings`.
+    """
+    taken = _threads_of_machines(found, threads)
+    each = {one.host: one.memory // max(1, taken[one.host]) for one in found.values()}
+    host = min(each, key=lambda one: each[one])
+    advice = "" if each[host] >= DEFAULT_TASK_BYTES else "Give --memory, or start fewer workers"
+    words = f"at least {readable_bytes(each[host])} for each thread, on {host}"
+    yield Finding("memory", words, advice)
+
+
+def limit_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
+    """Yield the limits on memory by which Dask would stop workers that map banks."""
+    answers = ((worker, one.limits) for worker, one in found.items())
+    for limits, workers in _alike(answers).items():
+        if limits:
+            words = f"memory limits of Dask ({', '.join(limits)}) hold for {_names(workers)}"
+            advice = "Start workers with DASK_CONFIG=cluster/dask.yaml: mapped banks count in them"
+            yield Finding("settings", words, advice)
+
+
+def _threads_of_machines(
+    found: Mapping[str, Environment], threads: Mapping[str, int]
+) -> Counter[str]:
+    """Return the threads of all workers of each machine."""
+    taken: Counter[str] = Counter()
+    for worker, one in found.items():
+        taken[one.host] += threads.get(worker, 1)
+    return taken
+
+
+def _alike(answers: Iterable[tuple[str, Answer]]) -> dict[Answer, list[str]]:
+    """Return who gave each answer."""
+    found: dict[Answer, list[str]] = defaultdict(list)
+    for who, answer in answers:
+        found[answer].append(who)
+    return found
+
+
+def _names(processes: Sequence[str]) -> str:
+    """Return the names of a few processes or machines, workers by their addresses."""
+    names = [name if "://" not in name else f"worker {name}" for name in processes]
+    return truncate(names, SHOWN)
+
+
+POLL_SECONDS = 0.1
+
+
+def examine_cluster(
+    options: ConnectOptions, places: Mapping[str, str], wait_seconds: float
+) -> Iterator[Finding]:
+    """Yield what is found of a cluster; what stops every sweep at once ends it.
+
+    Parameters
+    ----------
+    options : ConnectOptions
+        The scheduler to join, or the file of the cluster to start.
+    places : mapping of str to str
+        Folders and URLs that the workers of a sweep share with this process, by what they hold.
+    wait_seconds : float
+        Longest time to wait for workers.
+    """
+    with ExitStack() as stack:
+        start = time.monotonic()
+        try:
+            client = stack.enter_context(joined(options))
+        except MkldistError as error:
+            yield Finding(SCHEDULER, f"{error.where}: {error.found}", error.hint, hinders=True)
+            return
+        address = client.scheduler_info(n_workers=0)["address"]
+        yield Finding(SCHEDULER, f"{address} answered in {time.monotonic() - start:.1f} s")
+        expected = options.expected_threads()
+        n_workers = _wait(client, expected, wait_seconds)
+        yield _workers(client, n_workers, expected, wait_seconds)
+        if n_workers:
+            yield from _examine_workers(client, places)
+
+
+def _wait(client: Client, expected: int, seconds: float) -> int:
+    """Wait for so many workers, for one if the number is unknown; return how many there are."""
+    deadline = time.monotonic() + seconds
+    while (there := len(client.nthreads())) < max(1, expected) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return there
+
+
+def _workers(client: Client, n_workers: int, expected: int, seconds: float) -> Finding:
+    if not n_workers:
+        advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
+        return Finding("workers", f"none joined within {seconds:g} s", advice, hinders=True)
+    threads = pluralize(sum(client.nthreads().values()), "thread")
+    words, advice = f"{pluralize(n_workers, 'worker')} with {threads}", ""
+    if n_workers < expected:
+        words += f"; {expected - n_workers} more did not join within {seconds:g} s"
+        advice = "A sweep begins with the workers that are there"
+    return Finding("workers", words, advice)
+
+
+def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is found of workers; those without an equal mkldist are asked nothing more."""
+    compared = differences(client)
+    yield from version_findings(compared.unequal, len(compared.equal))
+    if not compared.equal:
+        return
+    tried = check_storage(client, places, compared.equal)
+    for name, error in tried.refused.items():
+        yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
+    for name, wrong in tried.wrong.items():
+        yield from place_findings(name, places[name], wrong)
+    yield from failure_findings(tried.failed, len(tried.found))
+    if not tried.found:
+        return
+    yield from cache_findings(tried.found)
+    if seconds := _clock_seconds(client, sorted(tried.found)):
+        yield clock_finding(seconds)
+    threads = client.nthreads()
+    yield from thread_findings(tried.found, threads)
+    yield from memory_findings(tried.found, threads)
+    yield from limit_findings(tried.found)
+
+
+def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:
+    """Return by how many seconds the clock of each worker differs from the one here, at least.
+
+    Workers that have gone meanwhile are not among them.
+    """
+    before = time.time()
+    told = client.run(time.time, workers=workers, on_error="return")
+    after = time.time()
+    there = {worker: at for worker, at in told.items() if isinstance(at, float)}
+    return {worker: max(before - at, at - after, 0.0) for worker, at in there.items()}

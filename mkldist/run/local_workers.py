@@ -1,27 +1,34 @@
-"""Workers of this machine: Dask's local cluster, in a process that does nothing else.
+"""Workers of this machine: Dask's local cluster in a process of its own, or a thread of this one.
 
-Its workers import the main module of that process and not that of the user's program, which may be
-a script without ``if __name__ == "__main__"`` or come from standard input.  The process and its
-workers are a session of their own, so that Ctrl-C and the end of a terminal reach the coordinator
-alone.  They end when the coordinator does, however that ends: its end of a pipe closes, or, where
-processes that it forked hold that end too, another process adopts its child.
+Workers import the main module of the process that starts them, and not that of the user's program,
+which may be a script without ``if __name__ == "__main__"`` or come from standard input.  The
+process and its workers are a session of their own, so that Ctrl-C and the end of a terminal reach
+the coordinator alone.  They end when the coordinator does, however that ends: its end of a pipe
+closes, or, where processes that it forked hold that end too, another process adopts its child.
+
+:class:`ThreadWorker` is for sweeps that end before processes would start.  It has the part of
+Dask's client that the loop of a sweep uses.  The thread ends with the process: an interrupt does
+not wait for its task.  There is one thread, because several would wait for each other in the
+interpreter while the clocks of their runs go on.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from mkldist.core.durable import remove_temporaries, temporary_folder, temporary_path, writing
+from mkldist.run.record_queue import Message
 
 LOCAL_HOST = "127.0.0.1"
 CLOSE_SECONDS = 10.0  # after which processes that do not close are killed
@@ -193,3 +200,130 @@ def remove_abandoned() -> int:
         If no folder for temporary files can be written.
     """
     return remove_temporaries(temporary_folder())
+
+
+class ThreadTask:
+    """A task of the thread, as Dask's futures are.
+
+    Parameters
+    ----------
+    key : str
+        Its name.
+    work : callable
+        What it does.
+
+    Attributes
+    ----------
+    status : str
+        ``"pending"``, then ``"finished"``, ``"error"`` or ``"cancelled"``.
+    """
+
+    def __init__(self, key: str, work: Callable[[], Any]) -> None:
+        self.key, self.status = key, "pending"
+        self._work: Callable[[], Any] | None = work
+        self._outcome: Any = None
+        self._error: BaseException | None = None
+        self._tell: Callable[[ThreadTask], object] | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Do the work in this thread, unless it was cancelled."""
+        work, self._work = self._work, None
+        if work is None:
+            return
+        status = "finished"
+        try:
+            self._outcome = work()
+        except BaseException as error:  # the coordinator decides what an error means
+            self._error, status = error, "error"
+        with self._lock:
+            self.status, tell = status, self._tell
+        if tell is not None:
+            tell(self)
+
+    def cancel(self) -> None:
+        """Do not begin the work; what has begun goes on."""
+        if self._work is not None:
+            self._work, self.status = None, "cancelled"
+
+    def add_done_callback(self, tell: Callable[[ThreadTask], object]) -> None:
+        """Have `tell` called with the task when it has ended."""
+        with self._lock:
+            self._tell = tell
+            ended = self.status in ("finished", "error")
+        if ended:
+            tell(self)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Return what the work returned."""
+        return self._outcome
+
+    def exception(self) -> BaseException | None:
+        """Return what the work raised."""
+        return self._error
+
+    def release(self) -> None:
+        """Forget the outcome."""
+        self._outcome = self._error = None
+
+
+class ThreadWorker:
+    """Thread of this process that does tasks in the order in which they are submitted.
+
+    Attributes
+    ----------
+    status : str
+        ``"running"`` until :meth:`close`.
+    messages : SimpleQueue
+        What tasks tell the coordinator.
+    """
+
+    dashboard_link = ""
+
+    def __init__(self) -> None:
+        self.status = "running"
+        self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[ThreadTask | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="mkldist-worker", daemon=True)
+        self._thread.start()
+
+    def nthreads(self) -> dict[str, int]:
+        """Return the number of threads by the address of their worker."""
+        return {"inproc://here": 1}
+
+    def submit(
+        self, function: Callable[[Any], Any], task: Any, *, key: str, pure: bool
+    ) -> ThreadTask:
+        """Have the thread call ``function(task)``."""
+        submitted = ThreadTask(key, lambda: function(task))
+        self._tasks.put(submitted)
+        return submitted
+
+    def cancel(self, tasks: Sequence[ThreadTask], *, force: bool) -> None:
+        """Cancel those of some tasks that have not begun."""
+        for task in tasks:
+            task.cancel()
+
+    def close(self, *, wait: bool) -> None:
+        """End the thread after its task; wait for that if asked to."""
+        self.status = "closed"
+        self._tasks.put(None)
+        if wait:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        """Do tasks until the end."""
+        while (task := self._tasks.get()) is not None:
+            task.run()
+
+
+@contextmanager
+def thread_worker() -> Iterator[ThreadWorker]:
+    """Start the thread, yield its client, and end it."""
+    worker = ThreadWorker()
+    try:
+        yield worker
+    except BaseException:
+        worker.close(wait=False)
+        raise
+    worker.close(wait=True)

@@ -24,7 +24,7 @@ from mkldist.results.schema import RUN_ID, SPLIT, STATE
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.kept_sweep import KeptSweep, data_files
+from mkldist.run.saved_inputs import SavedInputs, data_files
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep, naming
@@ -174,7 +174,7 @@ class Rerun:
                 data_dirs=self.data_dirs,
                 output=self.output,
                 connect_options=self.connect_options,
-                kept=KeptSweep(toml_text(self.document)),
+                kept=SavedInputs(toml_text(self.document)),
                 allow_code=self.allow_code,
                 **options,
             )

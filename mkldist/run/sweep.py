@@ -1,15 +1,15 @@
 """A sweep from its specification to its results: :func:`run_sweep`.
 
 The coordinator plans the sweep, leaves out the runs whose records are in the output folder, does
-the others on a cluster, and draws the figures.  A recorded run is never
-done again.
+the others on a cluster, and draws the figures.  A recorded run is never done again.
+:func:`build_banks` does the part of it that builds the banks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ from mkldist.bank.store import list_banks
 from mkldist.core.consoles import command_line
 from mkldist.core.durable import writing
 from mkldist.core.wording import pluralize
-from mkldist.errors import OutOfTimeError, OutputError
+from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
 from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.report.sweep_figures import draw_figures, undrawable_runs
@@ -41,23 +41,28 @@ from mkldist.results.recorded import lacking_runs
 from mkldist.results.state import RunState
 from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.data_read import FilesBefore, noted_changes
-from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.local_workers import remove_abandoned
 from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
-from mkldist.run.rounds import Rounds
-from mkldist.run.study import Values
-from mkldist.run.sweep_setup import is_small, sweep_rounds, with_recorded
-from mkldist.run.tree_facts import tree_facts
-from mkldist.run.work import WallTime
+from mkldist.run.rounds import Rounds, Values
+from mkldist.run.saved_inputs import FROM_FILES, FilesBefore, SavedInputs, noted_changes
+from mkldist.run.sweep_setup import (
+    WallTime,
+    bank_refs,
+    batch_settings,
+    is_small,
+    planned,
+    sweep_rounds,
+    tree_facts,
+    with_recorded,
+)
 from mkldist.spec.model import TRIAL, SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.work import Work
-    from mkldist.run.worker_pool import WorkerPool
+    from mkldist.run.sweep_setup import Work
+    from mkldist.run.worker_pool import Needs, WorkerPool
 
 
 @dataclass(frozen=True)
@@ -211,7 +216,7 @@ def run_sweep(
     retry_failed: bool = False,
     console: Callable[[], Console] | None = None,
     resume_command: str = "",
-    kept: KeptSweep = FROM_FILES,
+    kept: SavedInputs = FROM_FILES,
     allow_code: bool = False,
     of_file: SweepSpec | None = None,
 ) -> SweepOutcome:
@@ -238,7 +243,7 @@ def run_sweep(
         Returns the console for the progress, if there is any; without it no progress is shown.
     resume_command : str
         Command that resumes the sweep, for the message after an interruption.
-    kept : KeptSweep
+    kept : SavedInputs
         What the output folder is to keep of a sweep that was given in Python.
 
     Raises
@@ -490,8 +495,7 @@ class _Sweep:
         pool: WorkerPool | None,
     ) -> Work:
         """Return the work of the runs that are not recorded."""
-        from mkldist.run.sweep_setup import batch_settings
-        from mkldist.run.work import Work, bank_refs
+        from mkldist.run.sweep_setup import Work, bank_refs, batch_settings
 
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
@@ -536,3 +540,113 @@ class _Sweep:
         """Draw the figures that the sweep asks for; return their paths."""
         with writing(self.folder.figures):
             return draw_figures(self.plan, self.resolved, self.store, self.folder.figures)
+
+
+@dataclass(frozen=True)
+class BuiltBanks:
+    """Banks of a sweep after a call of :func:`build_banks`.
+
+    Parameters
+    ----------
+    root : str
+        Folder or URL of the banks.
+    banks : tuple of str
+        Ids of all banks of the sweep.
+    blocks, bytes : int
+        Blocks that this call computed, and their bytes; blocks that existed are not counted.
+    """
+
+    root: str
+    banks: tuple[str, ...]
+    blocks: int
+    bytes: int
+
+
+def build_banks(
+    spec: SweepSpec,
+    *,
+    origin: Path,
+    data_dirs: Sequence[Path] = (),
+    output: Path | None = None,
+    connect_options: ConnectOptions | None = None,
+    console: Console | None = None,
+    allow_code: bool = False,
+) -> BuiltBanks:
+    """Compute the blocks of a sweep's banks that are missing.
+
+    A bank that cannot be built does not stop the others; the error of the first such bank is raised
+    at the end.
+
+    Parameters
+    ----------
+    spec, origin, data_dirs, output, connect_options, console, allow_code
+        As for :func:`mkldist.run.sweep.run_sweep`.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used, or banks that cannot be built or written.
+    mkldist.errors.ClusterError
+        When workers cannot be started or the scheduler is lost.
+    """
+    from mkldist.run.sweep_setup import Work
+    from mkldist.run.worker_pool import needs_of
+
+    options = (connect_options or ConnectOptions()).of_execution(spec.execution)
+    plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
+    path = output_path(spec, output)
+    root = banks_root(spec, path)
+    with claimed(path, spec.name, origin) as folder, using_banks(root):
+        wanted = {bank.id for bank in plan.banks}
+        refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
+        settings = batch_settings(spec)
+        work = Work(refs, (), settings, expected_threads=options.expected_threads())
+        stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
+        if stored:
+            with writing(path):
+                note_banks(path, root, {ref.plan.id for ref in stored})
+        n_missing = sum(len(ref.store().missing()) for ref in stored)
+        counts = Counts()
+        if n_missing:
+            needs = needs_of(spec, folder.path, root, resolved.code)
+            counts = _build(work, folder, options.limited_to(n_missing), console, needs)
+    return BuiltBanks(root, tuple(sorted(wanted)), counts.blocks_done, counts.bytes_done)
+
+
+def _build(
+    work: Work,
+    folder: OutputFolder,
+    options: ConnectOptions,
+    console: Console | None,
+    needs: Needs,
+) -> Counts:
+    """Build the missing blocks on a cluster; return their counts."""
+    from mkldist.run.sweep_loop import SweepLoop, error_line
+    from mkldist.run.worker_pool import worker_pool
+
+    store = Journal(folder.records)
+    with ExitStack() as stack:
+        progress = stack.enter_context(make_progress(console))
+        client, pool = stack.enter_context(options.connect()), None
+        if not options.are_local:
+            found = worker_pool(client, needs, progress.note, work.wall_time)
+            pool = stack.enter_context(found)
+            if not pool.sharing.banks:
+                raise UnfitClusterError(
+                    "workers",
+                    f"machines that do not share {needs.banks}",
+                    "a folder that all see under one path, or a URL",
+                    "Name one by outputs.banks; a sweep needs none, as each machine then builds "
+                    "banks for itself",
+                )
+            work = replace(work, banks=pool.reached(work.banks))
+        loop = SweepLoop(client, work, store, progress, pool=pool)
+        loop.work()
+    for bank, error in loop.abandoned_banks.items():
+        if isinstance(error, MkldistError):
+            raise error
+        where = f"bank {bank}"
+        raise StoreError(
+            where, f"a bank that cannot be built: {error_line(error)}", "a bank"
+        ) from error
+    return loop.counts

@@ -1,4 +1,4 @@
-"""Preparation of a sweep: its plan, the settings of its batches, and how long they may take.
+"""Preparation of a sweep: its plan, its work as workers get it, and how long that may take.
 
 A thread of this process does a sweep that is so small that it ends before other processes would
 start.
@@ -6,29 +6,198 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from mkldist.bank.cache import BankUse
+from mkldist.core.arrays import Array, Ints
+from mkldist.core.durable import writing
+from mkldist.core.identity import content_id
 from mkldist.core.memory import FLOAT_BYTES, physical_memory
+from mkldist.data.dataset import Dataset, Split
 from mkldist.data.given import GivenData
-from mkldist.errors import InputError
+from mkldist.data.row_weights import ClassWeight
+from mkldist.data.snapshot import save_snapshot
+from mkldist.errors import InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.code_check import check_code
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.memory_limit import check_memory, parse_memory
-from mkldist.planning.model import BankPlan, BatchPlan, Plan
+from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
-from mkldist.results.layout import check_names
+from mkldist.results.coordinates import kernel_coordinates
+from mkldist.results.layout import TreeFacts, check_names
+from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.rounds import Rounds
-from mkldist.run.work import parse_wall_time
+from mkldist.scores import constant_answers, constant_score
+from mkldist.solvers.parameters import MethodGrid
+from mkldist.spec.datasets import SplitsSpec
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from mkldist.run.tasks import BatchSettings
+
+
+def parse_wall_time(text: str | None) -> float:
+    """Return the seconds that words such as ``90m`` stand for; infinity for None.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything else.
+    """
+    if text is None:
+        return math.inf
+    from dask.utils import parse_timedelta
+
+    try:
+        seconds = float(parse_timedelta(text, default=False))
+    except (ValueError, KeyError, IndexError, OverflowError):
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise SpecError("wall_time", f"{text!r}", "a time such as '90m' or '2h'")
+    return seconds
+
+
+@dataclass(frozen=True)
+class WallTime:
+    """Time that a call of a sweep may take.
+
+    Parameters
+    ----------
+    words : str
+        The time, as the sweep file gives it.
+    end : float
+        When it is over, by :func:`time.monotonic`.
+    """
+
+    words: str = ""
+    end: float = math.inf
+
+    @classmethod
+    def from_now(cls, words: str | None) -> WallTime:
+        """Return the time that begins now; one without end for None."""
+        return cls(words or "", time.monotonic() + parse_wall_time(words))
+
+    def check(self) -> None:
+        """Raise if the time is over.
+
+        Raises
+        ------
+        mkldist.errors.OutOfTimeError
+            Without words on what is recorded, which the sweep adds.
+        """
+        if time.monotonic() >= self.end:
+            raise OutOfTimeError("wall_time", f"{self.words} to be over")
+
+
+class BankKey(NamedTuple):
+    """Key of a bank among those of a sweep.
+
+    The id alone is not enough: banks that differ in normalisation alone have one id and share one
+    store, and so have those of data sets that differ in their splits alone.
+
+    Parameters
+    ----------
+    id : str
+        Id of the bank.
+    label : str
+        Label of the bank in the sweep file.
+    dataset : str
+        Name of the data set.
+    """
+
+    id: str
+    label: str
+    dataset: str
+
+    @classmethod
+    def of(cls, run: RunPlan) -> BankKey:
+        """Return the key of a run's bank."""
+        return cls(run.bank, run.bank_label, run.dataset)
+
+
+def bank_refs(
+    plan: Plan, resolved: Resolved, wanted: Collection[str], root: str, snapshots: Path
+) -> dict[BankKey, BankRef]:
+    """Write the data sets that workers are to read, and return the banks made from them.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        When a snapshot cannot be written.
+    """
+    banks: dict[BankKey, BankRef] = {}
+    for bank in plan.banks:
+        if bank.id not in wanted:
+            continue
+        dataset, splits = resolved.datasets[bank.dataset]
+        name = content_id(data=dataset.fingerprint, splits=[s.fingerprint for s in splits])
+        path = (snapshots / name).absolute()
+        with writing(path):
+            save_snapshot(path, dataset, splits)
+        key = BankKey(bank.id, bank.spec.label, bank.dataset)
+        code = resolved.code
+        kernels = resolved.kernels[bank.dataset, bank.spec.label].fingerprint if code else ""
+        banks[key] = BankRef(bank, root, str(path), dataset.fingerprint, code, kernels)
+    return banks
+
+
+@dataclass(frozen=True)
+class Work:
+    """Banks to build and batches to do.
+
+    Parameters
+    ----------
+    banks : mapping of BankKey to BankRef
+        The banks.  Several may have one id, and share its store.
+    batches : tuple of BatchPlan
+        Batches, holding only the runs that are to be done; without batches, the loop builds banks.
+    settings : BatchSettings
+        Settings of the runs.
+    keep_banks : bool
+        True to keep Gram matrices after their runs are recorded.
+    own_banks : bool
+        True if the folder of the banks is this sweep's.  Otherwise the loop deletes only banks that
+        it has built itself.
+    use : BankUse
+        The use of the folder of the banks: the loop deletes none while others use it.
+    expected_threads : int
+        Number of threads that all workers will have once they have joined; 0 if unknown.
+    later_banks : container of str
+        Ids of banks that later rounds of a search need, which the loop keeps.
+    built : set of str
+        Ids of the banks that this sweep has built; the loop adds to it.
+    wall_time : WallTime
+        Time at whose end the loop stops.
+    """
+
+    banks: Mapping[BankKey, BankRef]
+    batches: tuple[BatchPlan, ...]
+    settings: BatchSettings
+    keep_banks: bool = True
+    own_banks: bool = False
+    use: BankUse = field(default_factory=BankUse)
+    expected_threads: int = 0
+    later_banks: Container[str] = ()
+    built: set[str] = field(default_factory=set)
+    wall_time: WallTime = field(default_factory=WallTime)
+
+    @cached_property
+    def banks_by_id(self) -> dict[str, BankRef]:
+        """Banks by id, one of those that share it: one that is stored, if any is."""
+        stored = {key.id: ref for key, ref in self.banks.items() if ref.plan.stored}
+        return {key.id: ref for key, ref in self.banks.items()} | stored
+
 
 SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
 SECONDS_OF_A_SOLVER = 0.05
@@ -218,3 +387,135 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
     speed = RECOMPUTED_BYTES_A_SECOND if bank.recomputed else BYTES_A_SECOND
     machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
     return passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)
+
+
+T = TypeVar("T")
+
+
+def tree_facts(rounds: Rounds) -> TreeFacts:
+    """Return the facts that the layout of a sweep's tree needs beside the plan."""
+    spec, resolved = rounds.spec, rounds.resolved
+    data = {name: dataset for name, (dataset, _) in resolved.datasets.items()}
+    splits = {
+        name: own[: resolved.facts[name].n_splits] for name, (_, own) in resolved.datasets.items()
+    }
+    entries = {entry.name: entry for entry in spec.sized_datasets}
+    rows_kept = rounds.keeps_predictions or spec.outputs.coefficients
+    banks = {bank.label: bank for bank in spec.sized_banks}
+    return TreeFacts(
+        dims=_by_method(resolved, lambda grid: grid.dims),
+        run_parameters=_by_method(resolved, lambda grid: grid.run_parameters),
+        kernels={
+            (name, label): kernel_coordinates(
+                banks[label],
+                resolved.kernel_names(name, label),
+                resolved.kernels.get((name, label)),
+                data[name].feature_names,
+                {view: one.columns for view, one in data[name].views.items()},
+            )
+            for name, label in (resolved.banks if spec.outputs.weights else ())
+        },
+        labels={name: dataset.y for name, dataset in data.items()} if rows_kept else {},
+        predictions=rounds.keeps_predictions,
+        data={name: described(one, entries[name].class_weight) for name, one in data.items()},
+        tasks={name: dataset.task for name, dataset in data.items()},
+        unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
+        classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
+        splits={
+            name: split_coordinates(spec.splits_of(entries[name]), own)
+            | scored_rows(data[name], own, spec.metric_of(data[name].task).name)
+            for name, own in splits.items()
+        },
+        n_features={name: dataset.n_features for name, dataset in data.items()},
+        most_runs=rounds.most_runs,
+    )
+
+
+def described(dataset: Dataset, class_weight: ClassWeight | None = None) -> dict[str, Any]:
+    """Return what a reader of results needs to know of a data set."""
+    found: dict[str, Any] = {"rows": dataset.n_points, "features": dataset.n_features}
+    if dataset.x is not None:
+        absent = 0 if dataset.absent is None else int(dataset.absent.sum())
+        found["missing"] = int(np.isnan(dataset.x).sum()) - absent
+    if dataset.classes is not None:
+        counts = np.bincount(dataset.class_numbers, minlength=len(dataset.classes)).tolist()
+        found["classes"] = dict(zip(dataset.classes, counts, strict=True))
+    if dataset.views or dataset.given:
+        found["views"] = {name: len(view.columns) for name, view in dataset.views.items()}
+        found["matrices"] = {name: len(one.grams) for name, one in dataset.given.items()}
+    if dataset.row_groups is not None:
+        found["groups"] = len(np.unique(dataset.row_groups))
+    weights = [] if class_weight is None else [_in_words(class_weight)]
+    weights += [] if dataset.weights is None else ["rows by a column"]
+    if weights:
+        found["weights"] = ", ".join(weights)
+    return found
+
+
+def _in_words(class_weight: ClassWeight) -> str:
+    """Return how classes weigh, in words."""
+    if class_weight == "balanced":
+        return "balanced classes"
+    return "classes " + ", ".join(f"{name} {weight:g}" for name, weight in class_weight.items())
+
+
+def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[str, dict[str, T]]:
+    """Return something of every grid, by data set and the method's key."""
+    return {
+        name: {key: of_grid(grid) for key, grid in grids.items()}
+        for name, grids in resolved.grids.items()
+    }
+
+
+def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, Array]:
+    """Return repetition, fold and sizes of every split.
+
+    Folds of one repetition are adjacent.  Splits that are not folds are repetitions of fold 0.
+    """
+    number: Ints = np.arange(len(splits))
+    repeat, fold = number, np.zeros_like(number)
+    if spec.kind in ("kfold", "time"):
+        repeat, fold = np.divmod(number, spec.folds)
+    elif spec.kind == "leave-one-group-out":
+        repeat, fold = fold, number
+    return {
+        "repeat": repeat,
+        "fold": fold,
+        "n_train": np.array([len(split.train) for split in splits]),
+        "n_test": np.array([len(split.test) for split in splits]),
+        "n_unlabelled": np.array([len(split.unlabelled) for split in splits]),
+    }
+
+
+def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[str, Array]:
+    """Return how many rows tell the scores of every split, and what a constant prediction scores.
+
+    The rows are those of the test part, or the unlabelled ones where no split has a test part.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set.
+    splits : sequence of Split
+        Its splits.
+    metric : str
+        Name of the metric that ranks its results.
+    """
+    labels = dataset.y if dataset.classes is None else dataset.class_numbers.astype(np.float64)
+    k = len(dataset.classes or ())
+    unlabelled = not any(len(split.test) for split in splits)
+    parts = [split.unlabelled if unlabelled else split.test for split in splits]
+    seen = np.zeros(dataset.n_points, dtype=np.bool_)
+    new, rarest, scores = [], [], []
+    for split, rows in zip(splits, parts, strict=True):
+        new.append(int((~seen[rows]).sum()))
+        seen[rows] = True
+        answers, tested = constant_answers(labels[split.train], k), labels[rows]
+        counts = np.bincount(tested.astype(np.intp), minlength=k) if k else [len(rows)]
+        rarest.append(int(min(counts)))
+        scores.append(constant_score(metric, answers, tested, k) if len(rows) else np.nan)
+    return {
+        "n_new": np.array(new),
+        "n_rarest": np.array(rarest),
+        "constant_score": np.array(scores),
+    }

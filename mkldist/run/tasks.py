@@ -1,18 +1,22 @@
 """Tasks as Dask sends them to workers, and the functions that do them.
 
 A task holds ids, paths and settings, and no arrays.  The banks that it builds are in storage before
-it returns; records go to the coordinator, see :mod:`mkldist.run.record_sender`.
+it returns; records go to the coordinator, see :mod:`mkldist.run.record_queue`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import NamedTuple, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
 
 from mkldist.bank.bank import Bank
 from mkldist.bank.build import (
@@ -37,7 +41,8 @@ from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import BankSource
 from mkldist.bank.store import Block, BuildTime, GramStore
 from mkldist.core.blas_threads import single_threaded
-from mkldist.core.memory import bank_bytes, row_cache_bytes
+from mkldist.core.durable import machine_id, make_folder
+from mkldist.core.memory import KEPT_STATES_BYTES, bank_bytes, row_cache_bytes
 from mkldist.core.processors import n_processors
 from mkldist.errors import UnreadableError
 from mkldist.fit.engine import fit
@@ -46,13 +51,119 @@ from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
-from mkldist.run.kept_shards import SHARDS
-from mkldist.run.kept_states import STATES
-from mkldist.run.machine_turn import machine_turn
-from mkldist.run.record_sender import MessageQueue, RecordSender, build_key
-from mkldist.run.shard_calls import open_sharded
-from mkldist.run.this_worker import memory_share
+from mkldist.run.probe import memory_share
+from mkldist.run.record_queue import MessageQueue, RecordSender, build_key
+from mkldist.run.shards import SHARDS, open_sharded
 from mkldist.run.warm_up import specimens, warm_up, warm_up_source
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+
+def machine_lock_file() -> Path:
+    """Return the file whose lock is the turn on this machine.
+
+    It lies in the user's cache folder, which several machines may share; its name tells them apart.
+    """
+    return default_directory() / "turns" / f"{machine_id()}.lock"
+
+
+@contextmanager
+def exclusive_machine_lock(on_wait: Callable[[], object]) -> Iterator[bool]:
+    """Have the turn on this machine while the context lasts; wait for it first.
+
+    Parameters
+    ----------
+    on_wait : callable
+        Called if another process or thread has the turn, before this one waits for it.
+
+    Yields
+    ------
+    bool
+        False where a file in the cache folder could not be locked, as on some network file systems:
+        others may then have the turn, too.
+    """
+    from filelock import FileLock
+
+    lock = FileLock(machine_lock_file())
+    has_turn = _locked(lock, 0.0)
+    if has_turn is False:
+        on_wait()
+        has_turn = _locked(lock, -1.0)
+    try:
+        yield has_turn is True
+    finally:
+        lock.release()
+
+
+def _locked(lock: BaseFileLock, seconds: float) -> bool | None:
+    """Return whether a lock is held within some seconds, -1 for any; None if it cannot be."""
+    from filelock import Timeout
+
+    try:
+        make_folder(Path(lock.lock_file).parent, durable=False)
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        return False
+    except (OSError, NotImplementedError):
+        return None
+    return True
+
+
+class StateCache:
+    """States by name, those kept last; at most so many bytes.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of all states together.
+    """
+
+    def __init__(self, limit: int = KEPT_STATES_BYTES) -> None:
+        self._limit, self._bytes = limit, 0
+        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, name: str, state: Any) -> None:
+        """Keep a state; forget those that were kept first where there is no room."""
+        n_bytes = bytes_of(state)
+        with self._lock:
+            self._forget(name)
+            self._kept[name] = state, n_bytes
+            self._bytes += n_bytes
+            while self._bytes > self._limit:
+                self._forget(next(iter(self._kept)))
+
+    def take(self, name: str) -> Any:
+        """Return a state and forget it; None if there is none of the name."""
+        with self._lock:
+            return self._forget(name)
+
+    def _forget(self, name: str) -> Any:
+        state, n_bytes = self._kept.pop(name, (None, 0))
+        self._bytes -= n_bytes
+        return state
+
+
+def bytes_of(state: Any) -> int:
+    """Return the bytes of the arrays within a state of a solver."""
+    if isinstance(state, np.ndarray):
+        return state.nbytes
+    parts: Iterable[Any] = ()
+    if is_dataclass(state):
+        parts = (getattr(state, part.name) for part in fields(state))
+    elif isinstance(state, list | tuple):
+        parts = state
+    elif isinstance(state, dict):
+        parts = state.values()
+    elif type(state).__module__.startswith("mkldist."):
+        parts = vars(state).values()
+    return sum(bytes_of(part) for part in parts)
+
+
+STATES = StateCache()
+"""States that this process keeps."""
+
 
 _this_thread = threading.local()
 
@@ -165,7 +276,7 @@ class BatchReceipt:
     ----------
     records : tuple of bytes
         Records that it has not sent, each as
-        :func:`mkldist.run.record_sender.packed` bytes.
+        :func:`mkldist.run.record_queue.packed` bytes.
     n_sent : int
         Records that it has sent, those included that a worker sent which has gone.
     damaged : str
@@ -276,7 +387,7 @@ def _turn(task: BuildTask | BatchTask, sender: RecordSender) -> Iterator[bool]:
     if task.settings.execution != "isolated" or task.ref.plan.sharded:
         yield True
         return
-    with machine_turn(lambda: sender.begin(Stage.WAITING.value)) as is_alone:
+    with exclusive_machine_lock(lambda: sender.begin(Stage.WAITING.value)) as is_alone:
         if isinstance(task, BuildTask):
             sender.begin(Stage.BUILDING.value)  # a batch tells its further stages itself
         yield is_alone

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from mkldist.planning.batches import divided, shares_of
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
-from mkldist.run.record_sender import build_key
+from mkldist.run.record_queue import build_key
 from mkldist.spec.banks import FACTORS
 
 

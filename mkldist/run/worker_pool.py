@@ -26,10 +26,9 @@ from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
 from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.planning.code_check import code_of
 from mkldist.run.bank_refs import BankRef, published_name
-from mkldist.run.probe import check_storage
-from mkldist.run.record_receiver import queue_name, reaching
-from mkldist.run.versions import compared_workers
-from mkldist.run.work import BankKey, WallTime
+from mkldist.run.probe import check_storage, compared_workers
+from mkldist.run.record_queue import queue_name, reaching
+from mkldist.run.sweep_setup import BankKey, WallTime
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from mkldist.cli.cluster import command
-from mkldist.run import cluster_check
+from mkldist.run import doctor as cluster_check
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mkldist.run.data_read import source_files
+from mkldist.run.saved_inputs import source_files
 from mkldist.spec.datasets import DatasetSpec
 
 

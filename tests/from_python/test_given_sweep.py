@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import MkldistError, SpecError
-from mkldist.from_python.given_sweep import GivenSweep, given_folders
-from mkldist.run.kept_sweep import FROM_FILES
+from mkldist.from_python.given_sweep import SweepInputs, given_folders
+from mkldist.run.saved_inputs import FROM_FILES
 from mkldist.spec.load import load_sweep
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
@@ -23,7 +23,7 @@ def in_a_folder(tmp_path, monkeypatch):
 
 
 def test_a_file_alone_is_the_file_of_the_commands():
-    given = GivenSweep.of("quickstart")
+    given = SweepInputs.of("quickstart")
     assert given.origin.name == "quickstart.toml"
     assert given.output == Path("results/quickstart")
     assert given.kept is FROM_FILES
@@ -32,7 +32,7 @@ def test_a_file_alone_is_the_file_of_the_commands():
 
 def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
     spec = SPEC | {"tol": np.float64(0.1), "description": None, "seed": np.int64(3)}
-    given = GivenSweep.of(spec, {"d": (X, Y)}, {"methods.level.C": range(1, 4)}, "there")
+    given = SweepInputs.of(spec, {"d": (X, Y)}, {"methods.level.C": range(1, 4)}, "there")
     assert (given.output, given.origin) == (Path("there"), Path("there/sweep.toml"))
     document = tomllib.loads(given.kept.text)
     [entry] = document.pop("datasets")
@@ -43,7 +43,7 @@ def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
         "methods": [{"name": "level", "C": [1, 2, 3]}],
         "outputs": {"path": str(tmp_path / "there")},
     }
-    assert GivenSweep.of(given.spec).spec == given.spec
+    assert SweepInputs.of(given.spec).spec == given.spec
 
 
 def test_paths_of_data_files_are_kept_absolute(tmp_path):
@@ -53,17 +53,17 @@ def test_paths_of_data_files_are_kept_absolute(tmp_path):
     text = 'name = "s"\nbanks = [{family = "do2009"}]\nmethods = [{name = "level"}]\n'
     text += "".join(f'[[datasets]]\nname = "{e["name"]}"\nfile = "{e["file"]}"\n' for e in entries)
     (tmp_path / "sub" / "s.toml").write_text(text)
-    given = GivenSweep.of("sub/s.toml", changes={"seed": 1})
+    given = SweepInputs.of("sub/s.toml", changes={"seed": 1})
     files = [dataset.file for dataset in given.spec.datasets]
     assert files == [str(tmp_path / "sub" / "d.csv"), "in-a-data-dir.csv"]
 
 
 def test_data_replace_those_of_the_last_call():
-    first = GivenSweep.of(SPEC, {"d": (X, Y)})
+    first = SweepInputs.of(SPEC, {"d": (X, Y)})
     folder = first.output
     folder.mkdir(parents=True)
     first.origin.write_text(first.kept.text)
-    second = GivenSweep.of(first.origin, {"d": (-X, Y)}, output=folder)
+    second = SweepInputs.of(first.origin, {"d": (-X, Y)}, output=folder)
     assert second.spec.datasets[0].file != first.spec.datasets[0].file
 
 
@@ -86,14 +86,14 @@ def test_data_replace_those_of_the_last_call():
 )
 def test_columns_that_divide_rows_are_used_for_it(splits, key, expected):
     spec = SPEC | ({"splits": splits} if splits else {})
-    given = GivenSweep.of(spec, {"d": {"x": X, "y": Y, key: [1, 1, 2, 2]}, "e": (X, Y)})
+    given = SweepInputs.of(spec, {"d": {"x": X, "y": Y, key: [1, 1, 2, 2]}, "e": (X, Y)})
     with_column, without = given.spec.datasets
     assert with_column.splits.model_dump(exclude_unset=True) == expected
     assert without.splits is None
 
 
 def test_weights_of_rows_are_used_as_such():
-    first, second = GivenSweep.of(
+    first, second = SweepInputs.of(
         SPEC, {"d": {"x": X, "y": Y, "weights": [1, 2, 1, 0]}, "e": (X, Y)}
     ).spec.datasets
     assert first.weights == "weights"
@@ -102,8 +102,8 @@ def test_weights_of_rows_are_used_as_such():
 
 def test_parts_are_used_unless_the_words_divide_otherwise():
     parts = {"x": X, "y": Y, "train": [0, 1], "test": [2, 3]}
-    assert GivenSweep.of(SPEC, {"d": parts}).spec.datasets[0].splits.kind == "predefined"
-    divided = GivenSweep.of(SPEC | {"splits": {"repeats": 2}}, {"d": parts})
+    assert SweepInputs.of(SPEC, {"d": parts}).spec.datasets[0].splits.kind == "predefined"
+    divided = SweepInputs.of(SPEC | {"splits": {"repeats": 2}}, {"d": parts})
     assert divided.spec.datasets[0].splits is None
 
 
@@ -143,13 +143,13 @@ def test_parts_are_used_unless_the_words_divide_otherwise():
 )
 def test_mistakes_name_their_place(spec, data, changes, said):
     with pytest.raises(MkldistError, match=said):
-        GivenSweep.of(spec, data, changes)
+        SweepInputs.of(spec, data, changes)
 
 
 @pytest.mark.parametrize("changes", [["a"], ["seed=1"], "seed=1", 3])
 def test_changes_are_a_mapping(changes):
     with pytest.raises(SpecError, match=r"^changes: found .*; expected a mapping"):
-        GivenSweep.of(SPEC, {"d": (X, Y)}, changes)
+        SweepInputs.of(SPEC, {"d": (X, Y)}, changes)
 
 
 def test_folders_are_one_path_or_several(tmp_path):

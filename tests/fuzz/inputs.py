@@ -21,6 +21,7 @@ import zarr
 import mkldist
 from mkldist.bank.store import open_store
 from mkldist.core.frames import frame, frame_header, unframed
+from mkldist.core.interrupts import own_handlers
 from mkldist.data.snapshot import load_snapshot
 from mkldist.data.table_profile import read_columns
 from mkldist.fit.predictions import write_predictions
@@ -29,7 +30,6 @@ from mkldist.results.manifest import read_manifest
 from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file
-from mkldist.run.interrupts import own_handlers
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep
 from mkldist.spec.toml_texts import toml_text

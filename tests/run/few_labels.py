@@ -14,9 +14,9 @@ from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.run_record import RunRecord
-from mkldist.run.record_sender import unpacked
+from mkldist.run.record_queue import unpacked
+from mkldist.run.sweep_setup import BankKey, bank_refs
 from mkldist.run.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
-from mkldist.run.work import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 
 WIDTHS = (0.3, 1.0, 3.0)

@@ -11,7 +11,7 @@ from typing import Any
 from mkldist.bank.store import GramStore, list_banks
 from mkldist.run import sweep_loop
 from mkldist.run.probe import Environment
-from mkldist.run.record_sender import Message
+from mkldist.run.record_queue import Message
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.worker_pool import Needs
 from mkldist.spec.model import SweepSpec

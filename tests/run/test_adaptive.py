@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from mkldist.run.study import STARTUP, all_fresh, proposed
+from mkldist.run.rounds import STARTUP, all_fresh, proposed
 from mkldist.solvers.space import Space, Span
 
 SPACE = Space({"C": Span(1e-3, 1e3, log=True)}, {"loss": ["hinge", "squared"]}, {})

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.results.notes import AtWork, read_work_note
 from mkldist.run.sweep_loop import StatusWriter
-from mkldist.run.work import BankKey
+from mkldist.run.sweep_setup import BankKey
 from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.run.sweeps import plan_of, sweep_text
 

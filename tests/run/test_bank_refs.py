@@ -12,7 +12,7 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import OutputError
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.run.work import BankKey, bank_refs
+from mkldist.run.sweep_setup import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 
 SWEEP = """

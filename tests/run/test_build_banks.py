@@ -10,7 +10,7 @@ from mkldist.bank.cache import NodeCache, using_banks
 from mkldist.bank.store import GramStore
 from mkldist.errors import StoreError
 from mkldist.run import sweep_loop
-from mkldist.run.build_banks import build_banks
+from mkldist.run.sweep import build_banks
 from tests.run.here import TEXT, Failing, kept, spec_of, sweep
 from tests.run.sweeps import sweep_text
 

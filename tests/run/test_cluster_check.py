@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.cluster_check import examine_cluster
-from mkldist.run.doctor import Finding
+from mkldist.run.doctor import Finding, examine_cluster
 from mkldist.run.probe import NOT_SEEN
 
 TINY = (

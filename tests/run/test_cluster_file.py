@@ -19,8 +19,8 @@ from mkldist.run.cluster import (
     cluster_class,
     read_cluster_file,
     started,
+    tls_settings,
 )
-from mkldist.run.encryption import tls_settings
 from tests.run.dask_processes import make_certificates
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.run.cluster_check import (
+from mkldist.run.doctor import (
     cache_findings,
     clock_finding,
     failure_findings,
@@ -16,8 +16,7 @@ from mkldist.run.cluster_check import (
     thread_findings,
     version_findings,
 )
-from mkldist.run.probe import NO_LOCK, NOT_SEEN, Environment
-from mkldist.run.versions import Difference
+from mkldist.run.probe import NO_LOCK, NOT_SEEN, Difference, Environment
 
 GIB = 2**30
 ONE = Environment("a", 4, 8 * GIB, "/scratch", 100 * GIB, False, (), {})

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from mkldist.cli.plan import command as plan
 from mkldist.cli.status import command as status
 from mkldist.cli.sweep import command as sweep
-from mkldist.run.data_read import FilesBefore
+from mkldist.run.saved_inputs import FilesBefore
 from mkldist.spec.load import load_sweep
 
 SWEEP = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.run.study import all_fresh, drawn, fresh, setting
+from mkldist.run.rounds import all_fresh, drawn, fresh, setting_key
 from mkldist.solvers.space import Space, Span
 
 SPACE = Space({"C": Span(0.0, 1.0)}, {"loss": ["a", "b", "c"]}, {})
@@ -34,7 +34,7 @@ def test_no_setting_is_tried_twice_and_a_small_space_ends():
     found = list(all_fresh(FEW, 0, range(10), ()))
     assert len(found) == 6
     assert len({tuple(values.items()) for values in found}) == 6
-    assert fresh(FEW, 0, 7, {setting(values) for values in found}) is None
+    assert fresh(FEW, 0, 7, {setting_key(values) for values in found}) is None
 
 
 def test_more_trials_begin_with_the_same_settings():

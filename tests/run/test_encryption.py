@@ -10,8 +10,7 @@ import pytest
 from distributed.utils import get_ip
 
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError
-from mkldist.run.cluster import ConnectOptions
-from mkldist.run.encryption import check_encrypted, is_loopback, tls_settings
+from mkldist.run.cluster import ConnectOptions, check_encrypted, is_loopback, tls_settings
 from tests.run.dask_processes import SCRIPT, dask_cluster, make_certificates
 from tests.run.sweeps import records, run_here, sweep_text
 

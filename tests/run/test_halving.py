@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mkldist.run.study import survivors
+from mkldist.run.rounds import survivors
 
 
 @pytest.mark.parametrize(

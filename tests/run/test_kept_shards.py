@@ -20,9 +20,16 @@ from mkldist.errors import UnfitClusterError
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.run.bank_refs import BankRef, bank_inputs
-from mkldist.run.kept_shards import SHARDS, KeptShards, Shard, work_on_shard
-from mkldist.run.shard_calls import CallsToWorkers, open_sharded, placed
-from mkldist.run.work import bank_refs
+from mkldist.run.shards import (
+    SHARDS,
+    CallsToWorkers,
+    Shard,
+    ShardCache,
+    open_sharded,
+    placed,
+    work_on_shard,
+)
+from mkldist.run.sweep_setup import bank_refs
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import sweep_text
 
@@ -60,7 +67,7 @@ def shard_of(ref: BankRef, first: int, most: int) -> Shard:
 
 
 def test_a_process_keeps_the_shards_used_last_within_its_memory(ref):
-    kept = KeptShards()
+    kept = ShardCache()
     one = kernel_bytes(ref.plan.shape)
     first = kept.bank(shard_of(ref, 0, 8))
     kept.bank(shard_of(ref, 4, 8))
@@ -79,7 +86,7 @@ def test_a_process_keeps_the_shards_used_last_within_its_memory(ref):
 def test_the_shards_of_a_process_hold_the_values_of_the_bank(ref):
     whole = in_one_memory(ref)
     for first in (0, 4, 8):
-        found = KeptShards().bank(shard_of(ref, first, 4))
+        found = ShardCache().bank(shard_of(ref, first, 4))
         assert_array_equal(found._values, whole._values[first : first + 4])
         assert found.counter.bytes_read == 0
 

@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.methods.registry import METHODS
-from mkldist.run.kept_states import KeptStates, bytes_of
+from mkldist.run.tasks import StateCache, bytes_of
 
 
 @dataclass
@@ -45,7 +45,7 @@ def test_the_arrays_of_every_method_count(name, acceleration):
 
 
 def test_a_state_is_taken_once():
-    kept, one = KeptStates(10_000), state(10)
+    kept, one = StateCache(10_000), state(10)
     kept.keep("one", one)
     assert kept.take("other") is None
     assert kept.take("one") is one
@@ -53,7 +53,7 @@ def test_a_state_is_taken_once():
 
 
 def test_those_kept_first_make_room():
-    kept = KeptStates(3 * 320)
+    kept = StateCache(3 * 320)
     for name in "abcd":
         kept.keep(name, state(10))
     assert kept.take("a") is None

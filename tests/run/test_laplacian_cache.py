@@ -15,14 +15,15 @@ from scipy import sparse
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import list_banks
 from mkldist.errors import DataError
-from mkldist.kernels.graph import GraphSpec, graph_laplacian
-from mkldist.run import laplacian_cache
-from mkldist.run.laplacian_cache import (
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.run import bank_refs as laplacian_cache
+from mkldist.run.bank_refs import (
     cached_laplacian,
     checked_laplacians,
     laplacian_id,
     remove_damaged_laplacians,
 )
+from mkldist.spec.datasets import GraphSpec
 
 SPEC = GraphSpec(neighbours=3, weights="heat")
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock, Timeout
 
-from mkldist.run import machine_turn
-from mkldist.run.machine_turn import turn_file
+from mkldist.run import tasks
+from mkldist.run.tasks import machine_lock_file
 
 HOLDER = """
-from mkldist.run.machine_turn import machine_turn
+from mkldist.run.tasks import exclusive_machine_lock
 
-with machine_turn(lambda: print("waits", flush=True)) as is_alone:
+with exclusive_machine_lock(lambda: print("waits", flush=True)) as is_alone:
     print("has it" if is_alone else "no locks", flush=True)
     input()
 """
@@ -49,7 +49,7 @@ def test_a_process_waits_until_the_one_that_has_the_turn_ends(holder, end):
     waits, got = threading.Event(), list[bool]()
 
     def take() -> None:
-        with machine_turn.machine_turn(waits.set) as is_alone:
+        with tasks.exclusive_machine_lock(waits.set) as is_alone:
             got.append(is_alone)
 
     thread = threading.Thread(target=take)
@@ -67,16 +67,16 @@ def test_a_process_waits_until_the_one_that_has_the_turn_ends(holder, end):
 
 def test_a_turn_that_nobody_has_is_not_waited_for():
     for _ in range(2):
-        with machine_turn.machine_turn(lambda: pytest.fail("it waits")) as is_alone:
+        with tasks.exclusive_machine_lock(lambda: pytest.fail("it waits")) as is_alone:
             assert is_alone
-            with pytest.raises(Timeout), FileLock(turn_file(), timeout=0.0):
+            with pytest.raises(Timeout), FileLock(machine_lock_file(), timeout=0.0):
                 pass
 
 
 def test_an_error_within_a_turn_comes_out_of_it():
     with (
         pytest.raises(OSError, match="of the task"),
-        machine_turn.machine_turn(lambda: None) as is_alone,
+        tasks.exclusive_machine_lock(lambda: None) as is_alone,
     ):
         raise OSError("of the task" if is_alone else "no locks")
 
@@ -84,8 +84,8 @@ def test_an_error_within_a_turn_comes_out_of_it():
 def test_machines_that_share_a_cache_have_turns_of_their_own(monkeypatch):
     files = set()
     for number in range(2):
-        monkeypatch.setattr(machine_turn, "machine_id", lambda n=number: f"machine{n}")
-        files.add(turn_file())
+        monkeypatch.setattr(tasks, "machine_id", lambda n=number: f"machine{n}")
+        files.add(machine_lock_file())
     assert len(files) == 2
 
 
@@ -97,7 +97,7 @@ def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
 
     with (
         pytest.raises(ConnectionResetError, match="of the announcement"),
-        machine_turn.machine_turn(fail),
+        tasks.exclusive_machine_lock(fail),
     ):
         pytest.fail("it has the turn")
 
@@ -111,5 +111,5 @@ def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, r
         monkeypatch.setattr(FileLock, "acquire", refuse)
     else:
         cache.write_text("a file")
-    with machine_turn.machine_turn(lambda: pytest.fail("it waits")) as is_alone:
+    with tasks.exclusive_machine_lock(lambda: pytest.fail("it waits")) as is_alone:
         assert not is_alone

@@ -14,7 +14,7 @@ from mkldist.fit import engine as on_factors
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
 from mkldist.run import tasks
-from mkldist.run.record_sender import unpacked
+from mkldist.run.record_queue import unpacked
 from mkldist.run.tasks import BatchTask, solve_batch
 from tests.run.sweeps import (
     end,

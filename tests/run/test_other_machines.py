@@ -12,10 +12,10 @@ import pytest
 from mkldist.bank.cache import NodeFolders
 from mkldist.errors import OutputError, UnfitClusterError
 from mkldist.run import worker_pool
-from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.pending_tasks import PendingTasks
 from mkldist.run.probe import NOT_READ_BACK, NOT_SEEN, Environment, SharedStorage, check_storage
+from mkldist.run.sweep import build_banks
+from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.work_queue import BuildItem
 from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of, sharing_line
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of, sweep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import ClusterError, UnfitClusterError
-from mkldist.run.pending_tasks import PendingTasks
+from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.work_queue import BuildItem
 
 ITEM = BuildItem("bank", (0,))

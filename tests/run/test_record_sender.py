@@ -12,9 +12,8 @@ import pytest
 from mkldist.errors import ClusterError
 from mkldist.fit.score import failed_record
 from mkldist.planning.model import RunPlan
-from mkldist.run import record_sender
-from mkldist.run.record_receiver import RecordReceiver, queue_name
-from mkldist.run.record_sender import RecordSender, unpacked
+from mkldist.run import record_queue as record_sender
+from mkldist.run.record_queue import RecordReceiver, RecordSender, queue_name, unpacked
 from tests.run.scheduler_in_memory import SchedulerInMemory
 
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(3))

@@ -22,9 +22,8 @@ from mkldist.results.manifest import read_manifest
 from mkldist.results.output import claimed
 from mkldist.run.bank_refs import laplacian
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.repair import repair
 from mkldist.run.sweep import run_sweep
-from mkldist.run.verify import verify
+from mkldist.run.verify import repair, verify
 from mkldist.spec.model import SweepSpec
 from tests.run import damage, few_labels
 from tests.variants import quick

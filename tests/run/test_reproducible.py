@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import mkldist
-from mkldist.analysis import agreement
+from mkldist.analysis.repeated_runs import agreement
 from tests.run.damage import values_of
 from tests.run.sweeps import kill_after, run_process, sweep_text
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from mkldist.errors import ClusterError
-from mkldist.run import scheduler_address
-from mkldist.run.scheduler_address import check_answers
+from mkldist.run import cluster as scheduler_address
+from mkldist.run.cluster import check_answers
 
 
 @pytest.mark.parametrize(

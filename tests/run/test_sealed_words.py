@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 from mkldist.results.output import OutputFolder, claimed
-from mkldist.run.kept_sweep import KeptSweep, fits_checksum_header, with_checksum_header
+from mkldist.run.saved_inputs import SavedInputs, fits_checksum_header, with_checksum_header
 from mkldist.run.verify import verify
 
 TEXT = 'name = "Äpfel"\nseed = 3\n'
@@ -46,7 +46,7 @@ def test_a_file_of_the_user_has_no_checksum():
 
 def test_verify_tells_of_words_that_were_changed(tmp_path):
     with claimed(tmp_path / "out", "mine") as folder:
-        KeptSweep(TEXT, {}).write(folder)
+        SavedInputs(TEXT, {}).write(folder)
     file = OutputFolder(tmp_path / "out").sweep_file
     (words,) = (one for one in verify(tmp_path / "out") if one.kind == "words")
     assert (words.files, words.damaged, words.note) == (1, (), "")

@@ -16,9 +16,9 @@ from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
-from mkldist.run.kept_states import STATES
 from mkldist.run.sweep import round_note
 from mkldist.run.sweep_loop import SweepLoop
+from mkldist.run.tasks import STATES
 from tests.run.sweeps import (
     end,
     record_times,

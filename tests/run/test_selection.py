@@ -9,9 +9,10 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import DataError, InputError
-from mkldist.kernels.graph import GraphSpec, graph_laplacian
+from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS
 from mkldist.run.bank_refs import cached_inputs, laplacian
+from mkldist.spec.datasets import GraphSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import run_here
 

@@ -8,10 +8,11 @@ from sklearn.metrics import roc_auc_score
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.kernels.graph import GraphSpec, graph_laplacian
+from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.journal import Journal
-from mkldist.run import laplacian_cache
+from mkldist.run import bank_refs as laplacian_cache
 from mkldist.run.bank_refs import cached_inputs, laplacian
+from mkldist.spec.datasets import GraphSpec
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, run_process

@@ -14,7 +14,7 @@ from distributed import Client
 
 from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.kept_shards import SHARDS
+from mkldist.run.shards import SHARDS
 from tests.run.sweeps import (
     many_kernels,
     misbehaving_methods,

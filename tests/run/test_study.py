@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mkldist.run.study import Study, drawn_batch
+from mkldist.run.rounds import Study, drawn_batch
 from mkldist.solvers.space import Space, Span
 from mkldist.spec.model import SearchSpec
 

@@ -20,13 +20,11 @@ from mkldist.results.state import RunState
 from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.pending_tasks import _Pending
 from mkldist.run.progress import SilentProgress
-from mkldist.run.record_sender import packed, unpacked
-from mkldist.run.sweep_loop import SweepLoop
-from mkldist.run.sweep_setup import batch_settings
+from mkldist.run.record_queue import packed, unpacked
+from mkldist.run.sweep_loop import SweepLoop, _Pending
+from mkldist.run.sweep_setup import Work, batch_settings
 from mkldist.run.tasks import BatchTask, Stage
-from mkldist.run.work import Work
 from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
 from tests.run.sweeps import records, run_here, solutions, sweep_text
@@ -319,7 +317,7 @@ def test_a_cache_that_could_not_be_locked_is_told_once(tmp_path, client, monkeyp
     for execution in ("shared", "isolated"):
         text = sweep_text({"uniform": [1.0, 10.0]}, repeats=3, execution=execution)
         with monkeypatch.context() as patch:
-            patch.setattr("mkldist.run.machine_turn.make_folder", refuse)
+            patch.setattr("mkldist.run.tasks.make_folder", refuse)
             assert sweep(text, tmp_path / execution).counts[RunState.COMPLETE] == 6
         assert said.count(loop_module.UNLOCKED) == (execution == "isolated")
 

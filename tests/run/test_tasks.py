@@ -21,7 +21,8 @@ from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.state import RunState
 from mkldist.run import tasks
-from mkldist.run.record_sender import RecordSender, unpacked
+from mkldist.run.record_queue import RecordSender, unpacked
+from mkldist.run.sweep_setup import bank_refs
 from mkldist.run.tasks import (
     BatchReceipt,
     BatchSettings,
@@ -30,7 +31,6 @@ from mkldist.run.tasks import (
     build,
     solve_batch,
 )
-from mkldist.run.work import bank_refs
 from mkldist.run.work_queue import BuildItem
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
@@ -148,7 +148,7 @@ def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
         begun.append(len(events))
         yield False
 
-    monkeypatch.setattr(tasks, "machine_turn", turn)
+    monkeypatch.setattr(tasks, "exclusive_machine_lock", turn)
     settings = replace(task.settings, execution=execution)
     build(BuildTask(task.ref, (0,), settings))
     assert [stage for _, stage in events] == ["waiting for another isolated run on its machine",
@@ -167,7 +167,7 @@ def test_tasks_of_isolated_sweeps_wait_for_their_turn_and_say_so(
 def test_a_batch_on_a_sharded_bank_takes_no_turn_since_it_waits_for_other_workers(
     task, monkeypatch
 ):
-    monkeypatch.setattr(tasks, "machine_turn", lambda _: pytest.fail("it takes a turn"))
+    monkeypatch.setattr(tasks, "exclusive_machine_lock", lambda _: pytest.fail("it takes a turn"))
     isolated = replace(task, settings=replace(task.settings, execution="isolated"))
     receipt = solve_batch(with_backend(isolated, "sharded"))
     assert len(receipt.records) == 2

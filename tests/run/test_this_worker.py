@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mkldist.run.this_worker import memory_share, this_worker, worker_memory
+from mkldist.run.probe import memory_share, this_worker, worker_memory
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from mkldist.run.pending_tasks import PendingTasks
-from mkldist.run.thread_worker import ThreadWorker, thread_worker
+from mkldist.run.local_workers import ThreadWorker, thread_worker
+from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.work_queue import BuildItem
 
 ITEM = BuildItem("bank", (0,))

@@ -7,7 +7,7 @@ import pytest
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import repeated_folds
-from mkldist.run.tree_facts import scored_rows, split_coordinates
+from mkldist.run.sweep_setup import scored_rows, split_coordinates
 from mkldist.spec.datasets import SplitsSpec
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.machine_turn import machine_turn
+from mkldist.run.tasks import exclusive_machine_lock
 from tests.run.sweeps import (
     end,
     many_kernels,
@@ -53,7 +53,7 @@ def test_runs_of_two_isolated_sweeps_do_not_overlap(tmp_path):
 def test_a_sweep_that_waits_for_its_turn_says_so_and_then_does_its_runs(tmp_path):
     output = tmp_path / "out"
     with ExitStack() as turn, start_process(TEXT, output) as process:
-        assert turn.enter_context(machine_turn(lambda: None))
+        assert turn.enter_context(exclusive_machine_lock(lambda: None))
         try:
             assert process.stdout is not None
             said = next(line for line in process.stdout if "waiting for another" in line)

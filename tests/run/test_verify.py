@@ -7,13 +7,13 @@ import pytest
 
 from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
-from mkldist.kernels.graph import GraphSpec
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out
 from mkldist.results.notes import note_banks
 from mkldist.results.output import claimed
-from mkldist.run.laplacian_cache import cached_laplacian
+from mkldist.run.bank_refs import cached_laplacian
 from mkldist.run.verify import verify
+from mkldist.spec.datasets import GraphSpec
 from tests.models.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.run import damage

@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 
 from mkldist.errors import UnfitClusterError
-from mkldist.run.versions import PACKAGES, asking, do_where_equal, versions_here
+from mkldist.run.probe import PACKAGES, asking, do_where_equal, versions_here
 
 
 def test_versions_are_those_of_the_installed_packages():

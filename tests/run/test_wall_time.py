@@ -8,7 +8,7 @@ import time
 import pytest
 
 from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
-from mkldist.run.work import WallTime, parse_wall_time
+from mkldist.run.sweep_setup import WallTime, parse_wall_time
 from tests.run.sweeps import records, run_here, sweep_text
 
 TEXT = sweep_text({"uniform": [1.0, 10.0], "level": [100.0]}, execution="isolated")
@@ -32,7 +32,7 @@ def test_a_time_ends_when_it_is_over(monkeypatch):
     own = WallTime.from_now("2h")
     own.check()
     over = time.monotonic() + 7200.0
-    monkeypatch.setattr("mkldist.run.work.time.monotonic", lambda: over)
+    monkeypatch.setattr("mkldist.run.sweep_setup.time.monotonic", lambda: over)
     with pytest.raises(OutOfTimeError, match=r"^wall_time: found 2h to be over$"):
         own.check()
 

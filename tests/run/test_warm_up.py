@@ -24,7 +24,7 @@ from pathlib import Path
 import mkldist.core.compiled
 from mkldist.core.compiled import CompiledFunction
 from mkldist.methods.registry import METHODS
-from mkldist.run.work import BankKey, bank_refs
+from mkldist.run.sweep_setup import BankKey, bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_setup import planned
 from mkldist.solvers import lockstep

@@ -12,9 +12,8 @@ import pytest
 
 from mkldist.errors import OutOfTimeError, UnfitClusterError
 from mkldist.run import worker_pool
-from mkldist.run.probe import NOT_SEEN, SharedStorageCheck
-from mkldist.run.versions import Compared, Difference
-from mkldist.run.work import WallTime
+from mkldist.run.probe import NOT_SEEN, Compared, Difference, SharedStorageCheck
+from mkldist.run.sweep_setup import WallTime
 from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of
 from tests.run.here import FOUND, NEEDS, TEXT, spec_of
 

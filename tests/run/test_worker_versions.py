@@ -14,7 +14,7 @@ from distributed import LocalCluster
 
 from mkldist.errors import UnfitClusterError
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.versions import PACKAGES, Compared, differences
+from mkldist.run.probe import PACKAGES, Compared, differences
 from tests.run.dask_processes import DASK
 from tests.run.sweeps import end, records, run_here, start_process, sweep_text, wait_until
 

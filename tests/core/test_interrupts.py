@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mkldist.run.interrupts import (
+from mkldist.core.interrupts import (
     HANDLED,
     delayed_interrupts,
     interrupt_by_all_signals,
