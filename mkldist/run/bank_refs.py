@@ -46,15 +46,7 @@ FOOTER = Footer(b"mkldist graph 1\0")
 
 
 def laplacian_id(x: Any, spec: GraphSpec) -> str:
-    """Return the name of the Laplacian of these points and this graph.
-
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points.
-    spec : GraphSpec
-        The graph.
-    """
+    """Return the name of the Laplacian of these points and this graph."""
     points: Any = as_points(x)
     if isinstance(points, np.ndarray):
         data = array_id(points)
@@ -70,24 +62,6 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
 
     If several processes need the same Laplacian on a file system, one computes it and the others
     wait.
-
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points, as for :func:`mkldist.kernels.graph.graph_laplacian`.
-    spec : GraphSpec
-        The graph.
-    folder : str or Path
-        Folder or fsspec URL, made if it is missing; the files lie in ``laplacians`` below it.
-
-    Returns
-    -------
-    (n, n) csr_array of float64
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the points have no such graph.
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
@@ -106,18 +80,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
 
 
 def checked_laplacians(folder: str | Path) -> dict[str, bool]:
-    """Return the Laplacians in `folder` by their names; True for those that fit their checksum.
-
-    Parameters
-    ----------
-    folder : str or Path
-        As for :func:`cached_laplacian`.
-
-    Raises
-    ------
-    mkldist.errors.UnreadableError
-        If the medium does not answer.
-    """
+    """Return the Laplacians in `folder` by their names; True for those that fit their checksum."""
     blobs = open_blobs(folder, LAPLACIANS)
     names = sorted(name.rpartition("/")[2] for name in blobs.names(""))
     content = {name: blobs.get(name) for name in names if name.endswith(SUFFIX)}
@@ -179,32 +142,16 @@ class BankRef:
     """A bank by name: its plan, its place, and the snapshot that it is made from.
 
     Two of them are equal if their bank's id, its place and the snapshot are.
-
-    Parameters
-    ----------
-    plan : BankPlan
-        The bank.
-    root : str
-        Folder or URL of all banks; empty if each machine builds them for itself.
-    snapshot : str
-        Folder of the snapshot of the data set and its splits.
-    data_fingerprint : str
-        Content hash of the data set.
-    code : str
-        Folder of the user's kernel functions; empty if the sweep has none.
-    kernels : str
-        Content hash of the kernels, if `code` is given.
-    fetched_from : str
-        URL of the store that holds the snapshot beside the banks, or prefix of the names by which
-        the scheduler knows its files; empty if its folder is seen here.
     """
 
     plan: BankPlan
-    root: str
-    snapshot: str
-    data_fingerprint: str
-    code: str = ""
-    kernels: str = ""
+    root: str  # folder or URL of all banks; empty if each machine builds them for itself
+    snapshot: str  # folder of the snapshot of the data set and its splits
+    data_fingerprint: str  # content hash of the data set
+    code: str = ""  # folder of the user's kernel functions; empty if the sweep has none
+    kernels: str = ""  # content hash of the kernels, if `code` is given
+    # URL of the store that holds the snapshot beside the banks, or prefix of the names by which the
+    # scheduler knows its files; empty if its folder is seen here
     fetched_from: str = ""
 
     def __eq__(self, other: object) -> bool:
@@ -235,13 +182,7 @@ class BankRef:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep what this machine built of the bank, and the data it fetched, from being removed.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the cache of this machine cannot be written.
-        """
+        """Keep what this machine built of the bank, and the data it fetched, from being removed."""
         with ExitStack() as used:
             if self.fetched_from:
                 used.enter_context(FETCHED_DATA.used(Path(self.snapshot).name))
@@ -311,22 +252,7 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
 
 
 def fetched_snapshot(name: str, origin: str) -> Path:
-    """Return the folder of a snapshot on this machine, fetched as far as it is missing or damaged.
-
-    Parameters
-    ----------
-    name : str
-        Its name, a hash of its content.
-    origin : str
-        Where it is, see :class:`BankRef`.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If it is nowhere, or arrives damaged.
-    mkldist.errors.OutputError
-        If the cache of this machine cannot be written.
-    """
+    """Return the folder of a snapshot on this machine; fetch what is missing or damaged."""
     with FETCHED_DATA.alone(name) as folder:
         if not damaged_files(folder):
             return folder

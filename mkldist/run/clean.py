@@ -20,24 +20,12 @@ from mkldist.run.paths import BANKS
 
 @dataclass(frozen=True)
 class StoredBank:
-    """A stored bank and its copy in the cache of this machine.
-
-    Parameters
-    ----------
-    store : BankStore
-        The bank.
-    root : Path
-        Folder of the banks.
-    words : str
-        Data set and kernels.
-    copy : Path or None
-        Its copy in the node cache; None if there is none.
-    """
+    """A stored bank and its copy in the cache of this machine."""
 
     store: BankStore
-    root: Path
-    words: str
-    copy: Path | None
+    root: Path  # folder of the banks
+    words: str  # data set and kernels
+    copy: Path | None  # its copy in the node cache; None if there is none
 
     @property
     def id(self) -> str:
@@ -60,17 +48,6 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     """Return the banks of a sweep that are stored on a file system, or all banks of a folder.
 
     A folder that does not open as a bank is no bank.
-
-    Parameters
-    ----------
-    path : Path
-        Output folder of a sweep, a folder of banks, or a folder of sweeps, whose banks lie in
-        folders called ``banks`` in it and in those of the sweeps.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the sweep's note of its banks is damaged.
     """
     if os.path.lexists(OutputFolder(path).manifest):
         places = {root: ids for root, ids in checked_note(path).items() if "://" not in root}
@@ -104,13 +81,6 @@ def other_users(path: Path, banks: Sequence[StoredBank]) -> dict[tuple[Path, str
     """Return the banks that other sweeps noted too, by root and id, with names of their folders.
 
     These are looked for beside the sweep and beside the folder of banks.
-
-    Parameters
-    ----------
-    path : Path
-        Output folder of a sweep; of another folder, all banks go, whose sweeps are not told.
-    banks : sequence of StoredBank
-        Its banks.
     """
     if not os.path.lexists(OutputFolder(path).manifest):
         return {}
@@ -136,20 +106,7 @@ def staying(banks: Sequence[StoredBank]) -> dict[Path, int]:
 
 
 def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) -> None:
-    """Refuse to remove banks that lie elsewhere from folders that nobody has named.
-
-    Parameters
-    ----------
-    path, banks
-        As for :func:`roots_elsewhere`.
-    named : iterable of Path
-        Folders of banks that the user has named.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Naming the other folders.
-    """
+    """Refuse to remove banks that lie elsewhere from folders that nobody has named."""
     known = {root.resolve() for root in named}
     unnamed = [root for root in roots_elsewhere(path, banks) if root.resolve() not in known]
     if unnamed:
@@ -165,13 +122,7 @@ def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) 
 
 
 def remove(banks: Iterable[StoredBank]) -> int:
-    """Remove banks and their copies; return the bytes that they took.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If a sweep at work uses banks of one of their folders; no bank of this folder is removed.
-    """
+    """Remove banks and their copies; return the bytes that they took."""
     by_root: dict[Path, list[StoredBank]] = {}
     for bank in banks:
         by_root.setdefault(bank.root, []).append(bank)

@@ -44,13 +44,7 @@ ADVICE_FILE = (
 
 
 def check_encrypted(address: str, where: str, advice: str) -> None:
-    """Refuse an address of another machine, or open to others, that is not encrypted.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        If others than this machine's users could read and change what is sent.
-    """
+    """Refuse an address of another machine, or open to others, that is not encrypted."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme in PRIVATE or parts.hostname is None or is_loopback(parts.hostname):
         return
@@ -82,18 +76,7 @@ def is_loopback(host: str) -> bool:
 
 
 def tls_settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of Dask that encrypt all connections with the certificates of a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of ``ca.pem``, ``cert.pem`` and ``key.pem``, under one path on all machines.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If one of them is missing or cannot be read.
-    """
+    """Return the settings of Dask that encrypt connections with the certificates of a folder."""
     folder = with_home(folder).absolute()
     for name in (CA_FILE, CERTIFICATE, KEY):
         _check_readable(folder / name)
@@ -119,13 +102,7 @@ def with_home(path: Path) -> Path:
 
 
 def check_certificates(address: str) -> None:
-    """Refuse an address for which Dask has no certificates, or that has no use for them.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        If it begins with ``tls://`` and there are none, or with ``tcp://`` and encryption is asked.
-    """
+    """Refuse an address for which Dask has no certificates, or that has no use for them."""
     from distributed import Security
 
     where, security = f"scheduler {address}", Security()
@@ -161,13 +138,6 @@ def check_answers(address: str) -> None:
     """Refuse the address of a scheduler at which no program accepts a connection and speaks.
 
     Dask would try for its own, longer time, and a client that has failed takes seconds to close.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        If the text is no address.
-    mkldist.errors.ClusterError
-        If nobody answers there.
     """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme in OTHERS:
@@ -233,40 +203,18 @@ _NO_VALUE = (ValueError, KeyError, AttributeError, TypeError, ArithmeticError)
 
 @dataclass(frozen=True)
 class ClusterFile:
-    """Content of a cluster file.
+    """Content of a cluster file."""
 
-    Parameters
-    ----------
-    where : str
-        Path of the file, for messages.
-    cls : str
-        Dotted path of the cluster class.
-    workers : int, optional
-        Number of workers.
-    options : mapping of str to object
-        Keyword arguments of the class.
-    tls : Path, optional
-        Folder of certificates, see :func:`mkldist.run.cluster.tls_settings`.
-    allow_unencrypted : bool
-        True if its connections to other machines need no encryption.
-    """
-
-    where: str
-    cls: str
-    workers: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    tls: Path | None = None
-    allow_unencrypted: bool = False
+    where: str  # path of the file, for messages
+    cls: str  # dotted path of the cluster class
+    workers: int | None = None  # number of workers
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of the class
+    tls: Path | None = None  # folder of certificates, see :func:`mkldist.run.cluster.tls_settings`
+    allow_unencrypted: bool = False  # True if its connections to other machines need no encryption
 
 
 def read_cluster_file(path: Path) -> ClusterFile:
-    """Read and check a cluster file.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        When it is missing, not YAML, has other keys than those above, or values of other types.
-    """
+    """Read and check a cluster file."""
     where, content = str(path), _mapping_in(path)
     for key in content:
         if key not in CLUSTER_FILE_KEYS:
@@ -317,13 +265,7 @@ def _mapping_in(path: Path) -> dict[Any, Any]:
 
 
 def cluster_class(description: ClusterFile) -> Any:
-    """Import the class that a cluster file names.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        When there is no such class here.
-    """
+    """Import the class that a cluster file names."""
     module, _, name = description.cls.rpartition(".")
     try:
         with own_handlers():
@@ -341,26 +283,7 @@ def cluster_class(description: ClusterFile) -> Any:
 def started(
     description: ClusterFile, n_workers: int | None = None, *, allow_unencrypted: bool = False
 ) -> Any:
-    """Start the cluster of a file.
-
-    Parameters
-    ----------
-    description : ClusterFile
-        The content of the file.
-    n_workers : int, optional
-        Number of workers, in place of that of the file.
-    allow_unencrypted : bool
-        True to allow what the key of the same name allows.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        When there is no such class here, or it refuses the options.
-    mkldist.errors.UnfitClusterError
-        If other machines can reach its scheduler without encryption.
-    mkldist.errors.ClusterError
-        When the cluster does not start for another reason.
-    """
+    """Start the cluster of a file."""
     cls, options = cluster_class(description), _options(description)
     try:
         cluster = cls(**options)
@@ -489,39 +412,21 @@ KEEP_LOST_WORKERS: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "
 
 @dataclass(frozen=True)
 class ConnectOptions:
-    """Choice of the workers of a sweep.
+    """Choice of the workers of a sweep."""
 
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of a running scheduler, such as ``tcp://host:8786``.
-    cluster_file : Path, optional
-        YAML description of a cluster to start.
-    n_workers : int, optional
-        Number of workers; by default one per processor, or the number in the cluster file.
-    threads_per_worker : int
-        Tasks that a worker does at the same time, each on one thread.
-    dashboard_port : int, optional
-        Port of the dashboard of workers of this machine; by default one that is free.
-    in_this_process : bool
-        True if the only worker is a thread of this process.
-    tls : Path, optional
-        Folder of certificates for connections to other machines, in place of that of the cluster
-        file; see :func:`mkldist.run.cluster.tls_settings`.
-    allow_unencrypted : bool
-        True if connections to other machines need no encryption.
-    elsewhere : bool
-        True for workers of a plan, which are on other machines and need not exist.
-    """
-
-    scheduler: str | None = None
-    cluster_file: Path | None = None
+    scheduler: str | None = None  # address of a running scheduler, such as ``tcp://host:8786``
+    cluster_file: Path | None = None  # YAML description of a cluster to start
+    # Number of workers; by default one per processor, or the number in the cluster file
     n_workers: int | None = None
-    threads_per_worker: int = 1
+    threads_per_worker: int = 1  # tasks that a worker does at the same time, each on one thread
+    # Port of the dashboard of workers of this machine; by default one that is free
     dashboard_port: int | None = None
-    in_this_process: bool = False
+    in_this_process: bool = False  # True if the only worker is a thread of this process
+    # Folder of certificates for connections to other machines, in place of that of the cluster
+    # file; see :func:`mkldist.run.cluster.tls_settings`
     tls: Path | None = None
-    allow_unencrypted: bool = False
+    allow_unencrypted: bool = False  # True if connections to other machines need no encryption
+    # True for workers of a plan, which are on other machines and need not exist
     elsewhere: bool = False
 
     @property
@@ -548,13 +453,7 @@ class ConnectOptions:
         return replace(self, n_workers=1, threads_per_worker=1)
 
     def expected_threads(self) -> int:
-        """Return the number of tasks that workers will do at the same time; 0 if it is unknown.
-
-        Raises
-        ------
-        mkldist.errors.SpecError
-            For a cluster file that cannot be used.
-        """
+        """Return the number of tasks that workers will do at the same time; 0 if it is unknown."""
         if self.in_this_process:
             return 1
         if self.scheduler:
@@ -565,15 +464,7 @@ class ConnectOptions:
         return workers * self.threads_per_worker
 
     def check(self) -> None:
-        """Refuse options that contradict each other, or a scheduler that others can listen to.
-
-        Raises
-        ------
-        mkldist.errors.SpecError
-            For both a scheduler and a cluster file, or the port of a dashboard with either.
-        mkldist.errors.UnfitClusterError
-            For the address of a scheduler on another machine without encryption.
-        """
+        """Refuse options that contradict each other, or a scheduler that others can listen to."""
         if self.scheduler and self.cluster_file:
             raise SpecError("--scheduler and --cluster", "both options", "one of them")
         if self.dashboard_port and not self.are_local:
@@ -592,21 +483,6 @@ def connect(options: ConnectOptions) -> Iterator[Client]:
     """Start or join workers, yield a client of them, and at the end stop what was started.
 
     :class:`mkldist.run.worker_pool.WorkerPool` tells which workers of others a sweep can use.
-
-    Parameters
-    ----------
-    options : ConnectOptions
-        Choice of the workers.  A scheduler that was running before is left running.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a cluster file or certificates that cannot be used, options that contradict each other,
-        or the port of another program for the dashboard.
-    mkldist.errors.UnfitClusterError
-        If others can listen to the scheduler, or it has no mkldist or other versions.
-    mkldist.errors.ClusterError
-        When the scheduler does not answer, or the cluster does not start.
     """
     with joined(options) as client:
         if not options.are_local:

@@ -62,34 +62,16 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Parameters
-    ----------
-    name : str
-        What it is.
-    words : str
-        Its state.
-    advice : str
-        What to do about it; empty if nothing need be done.
-    hinders : bool
-        True if no sweep can run like this.
-    """
-
-    name: str
-    words: str
-    advice: str = ""
-    hinders: bool = False
+    name: str  # what it is
+    words: str  # its state
+    advice: str = ""  # what to do about it; empty if nothing need be done
+    hinders: bool = False  # True if no sweep can run like this
 
 
 def examine(folder: Path) -> Iterator[Finding]:
-    """Yield the findings, quick ones first.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder on whose disk results shall lie; a file is written there and removed.
-    """
+    """Yield the findings, quick ones first."""
     yield Finding("mkldist", f"{metadata.version('mkldist')}, {Path(__file__).parents[1]}")
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
@@ -144,7 +126,7 @@ def _memory() -> Finding:
 
 
 def _linear_algebra() -> Finding:
-    import scipy.linalg  # noqa: F401  # loads the library whose threads are pluralize
+    import scipy.linalg  # noqa: F401  # loads the library whose threads are counted
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
@@ -231,15 +213,7 @@ CLOCK_SECONDS = 60.0
 
 
 def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
-    """Yield a finding for each version that differs, or one of the versions that all have.
-
-    Parameters
-    ----------
-    unequal : sequence of Difference
-        What differs in the scheduler and in workers.
-    n_equal : int
-        Workers in which nothing does; sweeps go on with them alone.
-    """
+    """Yield a finding for each version that differs, or one of the versions that all have."""
     if not unequal:
         same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
         yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
@@ -251,15 +225,7 @@ def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Fi
 
 
 def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
-    """Yield the errors with which workers answered, alike ones together.
-
-    Parameters
-    ----------
-    failed : mapping of str to BaseException
-        Error of each of these workers.
-    n_sound : int
-        Workers that answered without one; sweeps go on with them alone.
-    """
+    """Yield the errors with which workers answered, alike ones together."""
     answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
     for said, workers in _alike(answers).items():
         words = f"{_names(workers)} cannot be examined ({said})"
@@ -267,17 +233,7 @@ def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Itera
 
 
 def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield whether all workers share a folder or store with the coordinator.
-
-    Parameters
-    ----------
-    name : str
-        What lies there: ``"results"`` or ``"banks"``.
-    root : str
-        Path or URL.
-    wrong : mapping of str to str
-        What is wrong for each worker; empty where nothing is.
-    """
+    """Yield whether all workers share a folder or store with the coordinator."""
     for said, workers in _alike(wrong.items()).items():
         if not said:
             words = f"{root}, read and written by {pluralize(len(workers), 'worker')}"
@@ -321,11 +277,6 @@ def clock_finding(seconds: Mapping[str, float]) -> Finding:
     """Return how far the clocks of workers are from the one here.
 
     Files that killed processes left are removed when they are an hour old, by these clocks.
-
-    Parameters
-    ----------
-    seconds : mapping of str to float
-        Difference of each worker's clock, at least.
     """
     worker, most = max(seconds.items(), key=lambda one: one[1])
     if most <= CLOCK_SECONDS:
@@ -352,13 +303,7 @@ def thread_findings(
 def memory_findings(
     found: Mapping[str, Environment], threads: Mapping[str, int]
 ) -> Iterator[Finding]:
-    """Yield the memory that the machine with least of it has for each thread.
-
-    Parameters
-    ----------
-    found, threads
-        As for :func:`thread_findings`.
-    """
+    """Yield the memory that the machine with least of it has for each thread."""
     taken = _threads_of_machines(found, threads)
     each = {one.host: one.memory // max(1, taken[one.host]) for one in found.values()}
     host = min(each, key=lambda one: each[one])
@@ -407,17 +352,7 @@ POLL_SECONDS = 0.1
 def examine_cluster(
     options: ConnectOptions, places: Mapping[str, str], wait_seconds: float
 ) -> Iterator[Finding]:
-    """Yield what is found of a cluster; what stops every sweep at once ends it.
-
-    Parameters
-    ----------
-    options : ConnectOptions
-        The scheduler to join, or the file of the cluster to start.
-    places : mapping of str to str
-        Folders and URLs that the workers of a sweep share with this process, by what they hold.
-    wait_seconds : float
-        Longest time to wait for workers.
-    """
+    """Yield what is found of a cluster; what stops every sweep at once ends it."""
     with ExitStack() as stack:
         start = time.monotonic()
         try:

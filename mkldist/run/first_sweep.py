@@ -28,28 +28,14 @@ RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts that the file depends on.
+    """Facts that the file depends on."""
 
-    Parameters
-    ----------
-    n_rows, n_features : int
-        Size of the data.
-    regression : bool
-        True if labels are real values.
-    label : str or None
-        The label column; None where the source has but one.
-    look : TableProfile or None
-        Columns of a table.
-    classes : dict of str to int
-        Rows by class; empty for real values.
-    """
-
-    n_rows: int
+    n_rows: int  # size of the data
     n_features: int
-    regression: bool
-    label: str | None = None
-    look: TableProfile | None = None
-    classes: Mapping[str, int] = field(default_factory=dict)
+    regression: bool  # True if labels are real values
+    label: str | None = None  # the label column; None where the source has but one
+    look: TableProfile | None = None  # columns of a table
+    classes: Mapping[str, int] = field(default_factory=dict)  # rows by class; empty for real values
 
     @classmethod
     def of(cls, look: TableProfile) -> Facts:
@@ -107,17 +93,7 @@ def sweep_name(path: Path) -> str:
 
 
 def first_sweep(data: Path, file: Path, facts: Facts) -> str:
-    """Return the text of the sweep file.
-
-    Parameters
-    ----------
-    data : Path
-        The user's data.
-    file : Path
-        The sweep file, from whose folder the path of the data starts.
-    facts : Facts
-        What the data are like.
-    """
+    """Return the text of the sweep file."""
     return "\n".join(
         [*_head(data, file, facts), *_dataset(data, file, facts), *_splits(facts),
          *_bank(facts), *_methods(facts), ""]

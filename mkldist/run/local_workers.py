@@ -48,20 +48,6 @@ def local_workers(
     """Start a scheduler and its workers, yield the scheduler's address, and stop them at the end.
 
     They have the settings of Dask that this process has now.
-
-    Parameters
-    ----------
-    n_workers, threads : int
-        Number of workers, and of the threads of each.
-    dashboard_port : int
-        Port of the dashboard; 0 for one that is free.
-    environ : mapping of str to object
-        Environment variables of the workers, where the user has not set them.
-
-    Raises
-    ------
-    RuntimeError
-        If they do not start.
     """
     import dask
 
@@ -130,13 +116,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def serve(order: Mapping[str, Any]) -> None:
-    """Start a cluster in this process; keep it until the process that ordered it wants its end.
-
-    Parameters
-    ----------
-    order : mapping
-        The options of the cluster and Dask's settings.
-    """
+    """Start a cluster in this process; keep it until the process that ordered it wants its end."""
     said = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what workers print goes to the terminal
     ends, coordinator = threading.Event(), os.getppid()
@@ -175,13 +155,7 @@ def serve(order: Mapping[str, Any]) -> None:
 
 @contextmanager
 def scratch_of_workers() -> Iterator[str]:
-    """Make a folder for the scratch files of workers, and remove it at the end.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If no folder for temporary files can be written.
-    """
+    """Make a folder for the scratch files of workers, and remove it at the end."""
     folder = temporary_path(temporary_folder())
     with writing(folder.parent):
         folder.mkdir()
@@ -192,31 +166,12 @@ def scratch_of_workers() -> Iterator[str]:
 
 
 def remove_abandoned() -> int:
-    """Remove the folders that killed processes left, and return their number.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If no folder for temporary files can be written.
-    """
+    """Remove the folders that killed processes left, and return their number."""
     return remove_temporaries(temporary_folder())
 
 
 class ThreadTask:
-    """A task of the thread, as Dask's futures are.
-
-    Parameters
-    ----------
-    key : str
-        Its name.
-    work : callable
-        What it does.
-
-    Attributes
-    ----------
-    status : str
-        ``"pending"``, then ``"finished"``, ``"error"`` or ``"cancelled"``.
-    """
+    """A task of the thread, as Dask's futures are."""
 
     def __init__(self, key: str, work: Callable[[], Any]) -> None:
         self.key, self.status = key, "pending"
@@ -268,15 +223,7 @@ class ThreadTask:
 
 
 class ThreadWorker:
-    """Thread of this process that does tasks in the order in which they are submitted.
-
-    Attributes
-    ----------
-    status : str
-        ``"running"`` until :meth:`close`.
-    messages : SimpleQueue
-        What tasks tell the coordinator.
-    """
+    """Thread of this process that does tasks in the order in which they are submitted."""
 
     dashboard_link = ""
 

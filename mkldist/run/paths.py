@@ -38,22 +38,7 @@ def banks_root(spec: SweepSpec, output: Path) -> str:
 
 
 def results_of(given: Path, *, several: bool = False) -> Path:
-    """Return the output folder of a sweep.
-
-    Parameters
-    ----------
-    given : Path
-        The folder, the sweep's file, or its name.
-    several : bool
-        Take a folder that holds those of several sweeps too.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there is none of these.
-    mkldist.errors.SpecError
-        If it is a sweep file that cannot be read.
-    """
+    """Return the output folder of a sweep."""
     for folder in (given, RESULTS / given):
         if os.path.lexists(OutputFolder(folder).manifest):
             return folder
@@ -98,18 +83,7 @@ def _refuse_folder_of_sweeps(given: Path) -> None:
 
 
 def sweep_file_of(given: Path) -> Path:
-    """Return the sweep file that a path or name means.
-
-    Parameters
-    ----------
-    given : Path
-        The file, its name, or the folder or name of its results; others are returned unchanged.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the folder's manifest is damaged.
-    """
+    """Return the sweep file that a path or name means."""
     file = sweep_file(given)
     if file.is_file():
         return file

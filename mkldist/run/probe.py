@@ -47,14 +47,7 @@ def this_worker() -> Any:
 
 
 def worker_memory(memory_limit: int | None) -> int | None:
-    """Return the bytes that this process may take; None without a limit.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that the sweep allows a worker.  The worker may have a lower limit of its own, at
-        which Dask stops it.
-    """
+    """Return the bytes that this process may take; None without a limit."""
     worker = this_worker()
     own = None if worker is None else worker.memory_manager.memory_limit
     limits = [limit for limit in (memory_limit, own) if limit]
@@ -62,13 +55,7 @@ def worker_memory(memory_limit: int | None) -> int | None:
 
 
 def memory_share(memory_limit: int | None) -> int | None:
-    """Return the bytes that a task may take: its worker's limit, divided by the worker's threads.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        As for :func:`worker_memory`.
-    """
+    """Return the bytes that a task may take: its worker's limit divided among its threads."""
     worker, limit = this_worker(), worker_memory(memory_limit)
     if worker is None:
         return memory_limit
@@ -116,30 +103,14 @@ def versions_here() -> Mapping[str, str]:
 
 
 def unfit_worker(worker: str, package: str, there: str, here: str) -> UnfitClusterError:
-    """Return the error for a process of the cluster whose package is not that of the coordinator.
-
-    Parameters
-    ----------
-    worker : str
-        The process.
-    package : str
-        The package.
-    there, here : str
-        Its version there and in the coordinator, such as ``"version 1.2"``.
-    """
+    """Return the error for a process of the cluster whose package is not the coordinator's."""
     return UnfitClusterError(worker, f"{there} of {package}", f"{here} as in this process", ADVICE)
 
 
 def do_where_equal(
     wanted: Mapping[str, str], function: Callable[[Task], Receipt], task: Task
 ) -> Receipt:
-    """Return ``function(task)``, if this process has the versions of the coordinator.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        Naming this worker and the package that differs.
-    """
+    """Return ``function(task)``, if this process has the versions of the coordinator."""
     check_equal(wanted)
     return function(task)
 
@@ -156,21 +127,11 @@ def check_equal(wanted: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """A package whose version in a process of the cluster is not the one here.
+    """A package whose version in a process of the cluster is not the one here."""
 
-    Parameters
-    ----------
-    process : str
-        ``"scheduler"``, or the address of a worker.
-    package : str
-        Name of the package, or ``"Python"``.
-    there, here : str
-        What there is, such as ``"version 1.26.4"`` or ``"no installation"``.
-    """
-
-    process: str
-    package: str
-    there: str
+    process: str  # ``"scheduler"``, or the address of a worker
+    package: str  # name of the package, or ``"Python"``
+    there: str  # what there is, such as ``"version 1.26.4"`` or ``"no installation"``
     here: str
 
     def __str__(self) -> str:
@@ -178,30 +139,17 @@ class Difference:
 
 
 def check_scheduler(client: Client) -> None:
-    """Refuse a scheduler whose packages differ from those of this process.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        Naming the first package that differs.
-    """
+    """Refuse a scheduler whose packages differ from those of this process."""
     for one in _of_scheduler(client):
         raise unfit_worker(one.process, one.package, one.there, one.here)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What some processes of a cluster have.
-
-    Parameters
-    ----------
-    unequal : tuple of Difference
-        What differs.
-    equal : tuple of str
-        Addresses of workers in which nothing does.  Those that did not answer are in neither.
-    """
+    """What some processes of a cluster have."""
 
     unequal: tuple[Difference, ...]
+    # Addresses of workers in which nothing does.  Those that did not answer are in neither
     equal: tuple[str, ...]
 
 
@@ -278,17 +226,10 @@ MEMORY_LIMITS = ("target", "spill", "pause", "terminate")
 
 @dataclass(frozen=True)
 class SharedStorage:
-    """A folder or store, and a folder in it for one probe and its replies.
+    """A folder or store, and a folder in it for one probe and its replies."""
 
-    Parameters
-    ----------
-    root : str
-        Absolute path of an existing folder, or URL.
-    token : str
-        Name of this probe among all that there ever are, that of a temporary folder.
-    """
-
-    root: str
+    root: str  # absolute path of an existing folder, or URL
+    # Name of this probe among all that there ever are, that of a temporary folder
     token: str = field(default_factory=lambda: temporary_path(Path()).name)
 
     @staticmethod
@@ -302,13 +243,7 @@ class SharedStorage:
 
     @contextmanager
     def probing(self) -> Iterator[None]:
-        """Put the probe for as long as the context lasts, and hold its lock.
-
-        Raises
-        ------
-        mkldist.errors.MkldistError
-            If this process cannot write there.
-        """
+        """Put the probe for as long as the context lasts, and hold its lock."""
         blobs = self._blobs
         if self._is_folder:
             remove_temporaries(Path(self.root))  # of a process that was killed meanwhile
@@ -364,48 +299,21 @@ class SharedStorage:
 
 @dataclass(frozen=True)
 class Environment:
-    """What one worker finds.
+    """What one worker finds."""
 
-    Parameters
-    ----------
-    host : str
-        Name of its machine.
-    processors : int
-        Processors that it may use.
-    memory : int
-        Bytes that processes of its machine can get.
-    cache : str
-        Folder of the node cache.
-    cache_bytes : int
-        Bytes that are free there; -1 if it cannot be written.
-    cache_is_remote : bool
-        True if it lies on a file system of other machines.
-    limits : tuple of str
-        Limits on memory by which Dask would spill, pause or end this worker.
-    wrong : mapping of str to str
-        What is wrong with each shared place, by its root; empty if nothing is.
-    """
-
-    host: str
-    processors: int
-    memory: int
-    cache: str
-    cache_bytes: int
-    cache_is_remote: bool
-    limits: tuple[str, ...]
+    host: str  # name of its machine
+    processors: int  # processors that it may use
+    memory: int  # bytes that processes of its machine can get
+    cache: str  # folder of the node cache
+    cache_bytes: int  # bytes that are free there; -1 if it cannot be written
+    cache_is_remote: bool  # True if it lies on a file system of other machines
+    limits: tuple[str, ...]  # limits on memory by which Dask would spill, pause or end this worker
+    # What is wrong with each shared place, by its root; empty if nothing is
     wrong: Mapping[str, str]
 
 
 def probe_environment(places: tuple[SharedStorage, ...], dask_worker: Any) -> Environment:
-    """Return the environment of this worker, and reply to the probes in shared storage.
-
-    Parameters
-    ----------
-    places : tuple of SharedStorage
-        Folders and stores in which the coordinator has put its probes.
-    dask_worker : distributed.Worker
-        This worker, as ``Client.run`` passes it.
-    """
+    """Return the environment of this worker, and reply to the probes in shared storage."""
     folder = default_directory()
     there = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(there).free if os.access(there, os.W_OK) else -1
@@ -434,13 +342,7 @@ def reply_name(address: str) -> str:
 
 
 def file_system(path: Path) -> str:
-    """Return the type of the file system of a path, such as ``"ext4"``; ``""`` if it is unknown.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file or folder.
-    """
+    """Return the type of the file system of a path, such as ``"ext4"``; ``""`` if it is unknown."""
     import psutil
 
     real = path.resolve()
@@ -464,24 +366,15 @@ def _limits(dask_worker: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SharedStorageCheck:
-    """What workers find where they run.
+    """What workers find where they run."""
 
-    Parameters
-    ----------
-    found : mapping of str to Environment
-        What each worker that answered finds.
-    wrong : mapping of str to mapping of str to str
-        What is wrong with each place for each of these workers, by the names of both; empty texts
-        where nothing is.
-    refused : mapping of str to MkldistError
-        Places in which this process cannot write, by name; workers were not asked about them.
-    failed : mapping of str to BaseException
-        Errors of the workers that answered with one.
-    """
-
-    found: Mapping[str, Environment]
+    found: Mapping[str, Environment]  # what each worker that answered finds
+    # What is wrong with each place for each of these workers, by the names of both; empty texts
+    # where nothing is
     wrong: Mapping[str, Mapping[str, str]]
+    # Places in which this process cannot write, by name; workers were not asked about them
     refused: Mapping[str, MkldistError]
+    # Errors of the workers that answered with one
     failed: Mapping[str, BaseException] = field(default_factory=dict)
 
     def is_shared(self, place: str, worker: str) -> bool:

@@ -26,40 +26,20 @@ PACE_FACTOR = 1.5
 
 @dataclass
 class Counts:
-    """Numbers of runs, blocks and bytes that a call has to do and has done.
+    """Numbers of runs, blocks and bytes that a call has to do and has done."""
 
-    Parameters
-    ----------
-    runs, runs_done, runs_failed : int
-        Runs of this call in all of its rounds, recorded runs (including failed ones), and failed
-        runs.
-    may_be_fewer : bool
-        True if later rounds may have fewer runs than `runs` counts.
-    bytes, bytes_done : int
-        Bytes of Gram matrices found to be missing so far, and bytes built.
-    banks : int
-        Stored banks that the runs need.
-    built : set of str
-        Those of them that are known to be complete.
-    blocks_done : int
-        Blocks of Gram matrices built.
-    doing : str
-        What the workers are doing, such as ``"compiling"``; empty if unknown.
-    runs_of_ended_batches : int
-        Recorded runs that are of batches that have ended.
-    """
-
+    # Runs of this call in all of its rounds, recorded runs (including failed ones), and failed runs
     runs: int = 0
     runs_done: int = 0
     runs_failed: int = 0
-    may_be_fewer: bool = False
-    bytes: int = 0
+    may_be_fewer: bool = False  # True if later rounds may have fewer runs than `runs` counts
+    bytes: int = 0  # bytes of Gram matrices found to be missing so far, and bytes built
     bytes_done: int = 0
-    blocks_done: int = 0
-    doing: str = ""
-    banks: int = 0
-    built: set[str] = field(default_factory=set)
-    runs_of_ended_batches: int = 0
+    blocks_done: int = 0  # blocks of Gram matrices built
+    doing: str = ""  # what the workers are doing, such as ``"compiling"``; empty if unknown
+    banks: int = 0  # stored banks that the runs need
+    built: set[str] = field(default_factory=set)  # those of them that are known to be complete
+    runs_of_ended_batches: int = 0  # recorded runs that are of batches that have ended
 
     @property
     def are_first_of_batches(self) -> bool:
@@ -104,15 +84,7 @@ class Pace:
     _marks: list[tuple[float, int]] = field(init=False, default_factory=list)
 
     def rate(self, counts: Counts, now: float) -> float | None:
-        """Return the runs that end in a second, or None while that is not steady yet.
-
-        Parameters
-        ----------
-        counts : Counts
-            The counts now.
-        now : float
-            A monotonic time in seconds.
-        """
+        """Return the runs that end in a second, or None while that is not steady yet."""
         if self._start is None:
             if not (counts.runs_done or SOLVING in counts.doing):
                 return None
@@ -167,21 +139,11 @@ class SilentProgress:
 
 @dataclass
 class LineProgress:
-    """Print a line with the counts every few seconds and at the end.
+    """Print a line with the counts every few seconds and at the end."""
 
-    Parameters
-    ----------
-    console : Console
-        Console that the lines go to.
-    every : float
-        Seconds between lines.
-    clock : callable
-        Monotonic clock, in seconds.
-    """
-
-    console: Console
-    every: float = LINE_EVERY_SECONDS
-    clock: Callable[[], float] = time.monotonic
+    console: Console  # console that the lines go to
+    every: float = LINE_EVERY_SECONDS  # seconds between lines
+    clock: Callable[[], float] = time.monotonic  # monotonic clock, in seconds
     _start: float = field(init=False, default=0.0)
     _last: float = field(init=False, default=0.0)
     _counts: Counts = field(init=False, default_factory=Counts)
@@ -309,13 +271,7 @@ def duration(seconds: float) -> str:
 
 
 class BarProgress:
-    """Show two bars: one of banks, one of runs.
-
-    Parameters
-    ----------
-    console : Console
-        A terminal.
-    """
+    """Show two bars: one of banks, one of runs."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

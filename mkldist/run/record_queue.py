@@ -65,20 +65,7 @@ def build_key(bank: str, blocks: Sequence[int]) -> str:
 
 
 class RecordSender:
-    """The end of a task: a context, at whose end nothing is on its way any more.
-
-    Parameters
-    ----------
-    queue : str or SimpleQueue, optional
-        The queue; without one, :meth:`rest` returns all records.
-    task : str
-        Name of the task.
-
-    Attributes
-    ----------
-    n_sent : int
-        Records that were sent, those of :meth:`already_sent` included.
-    """
+    """The end of a task: a context, at whose end nothing is on its way any more."""
 
     def __init__(self, queue: MessageQueue | None, task: str) -> None:
         self.n_sent = 0
@@ -127,13 +114,7 @@ class RecordSender:
             self._start()
 
     def add(self, record: RunRecord) -> None:
-        """Take the record of a run that has ended; wait while too much is unsent.
-
-        Raises
-        ------
-        mkldist.errors.ClusterError
-            If the coordinator has taken nothing for two minutes, as one that has ended.
-        """
+        """Take the record of a run that has ended; wait while too much is unsent."""
         content = packed(record)
         with self._changed:
             self._changed.wait_for(self._has_room)
@@ -144,13 +125,7 @@ class RecordSender:
             self._changed.notify_all()
 
     def rest(self) -> tuple[bytes, ...]:
-        """Send nothing more, and return the records that were not sent.
-
-        Raises
-        ------
-        mkldist.errors.ClusterError
-            As for :meth:`add`.
-        """
+        """Send nothing more, and return the records that were not sent."""
         self._stop()
         self._raise_error()
         return tuple(self._taken()["records"].values())
@@ -254,21 +229,7 @@ def queue_name(output: Path) -> str:
 
 
 class RecordReceiver:
-    """Taker of the messages of tasks.
-
-    Parameters
-    ----------
-    client : Client or ThreadWorker
-        Client of the workers.
-    output : Path
-        Output folder of the sweep.  Who resumes a sweep takes the records that workers sent to a
-        coordinator which was killed.
-
-    Attributes
-    ----------
-    queue : str or SimpleQueue
-        The queue, as tasks name it.
-    """
+    """Taker of the messages of tasks."""
 
     def __init__(self, client: Any, output: Path) -> None:
         self._client: Any = client
@@ -287,13 +248,7 @@ class RecordReceiver:
             self._dask_queue = Queue(self.queue, client=self._client, maxsize=MOST_WAITING)
 
     def take(self) -> Iterator[Message]:
-        """Yield the messages that have come since the last call.
-
-        Raises
-        ------
-        mkldist.errors.ClusterError
-            If the scheduler is gone.
-        """
+        """Yield the messages that have come since the last call."""
         if self._here is None:
             with reaching():
                 messages = self._dask_queue.get(batch=True)

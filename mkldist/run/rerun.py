@@ -38,33 +38,13 @@ COMMIT_DIGITS = 12
 
 @dataclass(frozen=True)
 class Rerun:
-    """A sweep that is to be run again, as its results tell it.
-
-    Parameters
-    ----------
-    results : Path
-        The results.
-    output : Path
-        Folder of the new results.
-    data_dirs : tuple of Path
-        Folders that are searched for data sets by name.
-    connect_options : ConnectOptions
-        Choice of the workers.
-    allow_code : bool
-        True if kernel functions that are not mkldist's may be imported and called.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-    mkldist.errors.OutputError
-        If both folders are the same.
-    """
+    """A sweep that is to be run again, as its results tell it."""
 
     results: Path
-    output: Path
-    data_dirs: tuple[Path, ...] = ()
-    connect_options: ConnectOptions = field(default_factory=ConnectOptions)
+    output: Path  # folder of the new results
+    data_dirs: tuple[Path, ...] = ()  # folders that are searched for data sets by name
+    connect_options: ConnectOptions = field(default_factory=ConnectOptions)  # choice of the workers
+    # True if kernel functions that are not mkldist's may be imported and called
     allow_code: bool = False
 
     def __post_init__(self) -> None:
@@ -95,13 +75,7 @@ class Rerun:
         return load_sweep(self.document)
 
     def check_data(self) -> None:
-        """Compare the data and the splits of the sweep with those of its runs.
-
-        Raises
-        ------
-        mkldist.errors.InputError
-            If they differ or cannot be read, or if records that tell the former ones are gone.
-        """
+        """Compare the data and the splits of the sweep with those of its runs."""
         self._check_files()
         with naming(self.document):
             _, resolved = planned(
@@ -160,13 +134,7 @@ class Rerun:
         return f"changed: {', '.join(changed)}" if changed else "the same versions"
 
     def run(self, **options: Any) -> SweepOutcome:
-        """Do the runs that the new folder lacks.
-
-        Parameters
-        ----------
-        **options
-            ``console`` and ``resume_command`` of :func:`mkldist.run.sweep.run_sweep`.
-        """
+        """Do the runs that the new folder lacks."""
         with naming(self.document):
             return run_sweep(
                 self.spec,

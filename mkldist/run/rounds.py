@@ -50,19 +50,7 @@ ATTEMPTS = 1000  # to draw a setting that no other trial has
 
 
 def drawn(space: Space, seed: int, trial: int, attempt: int = 0) -> Values:
-    """Return the setting that a trial draws.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    seed : int
-        Seed of the search.
-    trial : int
-        Number of the trial, from 0.
-    attempt : int, optional
-        Number of the draw, from 0.
-    """
+    """Return the setting that a trial draws."""
 
     def share(name: str) -> float:
         digits = content_id(seed=seed, parameter=name, trial=trial, attempt=attempt)[:HEX_DIGITS]
@@ -72,15 +60,7 @@ def drawn(space: Space, seed: int, trial: int, attempt: int = 0) -> Values:
 
 
 def fresh(space: Space, seed: int, trial: int, taken: Collection[Setting]) -> Values | None:
-    """Return the first setting that a trial draws and no other has; None if there is none left.
-
-    Parameters
-    ----------
-    space, seed, trial
-        As for :func:`drawn`.
-    taken : collection of Setting
-        Settings of other trials, by :func:`setting_key`.
-    """
+    """Return the first setting that a trial draws and no other has; None if there is none left."""
     draws = (drawn(space, seed, trial, attempt) for attempt in range(ATTEMPTS))
     return next((values for values in draws if setting_key(values) not in taken), None)
 
@@ -88,17 +68,7 @@ def fresh(space: Space, seed: int, trial: int, taken: Collection[Setting]) -> Va
 def all_fresh(
     space: Space, seed: int, trials: Iterable[int], taken: Iterable[Values]
 ) -> Iterator[Values]:
-    """Yield a new setting for each of some trials; stop where none is left.
-
-    Parameters
-    ----------
-    space, seed
-        As for :func:`drawn`.
-    trials : iterable of int
-        Numbers of the trials.
-    taken : iterable of mapping
-        Settings of other trials.
-    """
+    """Yield a new setting for each of some trials; stop where none is left."""
     tried = {setting_key(values) for values in taken}
     for trial in trials:
         values = fresh(space, seed, trial, tried)
@@ -122,19 +92,7 @@ STARTUP = 10  # batches that begin before as many trials are drawn at random
 def proposed(
     space: Space, seed: int, before: Sequence[tuple[Values, float]], n_trials: int
 ) -> list[Values]:
-    """Return the settings of the next trials, none of them tried before.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    seed : int
-        Seed of the search.
-    before : sequence of (mapping, float)
-        Settings and losses of all trials before, in order; infinite for a failed trial.
-    n_trials : int
-        Number of trials to propose; fewer are returned where no setting is left.
-    """
+    """Return the settings of the next trials, none of them tried before."""
     first, taken = len(before), [values for values, _ in before]
     if first < STARTUP:
         return list(all_fresh(space, seed, range(first, first + n_trials), taken))
@@ -227,13 +185,6 @@ def _exact(space: Space, params: Values) -> Values:
 def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
     """Return the trials that go on: those of least loss, of equal ones the first.
 
-    Parameters
-    ----------
-    losses : mapping of int to float
-        Loss of each trial of a rung by its number; infinite if it failed: it never goes on.
-    factor : int
-        One of so many goes on, rounded up.
-
     Examples
     --------
     >>> survivors({0: 0.2, 1: 0.1, 2: 0.3, 3: 0.1}, 2)
@@ -259,32 +210,14 @@ def drawn_batch(
 
 @dataclass(eq=False)
 class Study:
-    """Trials of one method on one bank, data set and split.
+    """Trials of one method on one bank, data set and split."""
 
-    Parameters
-    ----------
-    space : Space
-        Space of the method's settings.
-    search : SearchSpec
-        The search.
-    seed : int
-        Its seed.
-    ask : callable
-        Proposes the batches of an adaptive search.
-
-    Attributes
-    ----------
-    trials : list of mapping
-        The setting of each trial so far.
-    rungs : list of list of int
-        Numbers of the trials on each rung so far; one rung without halving.
-    """
-
-    space: Space
+    space: Space  # space of the method's settings
     search: SearchSpec
     seed: int
-    ask: Ask = proposed
-    trials: list[Values] = field(default_factory=list)
+    ask: Ask = proposed  # proposes the batches of an adaptive search
+    trials: list[Values] = field(default_factory=list)  # the setting of each trial so far
+    # Numbers of the trials on each rung so far; one rung without halving
     rungs: list[list[int]] = field(default_factory=list)
 
     def advance(self, loss: TrialLoss) -> bool:
@@ -320,18 +253,10 @@ DIGITS = 6  # of a given C: tables can show it, and rounding elsewhere seldom ch
 
 @dataclass(frozen=True)
 class DependentSetting:
-    """A method on one split of one data set and bank that takes its C from another.
+    """A method on one split of one data set and bank that takes its C from another."""
 
-    Parameters
-    ----------
-    place : Place
-        Place of its runs.
-    grid : MethodGrid
-        Its settings, without C.
-    """
-
-    place: Place
-    grid: MethodGrid
+    place: Place  # place of its runs
+    grid: MethodGrid  # its settings, without C
 
     @property
     def source(self) -> Place:
@@ -342,15 +267,7 @@ class DependentSetting:
     def proposals(
         self, sources: Iterable[RunPlan], given: Mapping[str, float]
     ) -> Iterator[Proposal]:
-        """Yield its runs: every setting at the C that each run of the other method gives.
-
-        Parameters
-        ----------
-        sources : iterable of RunPlan
-            The runs of the other method.
-        given : mapping of str to float
-            C by the id of such a run; NaN where it gives none.
-        """
+        """Yield its runs: every setting at the C that each run of the other method gives."""
         for run in sources:
             if math.isnan(given[run.id]):
                 continue
@@ -381,30 +298,7 @@ STAND_IN_C = 1.0  # of runs whose C is not known yet, to plan their work
 
 
 class Rounds:
-    """Rounds of a sweep.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    resolved : Resolved
-        Its data.
-    n_threads : int
-        Tasks that run at the same time, on all workers together.
-    memory_limit : int or None
-        Bytes that a worker may take for each task; None without a limit.
-    ask : callable, optional
-        Proposes the batches of an adaptive search.
-
-    Attributes
-    ----------
-    plan : Plan
-        All runs that are decided so far.
-    number : int
-        Number of the present round, from 0.
-    memory_limit : int or None
-        As given.
-    """
+    """Rounds of a sweep."""
 
     def __init__(
         self,

@@ -56,28 +56,16 @@ def file_name(dataset: str, data: GivenData) -> str:
 
 @dataclass(frozen=True)
 class SavedInputs:
-    """Words and data of a sweep that are to be kept in its output folder.
+    """Words and data of a sweep that are to be kept in its output folder."""
 
-    Parameters
-    ----------
-    text : str
-        Its sweep file; empty for a sweep that has one elsewhere, of which nothing is kept.
-    data : mapping of str to GivenData
-        Data sets by name.
-    """
-
+    # Its sweep file; empty for a sweep that has one elsewhere, of which nothing is kept
     text: str = ""
-    data: Mapping[str, GivenData] = field(default_factory=dict)
+    data: Mapping[str, GivenData] = field(default_factory=dict)  # data sets by name
 
     def write(self, folder: OutputFolder) -> list[str]:
         """Write what the folder lacks or has damaged; return a line for each changed data set.
 
         Files of data sets that are not given any more are removed.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the folder cannot be written.
         """
         if not self.text:
             return []
@@ -105,15 +93,7 @@ class SavedInputs:
 
 
 def make_absolute(document: Any, base: Path) -> None:
-    """Let the paths of data files start at the root, since the words may move to another folder.
-
-    Parameters
-    ----------
-    document : object
-        Content of a sweep file, perhaps a wrong one; its paths are replaced.
-    base : Path
-        Folder where relative paths begin.
-    """
+    """Let the paths of data files start at the root, since the words may move to another folder."""
     for table, key in data_files(document):
         if (base / table[key]).exists():
             table[key] = str((base / table[key]).absolute())
@@ -143,20 +123,7 @@ FROM_FILES = SavedInputs()
 
 
 def source_files(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path) -> list[Path]:
-    """Return the files that the entry of a data set names, views and groups of features included.
-
-    Parameters
-    ----------
-    spec : DatasetSpec
-        The entry.
-    data_dirs, base
-        As for :func:`mkldist.data.catalogue.load_dataset`.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If several files have the name of the data set.
-    """
+    """Return the files that the entry of a data set names, with views and groups of features."""
     named = [spec.file, spec.grams, spec.labels, spec.group_file]
     for view in spec.views:
         named += [view.file, view.grams, view.group_file]
@@ -170,31 +137,16 @@ def source_files(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path) -> li
 
 @dataclass(frozen=True)
 class FilesBefore:
-    """The state of the files of each data set before they are read.
+    """The state of the files of each data set before they are read."""
 
-    Parameters
-    ----------
-    stamps : mapping of str to mapping of str to Stamp
-        State of the files by data set; none for data that come from Python or another place.
-    """
-
+    # State of the files by data set; none for data that come from Python or another place
     stamps: Mapping[str, Mapping[str, Stamp]] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, spec: SweepSpec, data_dirs: Sequence[Path], base: Path, given: Collection[str] = ()
     ) -> FilesBefore:
-        """Return the state of the files of a sweep.
-
-        Parameters
-        ----------
-        spec : SweepSpec
-            The sweep.
-        data_dirs, base
-            As for :func:`mkldist.data.catalogue.load_dataset`.
-        given : collection of str
-            Data sets that are in memory.
-        """
+        """Return the state of the files of a sweep."""
         read = [entry for entry in spec.datasets if entry.name not in given]
         return cls({one.name: stamps_of(source_files(one, data_dirs, base)) for one in read})
 
@@ -210,15 +162,7 @@ class FilesBefore:
 
 
 def changed_lines(folder: Path, data: Mapping[str, ReadData]) -> list[str]:
-    """Return a line on each file that changed: what becomes of the old runs, and what to do.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder, which may be missing.
-    data : mapping of str to ReadData
-        The data as they are now, by data set.
-    """
+    """Return a line on each file that changed: what becomes of the old runs, and what to do."""
     return [
         f"{words}: runs on the old data do not count and are to be done anew; their records are "
         "kept, and count again if the old file comes back. To keep both results, rename the sweep"

@@ -38,20 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard by name.
-
-    Parameters
-    ----------
-    ref : BankRef
-        Its bank.
-    kernels : slice
-        Its kernels.
-    most_bytes : int
-        Bytes of all shards that a process keeps; one shard is kept even if it is larger.
-    """
+    """A shard by name."""
 
     ref: BankRef
     kernels: slice
+    # Bytes of all shards that a process keeps; one shard is kept even if it is larger
     most_bytes: int
 
     @property
@@ -74,13 +65,7 @@ class ShardCache:
         self._lock = threading.Lock()
 
     def bank(self, shard: Shard) -> MemoryBank:
-        """Return a shard as a bank with a counter of its own.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            If a kernel has values that are not finite.
-        """
+        """Return a shard as a bank with a counter of its own."""
         shape = shard.ref.plan.shape
         with self._lock:
             if shard.key not in self._entries:
@@ -123,24 +108,7 @@ def _warm_up_answers(dtype: str) -> None:
 def work_on_shard(
     versions: Mapping[str, str], shard: Shard, work: Callable[..., Any], *arguments: Any
 ) -> Any:
-    """Return ``work(bank of the shard, *arguments)``.
-
-    Parameters
-    ----------
-    versions : mapping of str to str
-        Versions of packages that this process must have.
-    shard : Shard
-        The shard, which this process keeps from now on.
-    work : callable
-        One of the functions of :mod:`mkldist.bank.sharded`.
-    arguments : object
-        Its further arguments.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        If this process has another version of a package.
-    """
+    """Return ``work(bank of the shard, *arguments)``."""
     check_equal(versions)
     with single_threaded():
         return work(SHARDS.bank(shard), *arguments)
@@ -159,26 +127,7 @@ def open_sharded(
     *,
     forgets: bool,
 ) -> ShardedBank:
-    """Return a bank whose shards the workers of this task's cluster keep; all are made.
-
-    Parameters
-    ----------
-    ref : BankRef
-        The bank.
-    memory_limit : int or None
-        Bytes that the sweep allows a worker.
-    stack : ExitStack
-        Ends the calls and the connection to the other workers.
-    admitted : collection of str, optional
-        Addresses of the workers that may keep shards; None for all.
-    forgets : bool
-        True if workers are to drop their shards at the end.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
-    """
+    """Return a bank whose shards the workers of this task's cluster keep; all are made."""
     client = None if this_worker() is None else _client(stack)
     most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
     n_workers = 1 if client is None else len(_homes(client, admitted))
@@ -205,13 +154,7 @@ def _client(stack: ExitStack) -> Client:
 
 
 class CallsHere:
-    """Calls in a thread of this process, which makes the shards one after the other.
-
-    Parameters
-    ----------
-    shards : sequence of Shard
-        The shards.
-    """
+    """Calls in a thread of this process, which makes the shards one after the other."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
@@ -241,19 +184,7 @@ class CallsHere:
 
 
 class CallsToWorkers:
-    """Calls in the workers of a cluster.
-
-    Parameters
-    ----------
-    client : Client
-        Client of a task, which has left its thread pool.
-    shards : sequence of Shard
-        The shards.
-    admitted : collection of str, optional
-        Addresses of the workers that may keep some; None for all.
-    forgets : bool
-        True if workers are to drop their shards at the end.
-    """
+    """Calls in the workers of a cluster."""
 
     def __init__(
         self,
@@ -316,15 +247,6 @@ def _homes(client: Any, admitted: Collection[str] | None) -> list[str]:
 
 def placed(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
     """Divide shards evenly among workers; as many as possible stay where they are.
-
-    Parameters
-    ----------
-    n_shards : int
-        Number of shards.
-    workers : sequence of str
-        Addresses of the workers that are there.
-    before : mapping of int to str
-        Workers of the shards before.
 
     Examples
     --------

@@ -67,35 +67,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """State of a sweep after a call of :func:`run_sweep`.
+    """State of a sweep after a call of :func:`run_sweep`."""
 
-    Parameters
-    ----------
-    plan : Plan
-        Plan of the whole sweep; with a search, of the runs that it has decided on.
-    path : Path
-        Its output folder.
-    counts : mapping of RunState to int
-        Runs of the plan by state.
-    computed : int
-        Runs that this call recorded.
-    skipped : int
-        Runs that were recorded before.
-    figures : tuple of Path
-        Paths of the figures, without the suffixes of their files.
-    others : int
-        Recorded runs in the output folder that are not in the plan; they are kept.
-    mended : tuple of str
-        Lines that say what was damaged in the folder, and what became of it.
-    """
-
-    plan: Plan
-    path: Path
-    counts: Mapping[RunState, int]
-    computed: int
-    skipped: int
-    figures: tuple[Path, ...] = ()
-    others: int = 0
+    plan: Plan  # plan of the whole sweep; with a search, of the runs that it has decided on
+    path: Path  # its output folder
+    counts: Mapping[RunState, int]  # runs of the plan by state
+    computed: int  # runs that this call recorded
+    skipped: int  # runs that were recorded before
+    figures: tuple[Path, ...] = ()  # paths of the figures, without the suffixes of their files
+    others: int = 0  # recorded runs in the output folder that are not in the plan; they are kept
+    # Lines that say what was damaged in the folder, and what became of it
     mended: tuple[str, ...] = ()
 
     @property
@@ -114,32 +95,14 @@ OF_CALL = ("name", "outputs", "memory", "wall_time")
 
 
 def dashboard_line(link: str, *, own: bool) -> str:
-    """Return a line with the address of the dashboard, or with what it lacks.
-
-    Parameters
-    ----------
-    link : str
-        Address of the scheduler's dashboard.
-    own : bool
-        True if the scheduler runs in this process, whose packages then draw the dashboard.
-    """
+    """Return a line with the address of the dashboard, or with what it lacks."""
     if own and find_spec("bokeh") is None:
         return "dashboard: none without bokeh; pip install 'mkldist[dashboard]' installs it"
     return f"dashboard: {link}"
 
 
 def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
-    """Return the first line of a call: what is to do, what is recorded, and where it goes.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of the sweep.
-    n_left : int
-        Runs that are not recorded, as many as there may be.
-    output : Path
-        Output folder.
-    """
+    """Return the first line of a call: what is to do, what is recorded, and where it goes."""
     before = len(rounds.most.runs) - n_left
     are = "is" if before == 1 else "are"
     recorded = f", {before} {are} recorded already" if before else ""
@@ -159,13 +122,7 @@ def _at_most(rounds: Rounds) -> str:
 
 
 def round_note(rounds: Rounds) -> str:
-    """Return a line for each method on each bank: the least validation error so far.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Rounds of a sweep with a search, of which some runs are recorded.
-    """
+    """Return a line for each method on each bank: the least validation error so far."""
     found: dict[tuple[str, ...], list[tuple[float, Values]]] = {}
     one_bank = len(rounds.spec.sized_banks) == 1
     for (dataset, bank, key, _), best in rounds.best().items():
@@ -220,41 +177,7 @@ def run_sweep(
     allow_code: bool = False,
     of_file: SweepSpec | None = None,
 ) -> SweepOutcome:
-    """Do the runs of a sweep that have no record yet.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    origin : Path
-        The sweep file; relative paths of data begin at its folder.
-    data_dirs : sequence of Path
-        Folders that are searched for data sets by name.
-    output : Path, optional
-        Output folder; by default ``outputs.path`` of the sweep, else ``results/<name>``.
-    connect_options : ConnectOptions, optional
-        Choice of the workers; by default all processors of this machine.
-    retry_failed, allow_code : bool
-        True to do failed runs again, and to call kernel functions that are not mkldist's.
-    of_file : SweepSpec, optional
-        The sweep without the changes of this call.  Where the call asks for a part of its runs, the
-        results hold those of them that are recorded, too.
-    console : callable, optional
-        Returns the console for the progress, if there is any; without it no progress is shown.
-    resume_command : str
-        Command that resumes the sweep, for the message after an interruption.
-    kept : SavedInputs
-        What the output folder is to keep of a sweep that was given in Python.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For input or an output folder that cannot be used.
-    mkldist.errors.ClusterError
-        When workers cannot be started or the scheduler is lost.
-    mkldist.errors.OutOfTimeError, KeyboardInterrupt
-        After the cluster is closed; they say how many runs are recorded and how to resume.
-    """
+    """Do the runs of a sweep that have no record yet."""
     wall_time = WallTime.from_now(spec.wall_time)
     remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
@@ -544,20 +467,11 @@ class _Sweep:
 
 @dataclass(frozen=True)
 class BuiltBanks:
-    """Banks of a sweep after a call of :func:`build_banks`.
+    """Banks of a sweep after a call of :func:`build_banks`."""
 
-    Parameters
-    ----------
-    root : str
-        Folder or URL of the banks.
-    banks : tuple of str
-        Ids of all banks of the sweep.
-    blocks, bytes : int
-        Blocks that this call computed, and their bytes; blocks that existed are not counted.
-    """
-
-    root: str
-    banks: tuple[str, ...]
+    root: str  # folder or URL of the banks
+    banks: tuple[str, ...]  # ids of all banks of the sweep
+    # Blocks that this call computed, and their bytes; blocks that existed are not counted
     blocks: int
     bytes: int
 
@@ -576,18 +490,6 @@ def build_banks(
 
     A bank that cannot be built does not stop the others; the error of the first such bank is raised
     at the end.
-
-    Parameters
-    ----------
-    spec, origin, data_dirs, output, connect_options, console, allow_code
-        As for :func:`mkldist.run.sweep.run_sweep`.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For input that cannot be used, or banks that cannot be built or written.
-    mkldist.errors.ClusterError
-        When workers cannot be started or the scheduler is lost.
     """
     from mkldist.run.sweep_setup import Work
     from mkldist.run.worker_pool import needs_of

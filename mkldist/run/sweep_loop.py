@@ -69,21 +69,11 @@ LOST_RECEIPT = "its worker was lost before the coordinator had its receipt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a task: a receipt or an exception.
+    """Outcome of a task: a receipt or an exception."""
 
-    Parameters
-    ----------
-    item : BuildItem or BatchItem
-        The work of the task.
-    receipt : BuildReceipt or BatchReceipt, optional
-        Return value of a task that ended well.
-    error : BaseException, optional
-        Exception of a task that failed.
-    """
-
-    item: Item
-    receipt: Any = None
-    error: BaseException | None = None
+    item: Item  # the work of the task
+    receipt: Any = None  # return value of a task that ended well
+    error: BaseException | None = None  # exception of a task that failed
 
 
 @dataclass(frozen=True)
@@ -100,17 +90,7 @@ class _Pending:
 
 
 class PendingTasks:
-    """Tasks that are submitted and have not ended.
-
-    Parameters
-    ----------
-    client : Client or ThreadWorker
-        Client of the workers.
-    pool : WorkerPool, optional
-        Tells which workers of other machines may do tasks; by default all may.
-    one_a_machine : bool
-        True if each machine is to do one task at a time.
-    """
+    """Tasks that are submitted and have not ended."""
 
     def __init__(
         self,
@@ -214,15 +194,7 @@ class PendingTasks:
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Return the outcomes of tasks that have ended, after some seconds at most.
-
-        Raises
-        ------
-        mkldist.errors.UnfitClusterError
-            When a worker has other versions of packages, and no pool leaves it out.
-        mkldist.errors.ClusterError
-            When the scheduler is gone.
-        """
+        """Return the outcomes of tasks that have ended, after some seconds at most."""
         outcomes = []
         if self._error is not None:
             raise self._error
@@ -314,15 +286,7 @@ EVERY_SECONDS = 1.0  # least time between two notes
 
 
 class StatusWriter:
-    """Writer of the note of what is being done.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder.
-    banks : collection of BankKey
-        The banks of the sweep.
-    """
+    """Writer of the note of what is being done."""
 
     def __init__(self, folder: Path, banks: Collection[BankKey]) -> None:
         self._folder = folder
@@ -337,17 +301,7 @@ class StatusWriter:
         stages: Mapping[str, str],
         recorded: Collection[str],
     ) -> None:
-        """Write the note if it has changed and the last one is old enough.
-
-        Parameters
-        ----------
-        begun : iterable of (BuildItem or BatchItem, float)
-            Tasks in flight, and when they began, in seconds since the epoch.
-        stages : mapping of str to str
-            What tasks are doing, by their keys.
-        recorded : collection of str
-            Ids of runs that are recorded already.
-        """
+        """Write the note if it has changed and the last one is old enough."""
         now = time.monotonic()
         if now - self._last < EVERY_SECONDS:
             return
@@ -407,28 +361,7 @@ TAKE_SECONDS = 0.25  # between looks at what tasks in flight have sent
 
 
 class SweepLoop:
-    """Loop that does the work of a sweep on a cluster.
-
-    Parameters
-    ----------
-    client : Client or ThreadWorker
-        Client of the workers.
-    work : Work
-        The work.
-    store : Journal
-        The records of runs.
-    progress : Progress
-        Shows how far the work is.
-    earlier : Counts, optional
-        Counts of the rounds before this one, with the runs of all rounds.
-    pool : WorkerPool, optional
-        The workers, if they are on other machines.
-
-    Attributes
-    ----------
-    counts : Counts
-        Runs of all rounds, and banks, blocks and bytes of this one, to be done and done.
-    """
+    """Loop that does the work of a sweep on a cluster."""
 
     def __init__(
         self,
@@ -476,17 +409,6 @@ class SweepLoop:
         """Do all the work; return when every run is recorded.
 
         Runs whose bank or data could not be read stay without a record, for the next call.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            When records, banks or results cannot be written.
-        mkldist.errors.UnreadableError
-            When the medium of banks or records does not answer.
-        mkldist.errors.ClusterError
-            When the scheduler is lost.
-        mkldist.errors.OutOfTimeError
-            When the time is over; tasks that have begun are left to the workers' end.
         """
         try:
             while self._submit() or len(self._tasks):

@@ -48,13 +48,7 @@ if TYPE_CHECKING:
 
 
 def parse_wall_time(text: str | None) -> float:
-    """Return the seconds that words such as ``90m`` stand for; infinity for None.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything else.
-    """
+    """Return the seconds that words such as ``90m`` stand for; infinity for None."""
     if text is None:
         return math.inf
     from dask.utils import parse_timedelta
@@ -70,18 +64,10 @@ def parse_wall_time(text: str | None) -> float:
 
 @dataclass(frozen=True)
 class WallTime:
-    """Time that a call of a sweep may take.
+    """Time that a call of a sweep may take."""
 
-    Parameters
-    ----------
-    words : str
-        The time, as the sweep file gives it.
-    end : float
-        When it is over, by :func:`time.monotonic`.
-    """
-
-    words: str = ""
-    end: float = math.inf
+    words: str = ""  # the time, as the sweep file gives it
+    end: float = math.inf  # when it is over, by :func:`time.monotonic`
 
     @classmethod
     def from_now(cls, words: str | None) -> WallTime:
@@ -89,13 +75,7 @@ class WallTime:
         return cls(words or "", time.monotonic() + parse_wall_time(words))
 
     def check(self) -> None:
-        """Raise if the time is over.
-
-        Raises
-        ------
-        mkldist.errors.OutOfTimeError
-            Without words on what is recorded, which the sweep adds.
-        """
+        """Raise if the time is over."""
         if time.monotonic() >= self.end:
             raise OutOfTimeError("wall_time", f"{self.words} to be over")
 
@@ -105,20 +85,11 @@ class BankKey(NamedTuple):
 
     The id alone is not enough: banks that differ in normalisation alone have one id and share one
     store, and so have those of data sets that differ in their splits alone.
-
-    Parameters
-    ----------
-    id : str
-        Id of the bank.
-    label : str
-        Label of the bank in the sweep file.
-    dataset : str
-        Name of the data set.
     """
 
-    id: str
-    label: str
-    dataset: str
+    id: str  # id of the bank
+    label: str  # label of the bank in the sweep file
+    dataset: str  # name of the data set
 
     @classmethod
     def of(cls, run: RunPlan) -> BankKey:
@@ -129,13 +100,7 @@ class BankKey(NamedTuple):
 def bank_refs(
     plan: Plan, resolved: Resolved, wanted: Collection[str], root: str, snapshots: Path
 ) -> dict[BankKey, BankRef]:
-    """Write the data sets that workers are to read, and return the banks made from them.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        When a snapshot cannot be written.
-    """
+    """Write the data sets that workers are to read, and return the banks made from them."""
     banks: dict[BankKey, BankRef] = {}
     for bank in plan.banks:
         if bank.id not in wanted:
@@ -154,43 +119,26 @@ def bank_refs(
 
 @dataclass(frozen=True)
 class Work:
-    """Banks to build and batches to do.
+    """Banks to build and batches to do."""
 
-    Parameters
-    ----------
-    banks : mapping of BankKey to BankRef
-        The banks.  Several may have one id, and share its store.
-    batches : tuple of BatchPlan
-        Batches, holding only the runs that are to be done; without batches, the loop builds banks.
-    settings : BatchSettings
-        Settings of the runs.
-    keep_banks : bool
-        True to keep Gram matrices after their runs are recorded.
-    own_banks : bool
-        True if the folder of the banks is this sweep's.  Otherwise the loop deletes only banks that
-        it has built itself.
-    use : BankUse
-        The use of the folder of the banks: the loop deletes none while others use it.
-    expected_threads : int
-        Number of threads that all workers will have once they have joined; 0 if unknown.
-    later_banks : container of str
-        Ids of banks that later rounds of a search need, which the loop keeps.
-    built : set of str
-        Ids of the banks that this sweep has built; the loop adds to it.
-    wall_time : WallTime
-        Time at whose end the loop stops.
-    """
-
+    # The banks.  Several may have one id, and share its store
     banks: Mapping[BankKey, BankRef]
+    # Batches, holding only the runs that are to be done; without batches, the loop builds banks
     batches: tuple[BatchPlan, ...]
-    settings: BatchSettings
-    keep_banks: bool = True
+    settings: BatchSettings  # settings of the runs
+    keep_banks: bool = True  # true to keep Gram matrices after their runs are recorded
+    # True if the folder of the banks is this sweep's.  Otherwise the loop deletes only banks that
+    # it has built itself
     own_banks: bool = False
+    # The use of the folder of the banks: the loop deletes none while others use it
     use: BankUse = field(default_factory=BankUse)
+    # Number of threads that all workers will have once they have joined; 0 if unknown
     expected_threads: int = 0
+    # Ids of banks that later rounds of a search need, which the loop keeps
     later_banks: Container[str] = ()
+    # Ids of the banks that this sweep has built; the loop adds to it
     built: set[str] = field(default_factory=set)
-    wall_time: WallTime = field(default_factory=WallTime)
+    wall_time: WallTime = field(default_factory=WallTime)  # time at whose end the loop stops
 
     @cached_property
     def banks_by_id(self) -> dict[str, BankRef]:
@@ -218,16 +166,6 @@ def planned(
     """Return the plan of a sweep for the workers that the options ask for, and its data.
 
     With a search it is a plan of as many runs as there may be.
-
-    Parameters
-    ----------
-    spec, origin, data_dirs, options, allow_code
-        As for :func:`sweep_rounds`.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For input that cannot be used.
     """
     rounds = sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code)
     return rounds.most, rounds.resolved
@@ -242,24 +180,7 @@ def sweep_rounds(
     *,
     allow_code: bool = False,
 ) -> Rounds:
-    """Return the rounds of a sweep for the workers that the options ask for, at the first.
-
-    Parameters
-    ----------
-    spec, origin, data_dirs
-        As for :func:`mkldist.run.sweep.run_sweep`.
-    options : ConnectOptions
-        Workers of the sweep.
-    given : mapping of str to GivenData
-        Data sets that are in memory, by name.
-    allow_code : bool
-        True if kernel functions that are not mkldist's may be imported and called.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For input that cannot be used.
-    """
+    """Return the rounds of a sweep for the workers that the options ask for, at the first."""
     check_names(spec)
     options = options.of_execution(spec.execution)
     parse_wall_time(spec.wall_time)  # refuses words that are no time
@@ -282,21 +203,6 @@ def with_recorded(
 
     ``--set`` may narrow a sweep, as to one value of a list: then the call does this part, and the
     results hold the recorded runs of the file beside it.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        What the call asks for.
-    of_file : callable
-        Returns the rounds of the file as it is.
-    recorded : collection of str
-        Ids of the recorded runs.
-
-    Returns
-    -------
-    Rounds
-        The same `rounds` if the call asks for a run that the file does not, if records decide on
-        further runs, or if nothing else is recorded.
     """
     asked = {run.id for run in rounds.plan.runs}
     if rounds.are_several or not {*recorded} - asked:
@@ -341,13 +247,6 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
     """Return the seconds of one thread that some batches of a plan are expected to take, roughly.
 
     They include the build of the banks, as if none were stored already.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan, whose passes are divided evenly among its batches.
-    batches : iterable of BatchPlan
-        Its batches that are to be done.
     """
     banks = {bank.id: bank for bank in plan.banks}
     passes = plan.estimated_passes / max(1, len(plan.batches))
@@ -491,15 +390,6 @@ def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[
     """Return how many rows tell the scores of every split, and what a constant prediction scores.
 
     The rows are those of the test part, or the unlabelled ones where no split has a test part.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The data set.
-    splits : sequence of Split
-        Its splits.
-    metric : str
-        Name of the metric that ranks its results.
     """
     labels = dataset.y if dataset.classes is None else dataset.class_numbers.astype(np.float64)
     k = len(dataset.classes or ())

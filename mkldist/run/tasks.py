@@ -70,19 +70,7 @@ def machine_lock_file() -> Path:
 
 @contextmanager
 def exclusive_machine_lock(on_wait: Callable[[], object]) -> Iterator[bool]:
-    """Have the turn on this machine while the context lasts; wait for it first.
-
-    Parameters
-    ----------
-    on_wait : callable
-        Called if another process or thread has the turn, before this one waits for it.
-
-    Yields
-    ------
-    bool
-        False where a file in the cache folder could not be locked, as on some network file systems:
-        others may then have the turn, too.
-    """
+    """Have the turn on this machine while the context lasts; wait for it first."""
     from filelock import FileLock
 
     lock = FileLock(machine_lock_file())
@@ -111,13 +99,7 @@ def _locked(lock: BaseFileLock, seconds: float) -> bool | None:
 
 
 class StateCache:
-    """States by name, those kept last; at most so many bytes.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes of all states together.
-    """
+    """States by name, those kept last; at most so many bytes."""
 
     def __init__(self, limit: int = KEPT_STATES_BYTES) -> None:
         self._limit, self._bytes = limit, 0
@@ -170,54 +152,30 @@ _this_thread = threading.local()
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """Settings of all batches of a sweep.
+    """Settings of all batches of a sweep."""
 
-    Parameters
-    ----------
-    execution : str
-        ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
-        one solver after the other.
-    seed : int
-        Seed of the sweep, for provenance.
-    memory_limit : int, optional
-        Bytes that a worker may take.
-    predictions : bool
-        True if records hold decision values of test and unlabelled points.
-    coefficients : bool
-        True if records hold the rows that coefficients belong to, and the coefficients of each
-        kernel where these differ.
-    own_workers : bool
-        True if workers end with the sweep, so that they may keep memory for their next batch.
-    queue : str or SimpleQueue, optional
-        Queue by which tasks that last send records, and tell what they do.
-    """
-
+    # ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``: one
+    # solver after the other
     execution: str = "shared"
-    seed: int = 0
-    memory_limit: int | None = None
-    predictions: bool = False
+    seed: int = 0  # seed of the sweep, for provenance
+    memory_limit: int | None = None  # bytes that a worker may take
+    predictions: bool = False  # True if records hold decision values of test and unlabelled points
+    # True if records hold the rows that coefficients belong to, and the coefficients of each kernel
+    # where these differ
     coefficients: bool = False
+    # True if workers end with the sweep, so that they may keep memory for their next batch
     own_workers: bool = False
+    # Queue by which tasks that last send records, and tell what they do
     queue: MessageQueue | None = None
 
 
 @dataclass(frozen=True)
 class BuildTask:
-    """Compute and store some blocks of a bank.
-
-    Parameters
-    ----------
-    ref : BankRef
-        The bank.
-    blocks : tuple of int
-        Indices of the blocks.
-    settings : BatchSettings, optional
-        Settings of the sweep.
-    """
+    """Compute and store some blocks of a bank."""
 
     ref: BankRef
-    blocks: tuple[int, ...]
-    settings: BatchSettings = field(default_factory=BatchSettings)
+    blocks: tuple[int, ...]  # indices of the blocks
+    settings: BatchSettings = field(default_factory=BatchSettings)  # settings of the sweep
 
     @property
     def key(self) -> str:
@@ -227,29 +185,16 @@ class BuildTask:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """Do some runs on a bank.
-
-    Parameters
-    ----------
-    ref : BankRef
-        The bank.
-    runs : tuple of RunPlan
-        The runs.
-    settings : BatchSettings
-        Settings of the sweep.
-    n_at_once : int
-        Batches that may be done at the same time on the worker's machine, this one included.
-    builds : bool
-        True to build the blocks that the bank lacks; otherwise the bank is complete.
-    admitted : tuple of str, optional
-        Addresses of the workers that may hold shards of a bank; None for all.
-    """
+    """Do some runs on a bank."""
 
     ref: BankRef
     runs: tuple[RunPlan, ...]
-    settings: BatchSettings
+    settings: BatchSettings  # settings of the sweep
+    # Batches that may be done at the same time on the worker's machine, this one included
     n_at_once: int = 1
+    # True to build the blocks that the bank lacks; otherwise the bank is complete
     builds: bool = False
+    # Addresses of the workers that may hold shards of a bank; None for all
     admitted: tuple[str, ...] | None = None
 
     @property
@@ -270,48 +215,25 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class BatchReceipt:
-    """Summary of a batch that ended.
+    """Summary of a batch that ended."""
 
-    Parameters
-    ----------
-    records : tuple of bytes
-        Records that it has not sent, each as
-        :func:`mkldist.run.record_queue.packed` bytes.
-    n_sent : int
-        Records that it has sent, those included that a worker sent which has gone.
-    damaged : str
-        Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
-        missing, and the runs without a record are still to be done.
-    streamed : bool
-        True if the bank was read from its store because the node cache could not keep it.
-    passes : int
-        Passes over the bank.
-    built : BuildReceipt
-        Blocks that it built.
-    unlocked : bool
-        True if another isolated sweep may have been at work on the machine, as the cache could not
-        be locked.
-    """
-
+    # Records that it has not sent, each as :func:`mkldist.run.record_queue.packed` bytes
     records: tuple[bytes, ...] = ()
-    n_sent: int = 0
+    n_sent: int = 0  # records that it has sent, those included that a worker sent which has gone
+    # Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
+    # missing, and the runs without a record are still to be done
     damaged: str = ""
+    # True if the bank was read from its store because the node cache could not keep it
     streamed: bool = False
-    passes: int = 0
-    built: BuildReceipt = field(default_factory=BuildReceipt)
+    passes: int = 0  # passes over the bank
+    built: BuildReceipt = field(default_factory=BuildReceipt)  # blocks that it built
+    # True if another isolated sweep may have been at work on the machine, as the cache could not be
+    # locked
     unlocked: bool = False
 
 
 def build(task: BuildTask) -> BuildReceipt:
-    """Compute and store blocks; those that are complete already cost nothing.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        When a kernel has values that cannot be stored.
-    mkldist.errors.OutputError
-        When the medium is full or cannot be written.
-    """
+    """Compute and store blocks; those that are complete already cost nothing."""
     with (
         RecordSender(task.settings.queue, task.key) as sender,
         _turn(task, sender),
@@ -328,19 +250,7 @@ def build(task: BuildTask) -> BuildReceipt:
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
-    """Do runs; return their records, or send those of a batch that lasts as they end.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        When a block that the batch is to build has values that cannot be stored.
-    mkldist.errors.OutputError
-        When such a block cannot be written.
-    mkldist.errors.UnreadableError
-        When the medium of the bank or the data does not answer.
-    mkldist.errors.ClusterError
-        When no coordinator takes records.
-    """
+    """Do runs; return their records, or send those of a batch that lasts as they end."""
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
     with (
@@ -429,23 +339,7 @@ def solve_runs(
     on_record: Callable[[RunRecord], None],
     build_time: Callable[[], BuildTime | None] = lambda: None,
 ) -> None:
-    """Solve runs, and hand on the record of each as it ends.
-
-    Parameters
-    ----------
-    opened : _Opened
-        The bank, open.
-    ref : BankRef
-        The same bank by name.
-    runs : sequence of RunPlan
-        Runs on that bank.
-    settings : BatchSettings
-        Settings of the sweep.
-    on_record : callable
-        Takes the records.
-    build_time : callable
-        Returns the time that took the bank to build, None if it is unknown.
-    """
+    """Solve runs, and hand on the record of each as it ends."""
     inputs = bank_inputs(ref)
     scorer = Scorer(
         inputs,

@@ -43,40 +43,18 @@ CHANGED = "damaged or changed by hand: without its first line it is not checked"
 
 @dataclass(frozen=True)
 class Checked:
-    """Files of one kind.
+    """Files of one kind."""
 
-    Parameters
-    ----------
-    kind : str
-        ``"manifest"``, ``"records"``, ``"layout"``, ``"snapshots"``, ``"data"``, ``"words"``,
-        ``"banks"``, ``"laplacians"`` or ``"models"``.
-    files : int
-        Number of files that were checked; blocks and descriptions for banks.
-    damaged : tuple of str
-        Paths of the damaged ones, or what is wrong with them.
-    note : str
-        What else is to be said.
-    """
-
+    # ``"manifest"``, ``"records"``, ``"layout"``, ``"snapshots"``, ``"data"``, ``"words"``,
+    # ``"banks"``, ``"laplacians"`` or ``"models"``
     kind: str
-    files: int
-    damaged: tuple[str, ...]
-    note: str = ""
+    files: int  # number of files that were checked; blocks and descriptions for banks
+    damaged: tuple[str, ...]  # paths of the damaged ones, or what is wrong with them
+    note: str = ""  # what else is to be said
 
 
 def verify(path: Path) -> tuple[Checked, ...]:
-    """Read all files in the output folder of a sweep, and check them; change nothing.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If no sweep wrote there.
-    """
+    """Read all files in the output folder of a sweep, and check them; change nothing."""
     folder = OutputFolder(path)
     if not folder.manifest.is_file() and not folder.records.is_file():
         raise StoreError(
@@ -238,27 +216,7 @@ def repair(
     *,
     allow_code: bool = False,
 ) -> list[str]:
-    """Make the damaged files of an output folder anew, or remove those that a sweep makes again.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    damaged : collection of str
-        Kinds that :func:`mkldist.run.verify.verify` found damaged.
-    data_dirs, allow_code
-        As for :func:`mkldist.run.sweep.run_sweep`.
-
-    Returns
-    -------
-    list of str
-        A line for each thing that was done.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If a process uses the folder, or the sweep or its data are needed and cannot be read.
-    """
+    """Make the damaged files of an output folder anew, or remove those that a sweep makes again."""
     name, folder, said = restored_manifest(path).sweep, OutputFolder(path), list[str]()
     banks = list(damaged_banks(path)) if "banks" in damaged else []
     with claimed(path, name), writing(path):  # which makes a damaged manifest anew
@@ -299,19 +257,7 @@ def _made_anew(
     *,
     allow_code: bool,
 ) -> Iterator[str]:
-    """Make what is damaged anew from the sweep, its data and its records; yield lines on it.
-
-    Parameters
-    ----------
-    folder : OutputFolder
-        The folder.
-    kinds : collection of str
-        ``"layout"``, ``"snapshots"`` and ``"note"``, that of banks.
-    undescribed : iterable of (str, str)
-        Folder or URL, and id, of banks whose description is damaged.
-    data_dirs, allow_code
-        As for :func:`mkldist.run.sweep.run_sweep`.
-    """
+    """Make what is damaged anew from the sweep, its data and its records; yield lines on it."""
     spec, origin, whole = _sweep_of(folder)
     if not whole:
         yield f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"

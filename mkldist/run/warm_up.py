@@ -45,32 +45,15 @@ class Specimen:
 
     Compiled code depends on the types of arrays.  It does not depend on numbers such as C, so runs
     that differ in numbers alone have one specimen.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    choices : tuple of (str, str)
-        Its parameters that are no real numbers.
-    dtype : str
-        Type of the bank's entries.
-    normalisations : tuple of str
-        Normalisations of the bank.
-    several_classes : bool
-        True if classes share kernel weights.
-    scored_on_bank : bool
-        True if decision values are computed at points of the bank, too.
-    on_factors : bool
-        True on a bank of factors.
     """
 
-    method: str
-    choices: tuple[tuple[str, str], ...]
-    dtype: str
-    normalisations: tuple[str, ...]
-    several_classes: bool
-    scored_on_bank: bool
-    on_factors: bool = False
+    method: str  # name of the method
+    choices: tuple[tuple[str, str], ...]  # its parameters that are no real numbers
+    dtype: str  # type of the bank's entries
+    normalisations: tuple[str, ...]  # normalisations of the bank
+    several_classes: bool  # True if classes share kernel weights
+    scored_on_bank: bool  # True if decision values are computed at points of the bank, too
+    on_factors: bool = False  # true on a bank of factors
 
     @classmethod
     def of(cls, run: RunPlan, bank: BankPlan) -> Specimen:
@@ -99,13 +82,7 @@ def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[st
 
 
 def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
-    """Solve specimens that this process has not solved yet.
-
-    Parameters
-    ----------
-    wanted : dict of Specimen to dict
-        Specimens, each with parameters of its method; see :func:`specimens`.
-    """
+    """Solve specimens that this process has not solved yet."""
     for specimen, params in wanted.items():
         if specimen not in _warm:
             with suppress(Exception):  # the run will report the same error
@@ -115,15 +92,7 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
 
 
 def warm_up_source(source: BankSource, dtype: str) -> None:
-    """Compute a few values of a source of kernels, once for each type of values in this process.
-
-    Parameters
-    ----------
-    source : BankSource
-        The source.  Given Gram matrices need no compiled code.
-    dtype : str
-        Type of the bank's entries.
-    """
+    """Compute a few values of a source of kernels, once for each type of values in this process."""
     if not isinstance(source, FeatureSource) or dtype in _warm_sources:
         return
     few = slice(0, min(N_SOURCE_KERNELS, source.n_kernels))

@@ -28,21 +28,11 @@ from mkldist.spec.banks import FACTORS
 
 @dataclass(frozen=True)
 class BuildItem:
-    """Some blocks of one bank, to be built.
+    """Some blocks of one bank, to be built."""
 
-    Parameters
-    ----------
-    bank : str
-        Id of the bank.
-    blocks : tuple of int
-        Indices of the blocks.
-    attempt : int
-        Number of this attempt, from 1.
-    """
-
-    bank: str
-    blocks: tuple[int, ...]
-    attempt: int = 1
+    bank: str  # id of the bank
+    blocks: tuple[int, ...]  # indices of the blocks
+    attempt: int = 1  # number of this attempt, from 1
 
     @property
     def key(self) -> str:
@@ -52,30 +42,15 @@ class BuildItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """Some runs on one bank, to be done together.
+    """Some runs on one bank, to be done together."""
 
-    Parameters
-    ----------
-    bank : str
-        Id of the bank.
-    runs : tuple of RunPlan
-        The runs.
-    attempt : int
-        Number of this attempt, from 1; runs that are tried alone begin with 2.
-    repairs : int
-        Repairs that the bank has had when the batch begins.
-    is_share : bool
-        True for a share of one of the last batches, which is not divided further.
-    builds : bool
-        True if the batch builds the blocks that the bank lacks.
-    """
-
-    bank: str
+    bank: str  # id of the bank
     runs: tuple[RunPlan, ...]
-    attempt: int = 1
-    repairs: int = 0
+    attempt: int = 1  # number of this attempt, from 1; runs that are tried alone begin with 2
+    repairs: int = 0  # repairs that the bank has had when the batch begins
+    # True for a share of one of the last batches, which is not divided further
     is_share: bool = False
-    builds: bool = False
+    builds: bool = False  # True if the batch builds the blocks that the bank lacks
 
     @property
     def key(self) -> str:
@@ -88,18 +63,10 @@ Item = BuildItem | BatchItem
 
 @dataclass(frozen=True)
 class AbandonedRun:
-    """A run that is recorded as failed although no solver has returned an error.
-
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    error : str
-        Error of the last task that was to do it.
-    """
+    """A run that is recorded as failed although no solver has returned an error."""
 
     run: RunPlan
-    error: str
+    error: str  # error of the last task that was to do it
 
 
 MAX_ATTEMPTS = 3
@@ -126,28 +93,6 @@ class WorkQueue:
     Batches of complete banks go first, then the blocks of the next bank.  So results come early,
     and few banks are on disk at the same time.  The last batches are divided among the threads
     that would otherwise be idle.
-
-    Parameters
-    ----------
-    banks : sequence of str
-        Ids of the banks, in the order in which to build them, including banks without batches.
-    batches : iterable of BatchPlan
-        Batches, holding only the runs that are to be done.  The queue divides them anew for the
-        threads that are there when their bank is complete.
-    missing_blocks : callable
-        Takes a bank's id, makes its store if needed, and returns the blocks that the bank lacks.
-    is_recorded : callable
-        Takes a run's id and returns True if storage has a record of the run.
-    n_threads : callable
-        Returns the number of threads of all workers, among which to divide work; 0 if unknown.
-    divisible : container of str
-        Banks that several threads may hold at once, so that a last batch on them may be divided.
-    loaded : container of str
-        Banks that a task loads into its memory, so that a batch may build one.
-    sharded : container of str
-        Banks that fill the memory of all workers, so that nothing is done beside a batch on one.
-    unshared : container of str
-        Banks that every batch builds on its machine, unless they are there.
     """
 
     def __init__(
@@ -275,17 +220,7 @@ class WorkQueue:
     def build_failed(
         self, item: BuildItem, error: str, *, final: bool = False
     ) -> list[AbandonedRun]:
-        """Note that building blocks failed; return the runs that are abandoned with their bank.
-
-        Parameters
-        ----------
-        item : BuildItem
-            The blocks.
-        error : str
-            The error.
-        final : bool
-            True for an error that another attempt would meet again.
-        """
+        """Note that building blocks failed; return the runs that are abandoned with their bank."""
         self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         if state.error:
@@ -303,17 +238,7 @@ class WorkQueue:
     def batch_failed(
         self, item: BatchItem, error: str, *, final: bool = False
     ) -> list[AbandonedRun]:
-        """Note that a batch ended early; return the runs that are abandoned.
-
-        Parameters
-        ----------
-        item : BatchItem
-            The batch.
-        error : str
-            The error.
-        final : bool
-            True if the batch was to build its bank and another attempt would fail the same way.
-        """
+        """Note that a batch ended early; return the runs that are abandoned."""
         self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         if final:

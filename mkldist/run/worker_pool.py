@@ -43,26 +43,13 @@ OUTPUT, BANKS = "results", "banks"
 
 @dataclass(frozen=True)
 class Needs:
-    """What workers of a sweep need.
+    """What workers of a sweep need."""
 
-    Parameters
-    ----------
-    output : str
-        Folder of the sweep's output.
-    banks : str
-        Folder or URL of its banks; empty if none is stored.
-    code : str
-        Folder of the user's kernel functions; empty if the sweep has none.
-    functions : tuple of str
-        Names of these functions.
-    devices : tuple of str
-        Names of the devices on which kernels are computed, without the processor.
-    """
-
-    output: str
-    banks: str = ""
-    code: str = ""
-    functions: tuple[str, ...] = ()
+    output: str  # folder of the sweep's output
+    banks: str = ""  # folder or URL of its banks; empty if none is stored
+    code: str = ""  # folder of the user's kernel functions; empty if the sweep has none
+    functions: tuple[str, ...] = ()  # names of these functions
+    # Names of the devices on which kernels are computed, without the processor
     devices: tuple[str, ...] = ()
 
     @property
@@ -73,47 +60,25 @@ class Needs:
 
 @dataclass(frozen=True)
 class Sharing:
-    """What the workers of a sweep share with its process.
+    """What the workers of a sweep share with its process."""
 
-    Parameters
-    ----------
-    output : bool
-        True if all see the output folder.  Otherwise they fetch data from elsewhere.
-    banks : bool
-        True if all reach the folder or store of banks, or see the output folder if none is stored.
-        Otherwise each machine keeps its own.
-    """
-
+    # True if all see the output folder.  Otherwise they fetch data from elsewhere
     output: bool = True
+    # True if all reach the folder or store of banks, or see the output folder if none is stored.
+    # Otherwise each machine keeps its own
     banks: bool = True
 
 
 @dataclass(frozen=True)
 class Probed:
-    """A worker that was probed.
+    """A worker that was probed."""
 
-    Parameters
-    ----------
-    wrong : str
-        Why it cannot be used; empty if nothing is wrong.
-    sharing : Sharing
-        What it shares.
-    """
-
-    wrong: str = ""
-    sharing: Sharing = field(default_factory=Sharing)
+    wrong: str = ""  # why it cannot be used; empty if nothing is wrong
+    sharing: Sharing = field(default_factory=Sharing)  # what it shares
 
 
 class SnapshotPublisher:
-    """Publisher of the data that workers fetch which do not see the output folder.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-    output : Path
-        Output folder of the sweep.
-    """
+    """Publisher of the data that workers fetch which do not see the output folder."""
 
     def __init__(self, client: Client, output: Path) -> None:
         self._client: Any = client
@@ -124,21 +89,6 @@ class SnapshotPublisher:
         """Let workers fetch a snapshot; return where they find it.
 
         A file that the store of banks has already is read back, and put anew if it is damaged.
-
-        Parameters
-        ----------
-        snapshot : Path
-            Its folder.
-        banks : str
-            Folder or URL of the banks.  A URL takes the snapshot, too; otherwise the scheduler
-            keeps it.
-
-        Raises
-        ------
-        mkldist.errors.StoreError
-            If it is damaged.
-        mkldist.errors.OutputError
-            If the store refuses it.
         """
         blobs = open_bytes(banks, f"{SNAPSHOTS}/{snapshot.name}") if "://" in banks else None
         for file in sorted({HEADER, *snapshot_header(snapshot)["files"].values()}):
@@ -162,15 +112,7 @@ class SnapshotPublisher:
 
 
 class WorkerPool:
-    """The workers of a cluster that a sweep may use.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-    needs : Needs
-        What workers need.
-    """
+    """The workers of a cluster that a sweep may use."""
 
     def __init__(self, client: Client, needs: Needs) -> None:
         self._client, self._needs = client, needs
@@ -187,18 +129,6 @@ class WorkerPool:
 
         One is enough when the others do not reply for some seconds.  What those that replied
         share holds for all: see :attr:`sharing`.
-
-        Parameters
-        ----------
-        wall_time : WallTime
-            Time at whose end the waiting ends.
-
-        Raises
-        ------
-        mkldist.errors.UnfitClusterError
-            If workers are there, and for some seconds none of them can be used.
-        mkldist.errors.OutOfTimeError
-            At the end of the time.
         """
         since, noted = None, time.monotonic()
         while True:
@@ -233,13 +163,7 @@ class WorkerPool:
         return self._sharing or Sharing()
 
     def usable(self, there: Mapping[str, int]) -> dict[str, int]:
-        """Return those of some workers, and their threads, that the sweep may use now.
-
-        Parameters
-        ----------
-        there : mapping of str to int
-            Threads of the workers that are there; those that are new are probed meanwhile.
-        """
+        """Return those of some workers, and their threads, that the sweep may use now."""
         return {worker: there[worker] for worker in self._usable(there)}
 
     def admitted(self) -> tuple[str, ...]:
@@ -259,13 +183,7 @@ class WorkerPool:
                 yield f"worker {worker} is left out: {why}"
 
     def reached(self, banks: Mapping[BankKey, BankRef]) -> dict[BankKey, BankRef]:
-        """Return banks as the workers find them; let workers fetch the data that they do not see.
-
-        Parameters
-        ----------
-        banks : mapping of BankKey to BankRef
-            The banks as this process sees them.
-        """
+        """Return banks as workers find them; let workers fetch the data that they do not see."""
         found, origins = dict[BankKey, BankRef](), dict[tuple[str, str], str]()
         for key, ref in banks.items():
             root, snapshot = ref.root if self.sharing.banks else "", ref.snapshot
@@ -403,19 +321,7 @@ def try_functions(code: str, functions: tuple[str, ...], devices: tuple[str, ...
 
 
 def needs_of(spec: SweepSpec, output: Path, banks: str, code: str) -> Needs:
-    """Return what workers of a sweep need.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    output : Path
-        Its output folder.
-    banks : str
-        Folder or URL of its banks; empty if none is stored.
-    code : str
-        Folder of the user's kernel functions; empty if the sweep has none.
-    """
+    """Return what workers of a sweep need."""
     functions = dict.fromkeys(function for _, function in code_of(spec)) if code else ()
     devices = dict.fromkeys(bank.device for bank in spec.banks if bank.device != CPU)
     return Needs(str(output.absolute()), banks, code, tuple(functions), tuple(devices))
@@ -425,26 +331,7 @@ def needs_of(spec: SweepSpec, output: Path, banks: str, code: str) -> Needs:
 def worker_pool(
     client: Client, needs: Needs, note: Callable[[str], None], wall_time: WallTime
 ) -> Iterator[WorkerPool]:
-    """Wait for a worker that a sweep can use, and find out what it shares with this process.
-
-    Parameters
-    ----------
-    client : Client
-        Connected to the scheduler.
-    needs : Needs
-        What workers need.
-    note : callable
-        Takes lines for the user.
-    wall_time : WallTime
-        Time at whose end the waiting ends.
-
-    Raises
-    ------
-    mkldist.errors.UnfitClusterError
-        If workers are there and none of them can be used.
-    mkldist.errors.MkldistError
-        If this process cannot write to the folders that it would share, or the scheduler is lost.
-    """
+    """Wait for a worker that a sweep can use, and find out what it shares with this process."""
     pool = WorkerPool(client, needs)
     for line in pool.wait(wall_time):
         note(line)
