@@ -25,8 +25,7 @@ import numpy as np
 import scipy
 
 from mkldist.bank.bank import TileLayout
-from mkldist.bank.blobs import Blobs, open_blobs
-from mkldist.bank.byte_store import LAPLACIANS, SNAPSHOTS, open_bytes
+from mkldist.bank.byte_store import LAPLACIANS, SNAPSHOTS, ByteStore, open_bytes
 from mkldist.bank.cache import NodeFolders, locked
 from mkldist.bank.store import BankStore, FactorStore, GramStore
 from mkldist.core.checksums import Footer
@@ -65,7 +64,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
-    blobs = open_blobs(folder, LAPLACIANS)
+    blobs = open_bytes(folder, LAPLACIANS)
     found = _read(blobs, name, points.shape[0])
     if found is not None:
         return found
@@ -81,7 +80,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.spars
 
 def checked_laplacians(folder: str | Path) -> dict[str, bool]:
     """Return the Laplacians in `folder` by their names; True for those that fit their checksum."""
-    blobs = open_blobs(folder, LAPLACIANS)
+    blobs = open_bytes(folder, LAPLACIANS)
     names = sorted(name.rpartition("/")[2] for name in blobs.names(""))
     content = {name: blobs.get(name) for name in names if name.endswith(SUFFIX)}
     return {name: FOOTER.body(one) is not None for name, one in content.items() if one is not None}
@@ -94,12 +93,12 @@ def remove_damaged_laplacians(folder: str | Path) -> int:
     """
     damaged = [name for name, sound in checked_laplacians(folder).items() if not sound]
     for name in damaged:
-        open_blobs(folder, LAPLACIANS).remove(name)
+        open_bytes(folder, LAPLACIANS).remove(name)
     return len(damaged)
 
 
 @contextmanager
-def _alone(blobs: Blobs, name: str) -> Iterator[None]:
+def _alone(blobs: ByteStore, name: str) -> Iterator[None]:
     """Exclude other processes if files have locks; else all compute and write the same file."""
     with ExitStack() as held:
         if blobs.is_local:
@@ -116,7 +115,7 @@ def _encoded(laplacian: scipy.sparse.csr_array) -> list[bytes]:
     return [body.getvalue(), FOOTER.of([body.getvalue()])]
 
 
-def _read(blobs: Blobs, name: str, n_points: int) -> scipy.sparse.csr_array | None:
+def _read(blobs: ByteStore, name: str, n_points: int) -> scipy.sparse.csr_array | None:
     """Return a Laplacian from its file, or None if that is missing, cut short or damaged."""
     content = None
     with suppress(StoreError):

@@ -276,7 +276,7 @@ def _made_anew(
         if "note" in kinds:
             drop_damaged_note(folder.path)
             stored = [bank.id for bank in plan.banks if bank.stored]
-            there = [i for i in stored if open_blobs(root, i).has("zarr.json")]
+            there = [i for i in stored if open_bytes(root, i).has("zarr.json")]
             note_banks(folder.path, root, there)
             yield "banks: their note made anew"
         for place, bank_id in undescribed:
@@ -284,7 +284,7 @@ def _made_anew(
                 BankRef(banks[bank_id], place, snapshot="", data_fingerprint="").store()
                 yield f"banks: description of {bank_id} written again"
             else:
-                open_blobs(place, bank_id).clear()
+                open_bytes(place, bank_id).clear()
                 yield f"banks: {bank_id} removed, which the sweep does not have now"
 
 
