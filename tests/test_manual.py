@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 import mkldist
 from mkldist.methods.registry import METHODS
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.spec_checks import resolve_methods
 from mkldist.solvers.base import Solution
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.model import Distribution, SweepSpec

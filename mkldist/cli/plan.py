@@ -73,7 +73,7 @@ def command(
     'mkldist doctor' measured on this machine and a simulation of the work queue.
     """
     from mkldist.from_python.plans import SweepPlan
-    from mkldist.planning.memory_limit import parse_memory
+    from mkldist.planning.costs import parse_memory
     from mkldist.run.paths import output_path
 
     crew = None

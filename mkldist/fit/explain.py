@@ -44,7 +44,7 @@ from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.planning.code_check import code_of
+from mkldist.planning.spec_checks import code_of
 from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import place_of
 from mkldist.results.run_record import RunRecord

@@ -29,9 +29,8 @@ from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.problem import BankInputs, subproblems_of
 from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS
-from mkldist.planning.code_check import check_allowed, check_code, code_of_settings
-from mkldist.planning.methods import n_asked
 from mkldist.planning.model import RunPlan
+from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings, n_asked
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import read_layout
 from mkldist.results.manifest import restored_manifest

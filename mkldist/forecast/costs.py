@@ -15,8 +15,7 @@ from mkldist.forecast.rates import Rates
 from mkldist.forecast.simulation import TaskCost
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
-from mkldist.planning.facts import DatasetFacts
-from mkldist.planning.model import BankPlan, Plan, RunPlan
+from mkldist.planning.model import BankPlan, DatasetFacts, Plan, RunPlan
 from mkldist.results.journal import Journal
 from mkldist.results.state import RunState
 from mkldist.run.work_queue import BatchItem, BuildItem, Item

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from mkldist.forecast.costs import TaskCosts
 from mkldist.forecast.simulation import Crew, Outcome, Service, simulate
-from mkldist.planning.batches import without
 from mkldist.planning.costs import WORKER_BASE_BYTES
 from mkldist.planning.model import BankPlan, BatchPlan
+from mkldist.planning.planner import without
 from mkldist.run.work_queue import WorkQueue
 
 NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -19,10 +19,9 @@ from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.methods.registry import METHODS
-from mkldist.planning.batches import without
-from mkldist.planning.costs import factor_rounds, factors_bytes, shard_traffic
-from mkldist.planning.memory_limit import parse_memory
+from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
 from mkldist.planning.model import BankPlan, Plan
+from mkldist.planning.planner import without
 from mkldist.results.journal import Journal
 from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs

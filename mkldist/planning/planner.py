@@ -8,7 +8,8 @@ never repeated, and a changed sweep repeats only the runs that changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -22,14 +23,93 @@ from mkldist.core.devices import CPU
 from mkldist.core.identity import CommonParts, content_id
 from mkldist.core.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
-from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes
-from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, Proposal, RunPlan
+from mkldist.planning.model import (
+    BankFacts,
+    BankPlan,
+    BatchPlan,
+    DatasetFacts,
+    Place,
+    Plan,
+    Proposal,
+    RunPlan,
+)
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import SweepSpec
+
+BATCHES_PER_THREAD = 2
+
+
+def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
+    """Divide splits into groups, so that every thread gets a few batches of one shared bank.
+
+    Parameters
+    ----------
+    splits : sequence of int
+        The splits.
+    n_threads : int
+        Tasks that run at the same time, on all workers together.
+
+    Examples
+    --------
+    >>> split_groups(range(5), 1)
+    [[0, 1, 2], [3, 4]]
+    """
+    wanted = min(len(splits), BATCHES_PER_THREAD * max(1, n_threads))
+    return [part.tolist() for part in np.array_split(np.asarray(splits), wanted)]
+
+
+def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
+    """Divide runs, bank by bank, into batches.
+
+    All runs of a split stay together, because they share passes.  Two banks of one id with
+    different labels have different normalisations, and two of different data sets have different
+    splits; the runs of such banks share no passes.
+
+    Parameters
+    ----------
+    runs : iterable of RunPlan
+        The runs.
+    n_threads : int
+        Tasks that run at the same time, on all workers together.
+    """
+    banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        banks[run.dataset, run.bank_label][run.split].append(run)
+    return [
+        tuple(run for split in group for run in by_split[split])
+        for by_split in banks.values()
+        for group in split_groups(sorted(by_split), n_threads)
+    ]
+
+
+def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...]]:
+    """Divide the runs of a batch among several threads, runs of one path together.
+
+    Parameters
+    ----------
+    runs : iterable of RunPlan
+        The runs.
+    n_shares : int
+        Number of shares; there are fewer where there are fewer paths.
+    """
+    chains: dict[object, list[RunPlan]] = defaultdict(list)
+    for run in runs:
+        chains[run.chain].append(run)
+    shares = [list(chains.values())[start::n_shares] for start in range(min(n_shares, len(chains)))]
+    return [tuple(run for chain in share for run in chain) for share in shares]
+
+
+def without(batches: Iterable[BatchPlan], run_ids: Collection[str]) -> tuple[BatchPlan, ...]:
+    """Return batches without some of their runs, and without those that have no others."""
+    left = (
+        replace(batch, runs=tuple(run for run in batch.runs if run.id not in run_ids))
+        for batch in batches
+    )
+    return tuple(batch for batch in left if batch.runs)
+
 
 IDENTITY_VERSION = 1  # raised when the same settings would give another outcome
 

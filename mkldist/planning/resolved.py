@@ -23,7 +23,8 @@ from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
-from mkldist.planning.checks import (
+from mkldist.planning.costs import with_backends
+from mkldist.planning.data_checks import (
     check_device,
     check_factors,
     check_figures,
@@ -37,9 +38,8 @@ from mkldist.planning.checks import (
     check_unscaled,
     with_graph_views,
 )
-from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.planning.memory_limit import with_backends
-from mkldist.planning.methods import (
+from mkldist.planning.model import BankFacts, DatasetFacts
+from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,
     check_kernel_numbers,

@@ -23,8 +23,8 @@ from mkldist.core.consoles import command_line
 from mkldist.core.durable import writing
 from mkldist.core.wording import pluralize
 from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
-from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
+from mkldist.planning.planner import without
 from mkldist.report.sweep_figures import draw_figures, undrawable_runs
 from mkldist.results.journal import Journal
 from mkldist.results.layout_file import lay_out

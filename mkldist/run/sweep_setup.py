@@ -28,11 +28,10 @@ from mkldist.data.row_weights import ClassWeight
 from mkldist.data.snapshot import save_snapshot
 from mkldist.errors import InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
-from mkldist.planning.code_check import check_code
-from mkldist.planning.costs import factor_rounds
-from mkldist.planning.memory_limit import check_memory, parse_memory
+from mkldist.planning.costs import check_memory, factor_rounds, parse_memory
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
+from mkldist.planning.spec_checks import check_code
 from mkldist.results.coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts, check_names
 from mkldist.run.bank_refs import BankRef

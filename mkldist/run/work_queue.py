@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.planning.batches import divided, shares_of
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
+from mkldist.planning.planner import divided, shares_of
 from mkldist.run.record_queue import build_key
 from mkldist.spec.banks import FACTORS
 

@@ -32,9 +32,10 @@ from mkldist.spec.kinds import (
 )
 
 # Keys that have an effect with some kinds of search alone.
-_EFFECTIVE_WITH: dict[str, tuple[str, ...]] = {"batch": ("adaptive",)} | dict.fromkeys(
-    ("resource", "factor", "rungs", "first"), ("halving",)
-)
+_EFFECTIVE_WITH = {
+    "batch": ("adaptive",),
+    **dict.fromkeys(("resource", "factor", "rungs", "first"), ("halving",)),
+}
 
 
 class Distribution(Model):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mkldist.methods.registry import METHODS
-from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.planning.model import Plan
+from mkldist.planning.model import BankFacts, DatasetFacts, Plan
 from mkldist.planning.planner import make_plan
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.model import SweepSpec

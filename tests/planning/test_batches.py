@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.planning.batches import divided, shares_of, split_groups, without
+from mkldist.planning.planner import divided, shares_of, split_groups, without
 from tests.planning.plans import dataset, grid, plan_of
 
 

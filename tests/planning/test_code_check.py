@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.code_check import check_code, code_lines, code_of
+from mkldist.planning.spec_checks import check_code, code_lines, code_of
 from mkldist.spec.banks import BankSpec
 from tests.planning.words import sweep
 

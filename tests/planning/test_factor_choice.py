@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.planning.memory_limit import most_points_of
+from mkldist.planning.costs import most_points_of
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.solvers.parameters import MethodGrid

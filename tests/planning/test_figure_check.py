@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning import checks as figure_check
-from mkldist.planning.checks import check_figures
+from mkldist.planning import data_checks as figure_check
+from mkldist.planning.data_checks import check_figures
 from tests.planning.words import dataset, sweep
 
 DRAWN = sweep('[[methods]]\nname = "level"\n[outputs]\nfigures = ["decision-boundary"]').outputs

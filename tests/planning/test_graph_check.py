@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.checks import check_graph
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.data_checks import check_graph
+from mkldist.planning.spec_checks import resolve_methods
 from tests.planning.words import dataset, split, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'

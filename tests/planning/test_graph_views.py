@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
-from mkldist.planning.checks import check_graph_views, with_graph_views
+from mkldist.planning.data_checks import check_graph_views, with_graph_views
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.planning.words import dataset, split
 
@@ -50,7 +50,7 @@ def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monk
     one, two = found({"neighbours": 2}), found({"neighbours": 3})
     assert len({one, two, dataset(Y, x=X).fingerprint}) == 3
     monkeypatch.setattr(
-        "mkldist.planning.checks.graph_kernels",
+        "mkldist.planning.data_checks.graph_kernels",
         lambda x, specs: graph_kernels(x, specs) * (1.0 + 1e-15),
     )
     assert found({"neighbours": 2}) == one

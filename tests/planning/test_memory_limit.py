@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.memory_limit import check_memory, parse_memory
+from mkldist.planning.costs import check_memory, parse_memory
 from tests.planning.plans import dataset, grid, plan_of
 
 

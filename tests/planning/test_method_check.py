@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.facts import BankFacts
-from mkldist.planning.methods import (
+from mkldist.planning.model import BankFacts
+from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,
     check_kernel_numbers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.spec_checks import resolve_methods
 from tests.planning.words import sweep
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1, 10]\nnear = 0.9\n'

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.bank.bank import TileLayout
-from mkldist.planning.facts import BankFacts, DatasetFacts
+from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.planning.planner import make_plan
 from mkldist.spec.model import SweepSpec
 from tests.planning.plans import grid

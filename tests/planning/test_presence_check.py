@@ -8,7 +8,7 @@ import pytest
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.data.dataset import Dataset, GivenGrams, View
 from mkldist.errors import SpecError
-from mkldist.planning.checks import check_presence
+from mkldist.planning.data_checks import check_presence
 from mkldist.spec.banks import BankSpec
 
 X = np.array([[1.0, np.nan], [2.0, 3.0], [4.0, 1.0]])

@@ -11,8 +11,8 @@ import pytest
 
 from mkldist.core.identity import array_id
 from mkldist.errors import InputError, SpecError
-from mkldist.planning.methods import resolve_methods
 from mkldist.planning.resolved import Resolved, resolve
+from mkldist.planning.spec_checks import resolve_methods
 from mkldist.spec.model import SweepSpec
 
 SWEEP = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.checks import RUN_BYTES, check_number_of_runs
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.data_checks import RUN_BYTES, check_number_of_runs
+from mkldist.planning.spec_checks import resolve_methods
 from mkldist.spec import checks
 from tests.planning.plans import dataset
 from tests.planning.words import sweep

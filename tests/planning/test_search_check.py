@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.methods import check_search, resolve_methods, smaller_shares
+from mkldist.planning.spec_checks import check_search, resolve_methods, smaller_shares
 from mkldist.spec.model import SearchSpec
 from tests.planning.words import sweep
 
@@ -35,7 +35,7 @@ def test_what_a_search_lacks_is_named(words, where, said, advice):
 
 def test_adaptive_search_without_optuna_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.setattr("mkldist.planning.methods.find_spec", lambda name: None)
+    monkeypatch.setattr("mkldist.planning.spec_checks.find_spec", lambda name: None)
     words = '[search]\nkind = "adaptive"\ntrials = 5\n[selection]\n' + LEVEL
     with pytest.raises(SpecError, match=r"optuna.*pip install 'mkldist\[search\]'"):
         check_search(sweep(words))

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, random_array
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError
-from mkldist.planning.checks import check_unscaled
+from mkldist.planning.data_checks import check_unscaled
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.checks import check_folds, check_unlabelled
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.data_checks import check_folds, check_unlabelled
+from mkldist.planning.spec_checks import resolve_methods
 from tests.planning.words import dataset, split, sweep
 
 SIGNS_AND_ZERO = dataset([0, 1, 2, 0, 1, 2], classes=("-1", "0", "1"))

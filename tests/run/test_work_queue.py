@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.planning.batches import shares_of
 from mkldist.planning.model import BatchPlan, RunPlan
+from mkldist.planning.planner import shares_of
 from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
 
 

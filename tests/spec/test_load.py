@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.data.files import READERS, ZARR
 from mkldist.errors import SpecError
-from mkldist.planning.methods import resolve_methods
+from mkldist.planning.spec_checks import resolve_methods
 from mkldist.spec import load as loading
 from mkldist.spec.load import (
     DATA_ENDINGS,

@@ -1,16 +1,15 @@
-"""Make grids of the settings of a sweep's methods, and check that these can solve its problems.
+"""Checks that read no data: the grids of a sweep's methods, its search, and code of the user.
 
 A method says itself what it refuses (:meth:`mkldist.solvers.base.Method.refuses`).  The checks
-state the facts of the sweep file and of its data sets, ask, and name the place of the mistake.
-A search has something to draw and to compare by, a method whose C another gives can take it, and
-words of the file have a use.
+state the facts of the sweep file, ask, and name the place of the mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,10 @@ from mkldist.core.target import Target
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
+from mkldist.kernel_functions.custom import search_first
+from mkldist.methods.block_norm.written_regularizers import imported_by
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.planning.facts import BankFacts
+from mkldist.planning.model import BankFacts
 from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import HingeParams, SolverParams
@@ -36,6 +37,81 @@ from mkldist.spec.model import (
     is_from_method,
 )
 from mkldist.spec.toml_texts import spelled
+
+
+def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
+    """Let the user's functions be imported from the folder of a sweep file, if that is allowed.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    folder : Path
+        Folder of the sweep file, which Python then searches first.
+    allowed : bool
+        True if the user asked for it.
+
+    Returns
+    -------
+    str
+        The folder, absolute; empty if the sweep has no such function.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If a bank or a method has such a function and that is not allowed.
+    """
+    functions = ((f"{place}.function", function) for place, function in code_of(spec))
+    found = [*functions, *code_of_methods(spec)]
+    check_allowed(found, allowed=allowed)
+    if not found:
+        return ""
+    search_first(str(folder.absolute()))
+    return str(folder.absolute())
+
+
+def check_allowed(code: Iterable[tuple[str, str]], *, allowed: bool) -> None:
+    """Refuse the first of some places and names of code, unless code is allowed."""
+    for place, function in code:
+        if not allowed:
+            raise SpecError(
+                place,
+                f"{function!r}, code that would run on this machine and on all workers",
+                "what mkldist has, or --allow-code",
+                "Repeat the command with --allow-code if you trust this code",
+            )
+
+
+def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
+    """Yield place and name of every kernel function that a sweep would import.
+
+    Functions that Python code puts into a sweep itself are at hand already.
+    """
+    for bank in spec.banks:
+        for number, function in bank.imported.items():
+            yield f"banks.{bank.label}.kernels[{number}]", function
+
+
+def code_of_methods(spec: SweepSpec) -> Iterator[tuple[str, str]]:
+    """Yield place and name of all that regularisers of a sweep would import, but those at hand."""
+    for entry in spec.methods:
+        for settings in (entry.settings, *entry.on.values()):
+            yield from code_of_settings(f"methods.{entry.key}", settings)
+
+
+def code_of_settings(where: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield place and name of all that parameters of a method would import."""
+    for parameter, given in settings.items():
+        for value in given if isinstance(given, list) else [given]:
+            yield from ((f"{where}.{parameter}", name) for name in imported_by(value))
+
+
+def code_lines(spec: SweepSpec) -> Iterator[str]:
+    """Yield a line on each function whose code a sweep runs."""
+    found = (*code_of(spec), *code_of_methods(spec))
+    for function in dict.fromkeys(function for _, function in found):
+        yield f"runs code that is not mkldist's: {function}"
+
 
 LOOSEST = 0.3  # tolerance of the first rung by default
 DIGITS = 3  # of a level between the first and the last

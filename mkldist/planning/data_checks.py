@@ -26,8 +26,8 @@ from mkldist.data.raw import check_fits as check_array_fits
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import adjacency, graph_kernels
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.planning.memory_limit import memory_of, most_points_of
+from mkldist.planning.costs import memory_of, most_points_of
+from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec
