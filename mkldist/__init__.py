@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
     from mkldist.from_python.sweeps import rerun, sweep
-    from mkldist.results.concat import concat
-    from mkldist.results.rows import to_frame
-    from mkldist.results.selected import selected
+    from mkldist.results.rows import concat, selected, to_frame
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
 
@@ -44,7 +42,7 @@ _EXPORTS = {
     "OneClassMKL": "mkldist.fit.estimators",
     "SemiSupervisedMKLClassifier": "mkldist.fit.estimators",
     "Solution": "mkldist.solvers.base",
-    "concat": "mkldist.results.concat",
+    "concat": "mkldist.results.rows",
     "explain": "mkldist.fit.explain",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
@@ -52,7 +50,7 @@ _EXPORTS = {
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
     "rerun": "mkldist.from_python.sweeps",
-    "selected": "mkldist.results.selected",
+    "selected": "mkldist.results.rows",
     "set_bank_cache": "mkldist.fit.estimators",
     "solve": "mkldist.fit.api",
     "sweep": "mkldist.from_python.sweeps",

@@ -23,9 +23,8 @@ from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.report.sweep_figures import keep_figure
 from mkldist.results.export import export
-from mkldist.results.layout_file import lay_out
-from mkldist.results.manifest import manifest_name
-from mkldist.results.output import claimed
+from mkldist.results.folder import claimed, manifest_name
+from mkldist.results.layout import lay_out
 from mkldist.results.tree import open_results
 from mkldist.run.bank_refs import cached_laplacian
 from mkldist.spec.datasets import GraphSpec

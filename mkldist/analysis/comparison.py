@@ -18,10 +18,15 @@ from mkldist.analysis.over_data_sets import (
 from mkldist.analysis.paired_losses import inference, overlap_of, region
 from mkldist.analysis.resampling import Overlap
 from mkldist.core.arrays import Floats
-from mkldist.results.node_variables import metric_of
-from mkldist.results.rows import complete_losses, hyperparameters, method_nodes, place_of
-from mkldist.results.schema import DATASET_SERIES, SPLIT
-from mkldist.results.selected import is_validated, selected
+from mkldist.results.rows import (
+    complete_losses,
+    hyperparameters,
+    is_validated,
+    method_nodes,
+    place_of,
+    selected,
+)
+from mkldist.results.schema import DATASET_SERIES, SPLIT, metric_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

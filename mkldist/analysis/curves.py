@@ -26,11 +26,12 @@ from mkldist.results.rows import (
     complete_losses,
     complete_values,
     hyperparameters,
+    is_validated,
     method_nodes,
     place_of,
+    selected,
 )
 from mkldist.results.schema import CONVERGENCE, ITERATION, SPLIT
-from mkldist.results.selected import is_validated, selected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

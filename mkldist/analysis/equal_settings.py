@@ -13,8 +13,7 @@ from mkldist.analysis.pairing import Pair
 from mkldist.core.arrays import Array, Bools, Floats
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import hyperparameters
-from mkldist.results.schema import SPLIT, STATE
-from mkldist.results.state import RunState
+from mkldist.results.schema import SPLIT, STATE, RunState
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.model import TRIAL
 

@@ -20,8 +20,7 @@ import scipy
 from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
-from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT
-from mkldist.results.state import RunState
+from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT, RunState
 from mkldist.solvers.outcome import StopReason
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ import scipy
 from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.resampling import Interval
 from mkldist.core.arrays import Bools, Floats
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, selected
 from mkldist.results.schema import CLASS
-from mkldist.results.selected import is_validated, selected
 from mkldist.solvers.outcome import is_active
 
 if TYPE_CHECKING:

@@ -19,16 +19,15 @@ from mkldist.analysis.paired_losses import overlap_of
 from mkldist.analysis.resampling import Overlap, known_interval
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
-from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import (
     complete_values,
     hyperparameters,
+    is_validated,
     method_nodes,
     place_of,
     settings_of,
 )
-from mkldist.results.schema import RUNGS, SPLIT
-from mkldist.results.selected import is_validated
+from mkldist.results.schema import RUNGS, SPLIT, metric_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,13 +14,18 @@ from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import metric_of_variable
+from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
-from mkldist.results.output import OutputFolder
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE
-from mkldist.results.selected import is_validated, selected
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.rows import (
+    hyperparameters,
+    is_validated,
+    method_nodes,
+    place_of,
+    selected,
+    settings_of,
+)
+from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE, RunState
 from mkldist.results.tree import open_results
 
 if TYPE_CHECKING:

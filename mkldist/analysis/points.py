@@ -15,9 +15,8 @@ from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.pairing import Chosen, Pair, Results, methods_by_data_set
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import metric_of_variable
-from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import STATE
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import STATE, RunState
 from mkldist.scores import predicted_classes
 
 if TYPE_CHECKING:

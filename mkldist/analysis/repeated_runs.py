@@ -12,8 +12,7 @@ from mkldist.analysis.equal_settings import certificates_apart
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import default_metric
 from mkldist.results.rows import to_frame
-from mkldist.results.schema import COORDINATES, SPLIT, STATE
-from mkldist.results.state import RunState
+from mkldist.results.schema import COORDINATES, SPLIT, STATE, RunState
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,25 @@ import numpy as np
 from mkldist.analysis.paired_losses import Standing, scored_part
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.metrics import METRICS, PARTS, Metric, part_of_variable
-from mkldist.results.node_variables import metric_in, metric_of, task_in, task_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.schema import OF_SPLITS, RUN_ID, SPLIT, STATE
-from mkldist.results.selected import selected, selecting_losses
-from mkldist.results.state import RunState
+from mkldist.results.rows import (
+    hyperparameters,
+    method_nodes,
+    place_of,
+    selected,
+    selecting_losses,
+    settings_of,
+)
+from mkldist.results.schema import (
+    OF_SPLITS,
+    RUN_ID,
+    SPLIT,
+    STATE,
+    RunState,
+    metric_in,
+    metric_of,
+    task_in,
+    task_of,
+)
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.model import TRIAL
 

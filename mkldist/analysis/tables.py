@@ -27,11 +27,8 @@ from mkldist.analysis.summary import (
 from mkldist.core.consoles import ENDLESS
 from mkldist.core.metrics import BESIDE, METRICS, PARTS, Metric, part_of_variable
 from mkldist.core.wording import pluralize
-from mkldist.results.node_variables import metric_of
-from mkldist.results.rows import method_nodes
-from mkldist.results.schema import STATE
-from mkldist.results.selected import is_validated
-from mkldist.results.state import RunState
+from mkldist.results.rows import is_validated, method_nodes
+from mkldist.results.schema import STATE, RunState, metric_of
 from mkldist.results.tree import Snapshot
 from mkldist.solvers.outcome import StopReason
 

@@ -8,7 +8,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.left_out import tell_left_out
-from mkldist.results.formats import ENDINGS, format_of
+from mkldist.results.export import ENDINGS, format_of
 
 
 @click.command("export")

@@ -9,7 +9,7 @@ import click
 
 def tell_left_out(*results: Path) -> None:
     """Print a line to standard error for each folder whose results leave out recorded runs."""
-    from mkldist.results.recorded import other_runs, others_words
+    from mkldist.results.status import other_runs, others_words
 
     for path in dict.fromkeys(results):
         if said := others_words(other_runs(path)):

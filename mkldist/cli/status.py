@@ -16,9 +16,9 @@ from mkldist.cli.json_output import json_option, print_json
 from mkldist.core.consoles import standard_output
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError
-from mkldist.results.notes import rewritten_files
-from mkldist.results.recorded import others_words
-from mkldist.results.state import RunState
+from mkldist.results.folder import rewritten_files
+from mkldist.results.schema import RunState
+from mkldist.results.status import others_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,7 +67,7 @@ def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
 
 def _begun(path: Path, every: float) -> Path:
     """Return the output folder of a sweep, as soon as there is one."""
-    from mkldist.results.output import OutputFolder
+    from mkldist.results.folder import OutputFolder
     from mkldist.run.paths import results_of
 
     waits = False
@@ -210,7 +210,7 @@ def _lacking_layout(status: SweepStatus) -> str:
     """Return words on a folder that has no layout of results; nothing of one that has."""
     if status.without_layout is None:
         return ""
-    from mkldist.results.layout_file import LAYOUT
+    from mkldist.results.layout import LAYOUT
 
     if not status.without_layout:
         return f"there is no {LAYOUT} yet"

@@ -113,8 +113,8 @@ def _telling_what_is_kept(sweep: SweepInputs, output: Path | None) -> Iterator[N
 
 def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
+    from mkldist.results.folder import OutputFolder
     from mkldist.results.journal import Journal
-    from mkldist.results.output import OutputFolder
     from mkldist.run.paths import output_path
 
     path = output_path(sweep.load(), output or sweep.results)
@@ -125,7 +125,7 @@ def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
 def _document(outcome: SweepOutcome) -> dict[str, Any]:
     """Return the outcome for ``--json``."""
     from mkldist.analysis.tables import recorded_rows
-    from mkldist.results.state import RunState
+    from mkldist.results.schema import RunState
     from mkldist.results.status import sweep_status
 
     complete = outcome.counts.get(RunState.COMPLETE, 0)
@@ -144,7 +144,7 @@ def _document(outcome: SweepOutcome) -> dict[str, Any]:
 
 def _show(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
-    from mkldist.results.recorded import others_words
+    from mkldist.results.status import others_words
 
     if not outcome.computed:
         for line in outcome.mended:

@@ -45,16 +45,16 @@ from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import code_of
-from mkldist.results.node_variables import metric_of
+from mkldist.results.record import RunRecord
 from mkldist.results.rows import place_of
-from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
     CLASS_BIAS,
     OF_SPLITS,
     STATE,
     WEIGHTS,
+    RunState,
+    metric_of,
 )
-from mkldist.results.state import RunState
 from mkldist.scores import multiclass_scores, regression_scores, two_class_scores
 from mkldist.solvers.settings import plain_settings
 from mkldist.solvers.solver_params import validate

@@ -21,8 +21,7 @@ from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
 from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.results.provenance import environment, provenance
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord, environment, provenance
 from mkldist.scores import (
     log_odds_scores,
     multiclass_scores,

@@ -31,22 +31,26 @@ from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings, n_asked
+from mkldist.results.folder import OutputFolder, restored_manifest
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import read_layout
-from mkldist.results.manifest import restored_manifest
-from mkldist.results.node_variables import metric_of
-from mkldist.results.output import OutputFolder
-from mkldist.results.provenance import environment
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of, to_frame
-from mkldist.results.run_record import RunRecord
+from mkldist.results.layout import read_layout
+from mkldist.results.record import RunRecord, environment
+from mkldist.results.rows import (
+    hyperparameters,
+    is_validated,
+    method_nodes,
+    place_of,
+    settings_of,
+    to_frame,
+)
 from mkldist.results.schema import (
     ON_FACTORS,
     RUN_ID,
     SPLIT,
     STATE,
+    RunState,
+    metric_of,
 )
-from mkldist.results.selected import is_validated
-from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason

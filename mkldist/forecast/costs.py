@@ -17,7 +17,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.model import BankPlan, DatasetFacts, Plan, RunPlan
 from mkldist.results.journal import Journal
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run.work_queue import BatchItem, BuildItem, Item
 
 RECORDS_READ = 20  # of each method on each data set and bank

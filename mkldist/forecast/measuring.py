@@ -23,7 +23,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.journal import JOURNAL, Journal
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.sweep_loop import PendingTasks

@@ -16,7 +16,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.kernels.families import plain
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import written
-from mkldist.results.output import OutputFolder
+from mkldist.results.folder import OutputFolder
 from mkldist.run.paths import output_path, sweep_file_of
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
 from mkldist.spec.checks import given_path

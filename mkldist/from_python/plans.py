@@ -22,9 +22,9 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
 from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.planner import without
+from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
-from mkldist.results.output import OutputFolder
-from mkldist.results.recorded import Recorded, recorded_runs
+from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds

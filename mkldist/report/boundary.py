@@ -15,7 +15,7 @@ from mkldist.data.preprocessing import feature_scale, filled
 from mkldist.fit.decision import BankFunctions, Expansion
 from mkldist.fit.problem import BankInputs
 from mkldist.planning.model import BankPlan
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them

@@ -18,12 +18,9 @@ from mkldist.core.consoles import command_line
 from mkldist.core.metrics import Metric
 from mkldist.report.palette import Look, looks
 from mkldist.report.scaling_times import Growth, growths_of
-from mkldist.results.manifest import restored_manifest
-from mkldist.results.node_variables import metric_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
-from mkldist.results.schema import DATA
-from mkldist.results.selected import is_validated
-from mkldist.results.state import RunState
+from mkldist.results.folder import restored_manifest
+from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, to_frame
+from mkldist.results.schema import DATA, RunState, metric_of
 from mkldist.results.status import SweepStatus, sweep_status
 from mkldist.results.tree import Snapshot
 from mkldist.spec.model import TRIAL

@@ -47,7 +47,7 @@ from mkldist.report.tables import (
     stability_table,
 )
 from mkldist.report.words import Caution, cautions, headline
-from mkldist.results.recorded import others_words
+from mkldist.results.status import others_words
 from mkldist.spec.toml_texts import toml_text
 
 if TYPE_CHECKING:

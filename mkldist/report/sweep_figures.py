@@ -22,8 +22,8 @@ from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.planning.resolved import Resolved
 from mkldist.report.boundary import Boundary
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,10 +21,8 @@ from mkldist.core.durable import write_file
 from mkldist.core.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
 from mkldist.report.charts import slug
 from mkldist.report.facts import Facts, records
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.schema import CLASS, PREDICTED, SPLIT
-from mkldist.results.selected import selected
-from mkldist.results.state import RunState
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
+from mkldist.results.schema import CLASS, PREDICTED, SPLIT, RunState
 from mkldist.solvers.outcome import STATIONARITY, StopReason
 
 MOST_COUNTS = 12  # classes that a cell names

@@ -15,10 +15,8 @@ from mkldist.analysis.summary import ROUNDING
 from mkldist.core.wording import pluralize
 from mkldist.report.answer import answer_sentences
 from mkldist.report.facts import Facts
-from mkldist.results.node_variables import metric_of
 from mkldist.results.rows import hyperparameters
-from mkldist.results.schema import DATASET_SERIES, SPLIT
-from mkldist.results.state import RunState
+from mkldist.results.schema import DATASET_SERIES, SPLIT, RunState, metric_of
 from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.core.durable import check_free, remove_temporaries, replacing, temporary_path, writing
 from mkldist.errors import InputError, nearest
-from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
@@ -19,6 +18,7 @@ from mkldist.results.tree import open_results
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
 
 SPARE_BYTES = 1 << 20  # that metadata of a netCDF file may take beside the values
 _PACKAGES = {"netcdf": "netCDF4", "parquet": "pyarrow"}
@@ -172,3 +172,18 @@ FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "parquet": _runs_to("parquet"),
     "csv": _runs_to("csv"),
 }
+
+
+ENDINGS = {"netcdf": ".nc", "zarr": ".zarr", "parquet": ".parquet", "csv": ".csv"}
+"""Ending of the file of each format."""
+
+
+def format_of(ending: str) -> str | None:
+    """Return the format whose files have this ending, or None.
+
+    Examples
+    --------
+    >>> format_of(".nc"), format_of(".txt")
+    ('netcdf', None)
+    """
+    return next((name for name, known in ENDINGS.items() if known == ending), None)

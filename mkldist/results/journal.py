@@ -31,8 +31,8 @@ from mkldist.core.frames import (
     frame_header,
 )
 from mkldist.errors import UnreadableError
-from mkldist.results.run_record import ARRAYS, RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import ARRAYS, RunRecord
+from mkldist.results.schema import RunState
 
 JOURNAL = "records.journal"
 

@@ -3,51 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mkldist.core.arrays import Array
+from mkldist.core.consoles import command_line
+from mkldist.core.durable import discard, write_file
+from mkldist.core.frames import Arrays, frame, unframed
 from mkldist.core.identity import content_id
 from mkldist.core.natural_order import natural_path_key
-from mkldist.errors import SpecError
-from mkldist.results.coordinates import (
-    DTYPES,
-    Coordinate,
-    bank_coordinates,
-    of_runs,
-    of_values,
-    positions_of,
-)
-from mkldist.results.node_variables import NodeKind, node_variables
+from mkldist.errors import SpecError, StoreError
 from mkldist.results.schema import (
+    BANK_BYTES,
     BANK_SERIES,
+    BUILD_TIMES,
     CLASS,
     COEFFICIENTS,
     COORDINATES,
+    DATA,
     DATASET_SERIES,
     DECISION_VALUES,
+    GAP_DEFINITION,
     KERNEL,
     LABEL,
     LAYOUT_VERSION,
     METRIC,
+    MOST_RUNS,
     PREDICTED,
     RESERVED,
     RUNGS,
     SAMPLE,
+    SEARCH_DIMS,
     SPLIT,
     VECTORS,
     WEIGHTS,
+    NodeKind,
     Variable,
+    node_variables,
 )
-from mkldist.spec.model import TRIAL
+from mkldist.solvers.settings import setting
+from mkldist.spec.model import SOURCE_PREFIX, TRIAL
 
 if TYPE_CHECKING:
-    from mkldist.planning.model import Plan, RunPlan
+    from mkldist.bank.bank_kernels import BankKernels
+    from mkldist.kernels.kernel_list import KernelList
+    from mkldist.planning.model import BankPlan, Plan, RunPlan
+    from mkldist.spec.banks import BankSpec
     from mkldist.spec.kinds import Task
     from mkldist.spec.model import OutputsSpec, SweepSpec
+
 
 _COORDINATES = {variable.name: variable for variable in COORDINATES}
 
@@ -62,7 +74,7 @@ class TreeFacts:
         Hyperparameters of each method and their values, by data set and the method's key.
     kernels : mapping of (str, str) to mapping of str to (M,) array
         Coordinates along kernels, by data set and bank label, see
-        :func:`mkldist.results.coordinates.kernel_coordinates`; without them kernels have
+        :func:`mkldist.results.layout.kernel_coordinates`; without them kernels have
         numbers only.
     labels : mapping of str to (n,) array
         Labels of all rows, by data set; needed if predictions or coefficients are kept.
@@ -393,3 +405,477 @@ def check_names(spec: SweepSpec) -> None:
                 "a name other than that of a coordinate",
                 "Rename it",
             )
+
+
+DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
+"""Data types of coordinates by the kind of their arrays."""
+_SEARCH_DIMS = {variable.name: variable for variable in SEARCH_DIMS}
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """A coordinate and its values.
+
+    Parameters
+    ----------
+    variable : Variable
+        Name, units, meaning and dims of the coordinate.
+    values : array
+        Values; text as objects.
+    """
+
+    variable: Variable
+    values: Array
+
+
+def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
+    """Return the values of a hyperparameter: numbers if all are numbers, else text.
+
+    Parameters
+    ----------
+    name : str
+        Name of the hyperparameter, or of a dim of a search.
+    series : sequence
+        Its values.
+    method : str
+        The method that has it.
+    """
+    values = _array(series)
+    known = _SEARCH_DIMS.get(name)
+    return Coordinate(known or _variable(name, values, method, (name,)), values)
+
+
+def positions_of(
+    runs: Iterable[RunPlan], dims: Mapping[str, Sequence[Any]]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the position of each run in its node: its split, then where it is along some dims."""
+    known: dict[int, tuple[int, ...]] = {}  # along the dims, of settings that splits share
+    for run in runs:
+        along = None if run.at else known.get(id(run.params))
+        if along is None:
+            at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
+            along = tuple(series.index(v) for series, v in zip(dims.values(), at, strict=True))
+            known[id(run.params)] = along
+        yield run.asked_split, *along
+
+
+def of_runs(
+    name: str, runs: Sequence[RunPlan], n_splits: int, dims: Mapping[str, Sequence[Any]]
+) -> Coordinate:
+    """Return a parameter of which every run has a value of its own.
+
+    It lies along ``split`` and the dims of the node; that of trials along ``split`` and ``trial``
+    alone, since the rungs of a trial share it.  It is NaN, or an empty text, where there is no run.
+    """
+    along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
+    values_of_runs = (setting(run.params, name) for run in runs)
+    places = dict(zip(positions_of(runs, along), values_of_runs, strict=True))
+    series = _array(list(places.values()))
+    is_number = series.dtype.kind in "if"
+    shape = n_splits, *map(len, along.values())
+    values: Array = np.full(shape, np.nan) if is_number else np.full(shape, "", dtype=object)
+    for place, value in zip(places, series.tolist(), strict=True):
+        values[place] = value if is_number else str(value)
+    return Coordinate(_variable(name, values, runs[0].method, (SPLIT, *along)), values)
+
+
+def _variable(name: str, values: Array, method: str, dims: tuple[str, ...]) -> Variable:
+    """Return the variable of a hyperparameter, described as the method describes it."""
+    from mkldist.methods.registry import METHODS  # not for those who only read results
+
+    fields = METHODS[method].params.model_fields if method in METHODS else {}
+    known = fields[name].description if name in fields else None
+    dtype = DTYPES[values.dtype.kind]
+    text = f"{name}: {known}" if known else f"hyperparameter {name}"
+    if name.startswith(SOURCE_PREFIX):
+        text = f"{name.removeprefix(SOURCE_PREFIX)} of the method that gives C"
+    return Variable(name, "1" * (dtype != "string"), text, dtype, dims)
+
+
+def _array(series: Sequence[Any]) -> Array:
+    kinds = {type(value) for value in series}
+    if kinds == {bool}:
+        return np.array(series, dtype=np.bool_)
+    if kinds == {int}:
+        return np.array(series, dtype=np.int64)
+    if kinds <= {int, float}:
+        return np.array(series, dtype=np.float64)
+    return np.array([str(value) for value in series], dtype=object)
+
+
+def bank_coordinates(banks: Iterable[BankPlan], n_splits: int) -> dict[str, Coordinate]:
+    """Return bytes and build times of the banks of a node, along its splits.
+
+    The times of stored banks come with the runs, and are NaN until then; a bank that is not stored
+    takes none.
+
+    Parameters
+    ----------
+    banks : iterable of BankPlan
+        Banks of one data set and label: one for each split, or one for all.
+    n_splits : int
+        Number of splits.
+    """
+    n_bytes = np.full(n_splits, np.nan)
+    seconds = np.full(n_splits, np.nan)
+    for bank in banks:
+        if bank.split is None or bank.split < n_splits:
+            where = slice(None) if bank.split is None else bank.split
+            n_bytes[where] = bank.n_bytes
+            seconds[where] = np.nan if bank.stored else 0.0
+    times = {time.name: Coordinate(time, seconds) for time in BUILD_TIMES}
+    return {BANK_BYTES.name: Coordinate(BANK_BYTES, n_bytes), **times}
+
+
+CUSTOM = "custom"
+
+
+def kernel_coordinates(
+    bank: BankSpec,
+    names: Sequence[str],
+    kernels: BankKernels | None,
+    feature_names: Sequence[str] = (),
+    views: Mapping[str, Collection[int]] = MappingProxyType({}),
+) -> dict[str, Array]:
+    """Return the coordinates of a bank's kernels, by name; text as objects.
+
+    Parameters
+    ----------
+    bank : BankSpec
+        The bank.
+    names : sequence of str
+        Names of its M kernels.
+    kernels : BankKernels or None
+        The kernels; None for a data set of Gram matrices.
+    feature_names : sequence of str, optional
+        Names of the features.
+    views : mapping of str to collection of int, optional
+        Features of each view that has a table.
+
+    Returns
+    -------
+    dict of str to (M,) array
+        ``kernel``, the names; ``function`` and each of its parameters, such as ``width``, NaN for
+        kernels without it; ``features`` as in the names, and ``feature_group``: ``all``, the name
+        by which the sweep file calls the features, ``single`` or ``several``; ``view``, if there
+        are views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.
+        The function of a Gram matrix is ``precomputed``, and its features are its view.
+    """
+    from mkldist.spec.banks import PRECOMPUTED  # commands that read need none
+
+    found = {KERNEL: np.array(names, dtype=object)}
+    if kernels is None:
+        found["function"] = np.full(len(names), PRECOMPUTED, dtype=object)
+    else:
+        parts = [
+            _of_functions(functions, columns, blocks)
+            for functions, columns, blocks in (
+                (kernels.of_features, feature_names, views),
+                (kernels.of_texts, kernels.text_names, kernels.text_views),
+            )
+            if functions is not None
+        ]
+        if kernels.given or not parts:
+            parts.append(_of_views([one.view for one in kernels.given]))
+        found |= _joined(parts)
+        if not any(found["view"].tolist()):
+            del found["view"]
+    shared = {
+        "family": bank.family or CUSTOM,
+        "normalisation": "+".join(bank.normalisations),
+        "bank": bank.label,
+    }
+    return found | {name: np.full(len(names), text, dtype=object) for name, text in shared.items()}
+
+
+def _of_views(views: Sequence[str]) -> dict[str, Array]:
+    """Return the coordinates of one Gram matrix of each view."""
+    from mkldist.spec.banks import PRECOMPUTED
+
+    places = np.array(views, dtype=object)
+    function = np.full(len(views), PRECOMPUTED, dtype=object)
+    return {"function": function, "features": places, "feature_group": places, "view": places}
+
+
+def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Return the coordinates of several lists of kernels, one after the other."""
+    found: dict[str, Array] = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        columns = [part.get(name, np.full(len(part["function"]), np.nan)) for part in parts]
+        if any(name in part and part[name].dtype == object for part in parts):
+            columns = [_as_text(column) for column in columns]
+        found[name] = np.concatenate(columns)
+    return found
+
+
+def _as_text(column: Array) -> Array:
+    """Return numbers as text, empty for NaN, and texts as they are."""
+    if column.dtype == object:
+        return column
+    return np.array(["" if np.isnan(value) else str(value) for value in column], dtype=object)
+
+
+def _of_functions(
+    kernels: KernelList, feature_names: Sequence[str], views: Mapping[str, Collection[int]]
+) -> dict[str, Array]:
+    """Return the coordinates that functions of features have."""
+    found = {name: _plain(column) for name, column in kernels.columns().items()}
+    found["features"] = _of_subsets(kernels, kernels.subset_names(feature_names))
+    found["feature_group"] = _of_subsets(kernels, _groups(kernels, feature_names))
+    found["view"] = np.full(len(kernels), "", dtype=object)
+    for name, columns in views.items():
+        own = np.isin(kernels.subset_indices, [*columns])
+        within = np.logical_and.reduceat(own, kernels.subset_indptr[:-1])
+        found["view"][within[kernels.subset]] = name
+    return found
+
+
+def _groups(kernels: KernelList, feature_names: Sequence[str]) -> list[str]:
+    """Return the group of every feature subset; a feature by its own name is a single one."""
+    sizes = np.diff(kernels.subset_indptr).tolist()
+    found = ["single" if size == 1 else "several" for size in sizes]
+    for s, label in kernels.subset_labels.items():
+        first = kernels.subset_indices[kernels.subset_indptr[s]]
+        if sizes[s] > 1 or label != feature_names[first]:
+            found[s] = label
+    return found
+
+
+def _of_subsets(kernels: KernelList, texts: Sequence[str]) -> Array:
+    """Return the text of every kernel's feature subset."""
+    of_kernels: Array = np.array(texts, dtype=object)[kernels.subset]
+    return of_kernels
+
+
+def _plain(column: Array) -> Array:
+    """Return numbers as they are, and other values as text, empty for none."""
+    if column.dtype != object:
+        return column
+    return np.array(["" if value is None else str(value) for value in column], dtype=object)
+
+
+LAYOUT = "tree.layout"
+_COMPRESSION = 1
+_MOST_DIFFERENT = 2**16
+"""Texts of an array that are stored once each, with a number for every entry."""
+
+
+def lay_out(
+    folder: Path,
+    plan: Plan,
+    facts: TreeFacts,
+    provenance: Callable[[], Mapping[str, Any]] | None = None,
+) -> bool:
+    """Write the layout of a plan into an output folder, unless it is there already.
+
+    Parameters
+    ----------
+    folder : Path
+        The output folder.
+    plan : Plan
+        The plan.
+    facts : TreeFacts
+        Facts that the layout needs beside the plan.
+    provenance : callable, optional
+        Function that returns versions and machine, as JSON-serialisable facts; called only if the
+        layout is written.
+
+    Returns
+    -------
+    bool
+        True if a damaged file was replaced.
+
+    Raises
+    ------
+    OSError
+        If the disk refuses it.
+    """
+    layout = tree_layout(plan, facts)
+    there, path = _read(folder / LAYOUT), folder / LAYOUT
+    if there is not None:
+        known = there.attributes
+        if (known["layout_id"], known.get(MOST_RUNS, 0)) == (layout.id, facts.most_runs):
+            return False
+    was_damaged = there is None and path.exists() and not _is_of_another_version(path)
+    if was_damaged:
+        discard(path)  # a folder is moved away
+    made_by = {} if provenance is None else provenance()
+    write_layout(
+        folder, replace(layout, attributes=_root_attributes(plan, layout.id, made_by, facts))
+    )
+    return was_damaged
+
+
+def write_layout(folder: Path, layout: TreeLayout) -> None:
+    """Write a layout into an output folder, in place of a former one."""
+    arrays = Arrays()
+
+    def described(where: str, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
+        for name, coordinate in coordinates.items():
+            arrays.update(_packed(f"{where}/{name}", coordinate.values))
+        return {name: _words(one.variable) for name, one in coordinates.items()}
+
+    nodes = []
+    for node in layout.nodes:
+        arrays[f"{node.path}//runs"] = node.run_ids
+        nodes.append(
+            {
+                "path": node.path,
+                "dims": node.dims,
+                "coordinates": described(f"{node.path}//own", node.coordinates),
+                "sizes": described(f"{node.path}//sizes", node.sizes),
+                "vectors": node.vectors,
+                "attributes": node.attributes,
+                "variables": [_words(variable) for variable in node.variables],
+                "traces": [_words(variable) for variable in node.traces],
+            }
+        )
+    head = {
+        "version": LAYOUT_VERSION,
+        "attributes": layout.attributes,
+        "shared": {path: described(f"{path}//", found) for path, found in layout.shared.items()},
+        "nodes": nodes,
+    }
+    write_file(folder / LAYOUT, [zlib.compress(frame(head, arrays), _COMPRESSION)])
+
+
+def read_layout(folder: Path) -> TreeLayout:
+    """Return the layout in an output folder.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there is none, or it is damaged or of another version.
+    """
+    path = folder / LAYOUT
+    layout = _read(path)
+    if layout is not None:
+        return layout
+    again = "Repeat the sweep's command: it makes it anew, and repeats no run"
+    if not path.exists():
+        raise StoreError(str(path), "no such file", "the layout of a sweep's results", again)
+    if _is_of_another_version(path):
+        raise StoreError(
+            str(path), "another version of the layout", f"version {LAYOUT_VERSION}", again
+        )
+    raise StoreError(
+        str(path),
+        "results that cannot be read: the file is damaged",
+        "the layout of a sweep's results",
+        f"Repeat the sweep's command, or run '{command_line('verify', folder, '--repair')}': "
+        "it is made anew",
+    )
+
+
+def is_sound(folder: Path) -> bool:
+    """Return True if the layout in an output folder can be read."""
+    return _read(folder / LAYOUT) is not None
+
+
+def _read(path: Path) -> TreeLayout | None:
+    """Return the layout in a file; None if it is missing, damaged, or of another version."""
+    found = _content(path)
+    if found is None or found[0].get("version") != LAYOUT_VERSION:
+        return None
+    try:
+        return _layout(*found)
+    except (LookupError, TypeError, ValueError):  # another version wrote other fields
+        return None
+
+
+def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
+    """Return the layout of a sound file."""
+
+    def coordinates(where: str, described: Mapping[str, Any]) -> dict[str, Coordinate]:
+        return {
+            name: Coordinate(_variable_of(words), _unpacked(f"{where}/{name}", arrays))
+            for name, words in described.items()
+        }
+
+    nodes = tuple(
+        MethodNode(
+            path=one["path"],
+            dims=one["dims"],
+            coordinates=coordinates(f"{one['path']}//own", one["coordinates"]),
+            sizes=coordinates(f"{one['path']}//sizes", one["sizes"]),
+            vectors=one["vectors"],
+            run_ids=arrays[f"{one['path']}//runs"],
+            attributes=one["attributes"],
+            variables=tuple(map(_variable_of, one["variables"])),
+            traces=tuple(map(_variable_of, one["traces"])),
+        )
+        for one in head["nodes"]
+    )
+    shared = {path: coordinates(f"{path}//", own) for path, own in head["shared"].items()}
+    return TreeLayout(nodes, shared, head["attributes"])
+
+
+def _content(path: Path) -> tuple[dict[str, Any], Arrays] | None:
+    """Return what a file of a layout holds; None if it is missing or damaged."""
+    try:
+        return unframed(zlib.decompress(path.read_bytes()))
+    except (OSError, zlib.error):
+        return None
+
+
+def _is_of_another_version(path: Path) -> bool:
+    found = _content(path)
+    return found is not None and found[0].get("version") != LAYOUT_VERSION
+
+
+def _words(variable: Variable) -> list[Any]:
+    return [
+        variable.name, variable.units, variable.description, variable.dtype, [*variable.dims],
+        variable.fill,
+    ]  # fmt: skip
+
+
+def _variable_of(words: Iterable[Any]) -> Variable:
+    name, units, description, dtype, dims, fill = words
+    return Variable(name, units, description, dtype, tuple(dims), fill)
+
+
+def _packed(name: str, values: Array) -> Arrays:
+    """Return an array under its name; that of few texts as these, and the number of each entry."""
+    if values.dtype != object:
+        return {name: values}
+    numbers: dict[str, int] = {}
+    at = [numbers.setdefault(text, len(numbers)) for text in values.ravel().tolist()]
+    if len(numbers) > min(_MOST_DIFFERENT, len(at) // 2):
+        return {name: values}
+    texts = np.array([*numbers], dtype=object)
+    return {name: texts, f"{name}//at": np.array(at, dtype=np.uint16).reshape(values.shape)}
+
+
+def _unpacked(name: str, arrays: Arrays) -> Array:
+    """Return an array; texts of fixed width, which xarray selects and plots."""
+    values, at = arrays[name], arrays.get(f"{name}//at")
+    if values.dtype == object:
+        values = values.astype(str)
+    if at is None:
+        return values
+    if len(values) == 1:  # takes no memory
+        return np.broadcast_to(values[0], at.shape)
+    texts: Array = values[at]
+    return texts
+
+
+def _root_attributes(
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any], facts: TreeFacts
+) -> dict[str, str | int]:
+    """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
+    return {
+        "title": f"Results of the sweep {plan.spec.name}",
+        "sweep": plan.spec.name,
+        "description": plan.spec.description,
+        "gap_definition": GAP_DEFINITION,
+        "layout_version": LAYOUT_VERSION,
+        "layout_id": layout_id,
+        "plan_id": plan.id,
+        "mkldist_version": metadata.version("mkldist"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": plan.spec.model_dump_json(exclude_defaults=True),
+        "provenance": json.dumps(dict(provenance), sort_keys=True),
+        DATA: json.dumps({name: dict(of) for name, of in facts.data.items()}),
+        **({MOST_RUNS: facts.most_runs} if facts.most_runs else {}),
+    }

@@ -1,40 +1,38 @@
-"""Schema of the results: name, dims, dtype, units and meaning of every variable.
-
-A node ``/<dataset>/<method>`` (``/<dataset>/<bank>/<method>`` in a sweep of several banks) holds
-one value per run in variables with dims ``(split, *hyperparameters)``, and one vector per run in
-variables with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task,
-on the test rows, and separately on the unlabelled rows if the splits have any.
-
-A data set of classes has scores of each class, in variables with the dim ``class_name``;
-``confusion`` also has the dim ``predicted``.  Of more than two classes, every variable with one
-value per class has the dim ``class_name`` before its own: decision values, coefficients, and,
-unless the classes share the weights, kernel weights and traces.
-
-A method whose settings are searched has the dim ``trial`` in place of its hyperparameters, and,
-with halving, ``tol`` or ``training_fraction``.  Its hyperparameters are coordinates with the dims
-``(split, trial)``.  A method whose C another gives has the dims of the other, as ``source_C``, and
-C is a coordinate along ``split`` and all dims.
-
-If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
-there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of
-``iteration`` is that of the longest run recorded so far.
-
-Values that a run has not reported are NaN or an empty string; so are iterations that it did not
-take.
-"""
+"""The states of a run."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mkldist.results.state import RunState
+from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.scores import part_scores
 from mkldist.solvers.outcome import ACTIVE_SHARE, N_LARGEST, STATIONARITY
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from mkldist.spec.kinds import Task
+
+
+class RunState(enum.StrEnum):
+    """State of a run: planned, or recorded with an outcome.
+
+    The name of a record file holds one of the last two.  A recorded run changes only when it is
+    run again.
+    """
+
+    WAITING = "waiting"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if the run has an outcome in storage."""
+        return self in (RunState.COMPLETE, RunState.FAILED)
+
 
 LAYOUT_VERSION = 5
 ACTIVE_WORDS = f"number of kernels of more than {ACTIVE_SHARE:g} of the largest weight"
@@ -82,7 +80,7 @@ class Variable:
     fill : str or int
         Text or integer for a run without an outcome.
     fields : tuple of str
-        Of a vector of runs: the field of :class:`mkldist.results.run_record.RunRecord` that holds
+        Of a vector of runs: the field of :class:`mkldist.results.record.RunRecord` that holds
         it, and that of the positions of its entries along the last dim.
     """
 
@@ -422,3 +420,87 @@ _SHOWN = (
 )
 ORDER = {v.name: place for place, v in enumerate((STATE, *_SHOWN, *_OF_CLASSES, *VECTORS))}
 """Order in which nodes show their variables; those that are not known here come before text."""
+
+
+@dataclass(frozen=True)
+class NodeKind:
+    """Facts that determine the variables of a method's node.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        Task of the data set, which determines the scores.
+    unlabelled : bool
+        True if there are scores of unlabelled rows.
+    validation : bool
+        True if there are scores of inner folds.
+    n_classes : int
+        Number of classes; 0 where their names are not known.
+    shared : bool
+        True if more than two classes share their kernel weights.
+    """
+
+    task: Task = "classification"
+    unlabelled: bool = False
+    validation: bool = False
+    n_classes: int = 0
+    shared: bool = False
+
+    @property
+    def classes(self) -> bool:
+        """True if there are more than two classes, each learnt against the rest."""
+        return self.n_classes > 2
+
+    @property
+    def two_classes(self) -> bool:
+        """True for labels -1 and +1."""
+        return self.task == "classification" and not self.classes
+
+    @property
+    def traces(self) -> tuple[Variable, ...]:
+        """The variables of the node's traces."""
+        of_each = self.classes and not self.shared
+        return tuple(variable.of_each_class for variable in TRACES) if of_each else TRACES
+
+    def of(self, variable: Variable) -> Variable:
+        """Return one of :data:`VECTORS` with its dims in the node."""
+        each = self.classes and not (self.shared and variable is WEIGHTS)
+        return variable.of_each_class if each else variable
+
+
+def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
+    """Return the variables of a method's node in their order."""
+    task = kind.task
+    scores = SCORES[task] + TWO_CLASS_SCORES * kind.two_classes + TRAINING_SCORES[task]
+    if kind.unlabelled:
+        scores += UNLABELLED_SCORES[task] + UNLABELLED_TWO_CLASS_SCORES * kind.two_classes
+    scores += VALIDATION_SCORES[task] * kind.validation
+    seconds = (VALIDATION_SECONDS,) * kind.validation
+    classes: tuple[Variable, ...] = ()
+    if kind.n_classes:
+        classes = CLASS_SCORES + UNLABELLED_CLASS_SCORES * kind.unlabelled
+    if kind.classes:
+        classes += (CLASS_BIAS, *CLASS_VALUES * (not kind.shared))
+    own = (kind.of(variable) for variable in vectors)
+    return (STATE, *scores, *SCALARS, *seconds, *TEXTS, RUN_ID, *classes, *own)
+
+
+def task_of(node: xr.DataTree) -> Task:
+    """Return the task of the data set of a method's node."""
+    return task_in(node.attrs)
+
+
+def task_in(attributes: Mapping[Any, Any]) -> Task:
+    """Return the task of a data set, from the attributes of a method's node."""
+    return "regression" if attributes.get("task") == "regression" else "classification"
+
+
+def metric_of(node: xr.DataTree) -> Metric:
+    """Return the metric by which the runs of a method's node are ranked."""
+    return metric_in(node.attrs)
+
+
+def metric_in(attributes: Mapping[Any, Any]) -> Metric:
+    """Return the metric by which runs are ranked, from the attributes of their node."""
+    name = attributes.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))

@@ -13,8 +13,7 @@ from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.cache import NodeCache, removing_banks
 from mkldist.bank.store import BankStore, GramStore, list_banks, open_store
 from mkldist.errors import OutputError, StoreError
-from mkldist.results.notes import BANK_NOTE, checked_note, noted_banks
-from mkldist.results.output import OutputFolder
+from mkldist.results.folder import BANK_NOTE, OutputFolder, checked_note, noted_banks
 from mkldist.run.paths import BANKS
 
 

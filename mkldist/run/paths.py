@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from mkldist.core.consoles import command_line
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError, nearest
-from mkldist.results.manifest import read_manifest
-from mkldist.results.output import OutputFolder
+from mkldist.results.folder import OutputFolder, read_manifest
 from mkldist.spec.load import sweep_file
 
 if TYPE_CHECKING:

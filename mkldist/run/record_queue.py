@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mkldist.core.durable import machine_id
 from mkldist.core.identity import content_id
 from mkldist.errors import ClusterError
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 
 if TYPE_CHECKING:
     pass

@@ -14,14 +14,12 @@ from mkldist.analysis.repeated_runs import Agreement, agreement
 from mkldist.core.wording import truncate
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
+from mkldist.results.folder import OutputFolder, restored_manifest
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import read_layout
-from mkldist.results.manifest import restored_manifest
-from mkldist.results.output import OutputFolder
-from mkldist.results.provenance import environment
+from mkldist.results.layout import read_layout
+from mkldist.results.record import environment
 from mkldist.results.rows import to_frame
-from mkldist.results.schema import RUN_ID, SPLIT, STATE
-from mkldist.results.state import RunState
+from mkldist.results.schema import RUN_ID, SPLIT, STATE, RunState
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.saved_inputs import SavedInputs, data_files

@@ -31,8 +31,7 @@ from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan, without
 from mkldist.planning.resolved import Resolved
 from mkldist.results.journal import Journal
-from mkldist.results.schema import SPLIT
-from mkldist.results.state import RunState
+from mkldist.results.schema import SPLIT, RunState
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.settings import setting
 from mkldist.solvers.space import Space, Span

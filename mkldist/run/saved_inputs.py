@@ -16,8 +16,7 @@ from mkldist.core.durable import make_folder, remove_temporaries, write_file, wr
 from mkldist.data.catalogue import file_named, located
 from mkldist.data.given import SUFFIX, GivenData, is_sound
 from mkldist.planning.resolved import Resolved
-from mkldist.results.notes import ReadData, Stamp, changed_data, note_data, stamps_of
-from mkldist.results.output import OutputFolder
+from mkldist.results.folder import OutputFolder, ReadData, Stamp, changed_data, note_data, stamps_of
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.load import PATHS
 from mkldist.spec.model import SweepSpec

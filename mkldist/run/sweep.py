@@ -26,19 +26,20 @@ from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
 from mkldist.report.sweep_figures import draw_figures, undrawable_runs
-from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.notes import (
+from mkldist.results.folder import (
+    OutputFolder,
+    claimed,
     drop_damaged_note,
     is_note_damaged,
     note_banks,
     noted_banks,
     remove_work_note,
 )
-from mkldist.results.output import OutputFolder, claimed
-from mkldist.results.provenance import environment
-from mkldist.results.recorded import lacking_runs
-from mkldist.results.state import RunState
+from mkldist.results.journal import Journal
+from mkldist.results.layout import lay_out
+from mkldist.results.record import environment
+from mkldist.results.schema import RunState
+from mkldist.results.status import lacking_runs
 from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.local_workers import remove_abandoned

@@ -32,8 +32,7 @@ from mkldist.planning.costs import check_memory, factor_rounds, parse_memory
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
 from mkldist.planning.spec_checks import check_code
-from mkldist.results.coordinates import kernel_coordinates
-from mkldist.results.layout import TreeFacts, check_names
+from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates
 from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.rounds import Rounds

@@ -49,7 +49,7 @@ from mkldist.fit.engine import fit
 from mkldist.fit.score import Scorer
 from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
 from mkldist.run.probe import memory_share
 from mkldist.run.record_queue import MessageQueue, RecordSender, build_key

@@ -16,19 +16,23 @@ from mkldist.core.wording import pluralize
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model
-from mkldist.results.journal import Journal
-from mkldist.results.layout_file import LAYOUT, is_sound, lay_out, read_layout
-from mkldist.results.manifest import MANIFEST, read_manifest, restored_manifest
-from mkldist.results.notes import (
+from mkldist.results.folder import (
     BANK_NOTE,
+    MANIFEST,
+    OutputFolder,
+    claimed,
     drop_damaged_note,
     is_note_damaged,
+    no_folder,
     note_banks,
     noted_banks,
+    read_manifest,
+    restored_manifest,
     whole_note,
 )
-from mkldist.results.output import OutputFolder, claimed, no_folder
-from mkldist.results.provenance import environment
+from mkldist.results.journal import Journal
+from mkldist.results.layout import LAYOUT, is_sound, lay_out, read_layout
+from mkldist.results.record import environment
 from mkldist.run.bank_refs import BankRef, checked_laplacians, remove_damaged_laplacians
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import banks_root

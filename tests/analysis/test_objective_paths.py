@@ -7,9 +7,9 @@ import pytest
 
 from mkldist.analysis import objective_path
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
 from mkldist.results.rows import to_frame
-from mkldist.results.run_record import RunRecord
 from mkldist.results.tree import open_results
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 

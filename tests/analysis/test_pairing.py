@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.analysis.pairing import Pair, Results, matching, paired
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
 from mkldist.spec.model import SelectionSpec
 from tests.analysis.two_sweeps import by_name, level_and_uniform, made
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

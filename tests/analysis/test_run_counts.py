@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from mkldist.analysis.tables import results_table, run_counts
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.run_record import RunRecord
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
 from mkldist.results.tree import open_results
 from mkldist.spec.model import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

@@ -12,7 +12,7 @@ from rich.console import Console
 from mkldist.analysis.summary import selected_summary
 from mkldist.analysis.tables import recorded_table, results_table
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
 from mkldist.results.tree import open_results
 from mkldist.spec.model import SelectionSpec
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

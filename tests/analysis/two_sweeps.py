@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.analysis.pairing import Results
+from mkldist.results.folder import write_manifest
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.manifest import write_manifest
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 METHODS = ("level", "uniform", "skm", "simplemkl", "rmkl")

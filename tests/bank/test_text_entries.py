@@ -17,7 +17,7 @@ from mkldist.data.dataset import Dataset, GivenGrams
 from mkldist.data.texts import TextColumns, TextView
 from mkldist.errors import SpecError
 from mkldist.kernels import Spectrum
-from mkldist.results.coordinates import kernel_coordinates
+from mkldist.results.layout import kernel_coordinates
 from mkldist.spec.banks import BankSpec
 
 N = 40

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import xarray as xr
 
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.chaos.outcomes import Outcome
 from tests.run.damage import values_of
 from tests.run.sweeps import record_times, sweep_text

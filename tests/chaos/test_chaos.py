@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from tests.chaos import scene
 from tests.chaos.campaign import Campaign
 from tests.chaos.media import media, read_only, vanished

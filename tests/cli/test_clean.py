@@ -14,8 +14,7 @@ from mkldist.bank.cache import using_banks
 from mkldist.bank.store import list_banks
 from mkldist.cli.clean import command
 from mkldist.errors import OutputError, StoreError
-from mkldist.results.notes import note_banks
-from mkldist.results.output import claimed
+from mkldist.results.folder import claimed, note_banks
 from tests.bank.stores import stored
 
 

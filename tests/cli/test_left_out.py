@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.cli.left_out import tell_left_out
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 

@@ -12,10 +12,9 @@ from click.testing import CliRunner
 
 from mkldist.cli.status import command
 from mkldist.errors import InputError
+from mkldist.results.folder import AtWork, claimed, write_work_note
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.notes import AtWork, write_work_note
-from mkldist.results.output import claimed
+from mkldist.results.layout import lay_out
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 

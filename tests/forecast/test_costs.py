@@ -16,8 +16,8 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import Plan
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.planning.plans import dataset, grid, plan_of
 

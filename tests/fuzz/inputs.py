@@ -25,8 +25,8 @@ from mkldist.core.interrupts import own_handlers
 from mkldist.data.snapshot import load_snapshot
 from mkldist.data.table_profile import read_columns
 from mkldist.fit.predictions import write_predictions
+from mkldist.results.folder import read_manifest
 from mkldist.results.journal import Journal
-from mkldist.results.manifest import read_manifest
 from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file

@@ -13,7 +13,7 @@ from mkldist.core.frames import unframed
 from mkldist.errors import DataError
 from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.refit.sweeps import recorded
 from tests.refit.test_views import chosen, swept
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 

@@ -12,8 +12,8 @@ import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
 from mkldist.fit.problem import BankInputs
 from mkldist.fit.select import Choice, choose, refit, source_of
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import FEW_LABELS, N, entry, recorded, rows, swept, table

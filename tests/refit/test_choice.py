@@ -13,8 +13,8 @@ from mkldist.errors import InputError, StoreError
 from mkldist.fit.select import choose
 from mkldist.planning.model import Plan
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.run_record import RunRecord
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from mkldist.analysis.pairing import Results
 from mkldist.errors import InputError, SpecError
 from mkldist.fit.explain import explain
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.run_record import RunRecord
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
 from tests.refit.sweeps import entry, swept
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 

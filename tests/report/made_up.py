@@ -10,9 +10,9 @@ import numpy as np
 
 from mkldist.report.facts import Facts
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.results.status import FailedRun, SweepStatus
 from mkldist.results.tree import open_results
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record

@@ -12,7 +12,7 @@ import numpy as np
 from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import BankPlan
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned

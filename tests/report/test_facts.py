@@ -9,7 +9,7 @@ import pytest
 from mkldist.errors import StoreError
 from mkldist.report.facts import Facts, records
 from mkldist.report.page import made_page
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.analysis.studies import study
 from tests.report.studies import facts_of
 

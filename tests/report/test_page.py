@@ -28,7 +28,7 @@ from mkldist.report.sweep_charts import (
     weight_charts,
 )
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
 from mkldist.results.tree import open_results
 from tests.analysis.studies import study
 from tests.report.made_up import N_SPLITS, parts

@@ -13,7 +13,7 @@ from mkldist.core.durable import machine_id, temporary_path
 from mkldist.errors import SpecError
 from mkldist.report import sweep_figures
 from mkldist.results.journal import Journal
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec
 from tests.report.sweeps import pictured, recorded, run

@@ -10,8 +10,8 @@ from mkldist.report.answer import answer_sentences, answers_of
 from mkldist.report.facts import Facts
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.state import RunState
+from mkldist.results.layout import lay_out
+from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
 from tests.report.made_up import N_SPLITS, parts
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

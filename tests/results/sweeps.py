@@ -11,8 +11,8 @@ import numpy as np
 from mkldist.core.identity import content_id
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.results.layout import TreeFacts
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.spec.model import SweepSpec
 
 Grids = Mapping[str, Mapping[str, Sequence[Any]]]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mkldist.results.coordinates import bank_coordinates
+from mkldist.results.layout import bank_coordinates
 from tests.results.sweeps import made_up_plan
 
 

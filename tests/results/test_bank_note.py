@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import StoreError
-from mkldist.results.notes import (
+from mkldist.results.folder import (
     BANK_NOTE,
     checked_note,
     drop_damaged_note,

@@ -10,8 +10,7 @@ import pytest
 import mkldist
 from mkldist.errors import InputError
 from mkldist.results.journal import Journal
-from mkldist.results.layout import TreeFacts
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import TreeFacts, lay_out
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_plan, made_up_record
 

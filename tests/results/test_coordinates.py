@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.planning.model import RunPlan
-from mkldist.results.coordinates import of_runs, of_values
+from mkldist.results.layout import of_runs, of_values
 
 
 def run(split: int, trial: int, params: dict[str, Any], asked: int | None = None) -> RunPlan:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.results.notes import (
+from mkldist.results.folder import (
     DATA_NOTE,
     ReadData,
     changed_data,

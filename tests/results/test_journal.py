@@ -18,8 +18,8 @@ import pytest
 from mkldist.core.frames import frame, unframed
 from mkldist.errors import UnreadableError
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from tests.results.sweeps import made_up_plan, made_up_record
 from tests.variants import quick
 

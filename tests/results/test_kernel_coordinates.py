@@ -6,7 +6,7 @@ import numpy as np
 
 from mkldist.bank.bank_kernels import BankKernels, GivenKernel
 from mkldist.kernels.families import kernel_list
-from mkldist.results.coordinates import kernel_coordinates
+from mkldist.results.layout import kernel_coordinates
 from mkldist.spec.banks import BankSpec
 
 NAMES = ["age", "height", "weight", "pulse"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.results.journal import Journal
-from mkldist.results.recorded import lacking_runs
+from mkldist.results.status import lacking_runs
 from mkldist.results.tree import open_results
 from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
 from tests.variants import quick

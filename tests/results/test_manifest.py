@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import OutputError
-from mkldist.results.layout import TreeLayout
-from mkldist.results.layout_file import write_layout
-from mkldist.results.manifest import (
+from mkldist.results.folder import (
     Manifest,
     manifest_name,
     owner,
@@ -18,6 +16,7 @@ from mkldist.results.manifest import (
     restored_manifest,
     write_manifest,
 )
+from mkldist.results.layout import TreeLayout, write_layout
 
 SPEC = json.dumps({"name": "one", "description": "größe"})
 

@@ -11,9 +11,8 @@ import textwrap
 import pytest
 
 from mkldist.errors import OutputError
+from mkldist.results.folder import claimed, manifest_name, no_folder
 from mkldist.results.journal import Journal
-from mkldist.results.manifest import manifest_name
-from mkldist.results.output import claimed, no_folder
 from tests.results.sweeps import made_up_plan, made_up_record
 
 
@@ -101,7 +100,7 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
         f"""
         import time
         from pathlib import Path
-        from mkldist.results.output import claimed
+        from mkldist.results.folder import claimed
         with claimed(Path({str(tmp_path)!r}), "one"):
             print("claimed", flush=True)
             time.sleep(60)

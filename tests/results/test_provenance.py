@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import scipy
 
-from mkldist.results.provenance import environment, processor_name, provenance
+from mkldist.results.record import environment, processor_name, provenance
 
 
 def test_provenance_names_versions_and_inputs():
@@ -32,7 +32,7 @@ def test_provenance_names_versions_and_inputs():
 
 
 def test_the_linear_algebra_is_that_of_a_process_that_did_runs():
-    said = "from mkldist.results.provenance import environment; print(environment()['blas'])"
+    said = "from mkldist.results.record import environment; print(environment()['blas'])"
     after = f"import scipy.linalg, sklearn.svm; {said}"
     fresh, used = (
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
-from mkldist.results.output import OutputFolder
-from mkldist.results.recorded import Recorded, recorded_runs
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
+from mkldist.results.status import Recorded, recorded_runs
 from tests.results.sweeps import made_up_plan, made_up_record
 
 

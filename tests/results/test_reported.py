@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.results.reported import chosen_kernel, names_at, reported, scalars
 from mkldist.results.schema import COORDINATES
+from mkldist.results.tree import chosen_kernel, names_at, reported, scalars
 from tests.results.sweeps import made_up_plan, made_up_record
 
 RECORD = made_up_record(made_up_plan().runs[0])

@@ -6,7 +6,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
 from mkldist.results.rows import to_frame
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan

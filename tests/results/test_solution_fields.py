@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.results.solution_fields import solution_fields
+from mkldist.results.record import solution_fields
 from mkldist.solvers.base import Solution
 from mkldist.solvers.outcome import StopReason
 

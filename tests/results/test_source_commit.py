@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from mkldist.results.provenance import source_commit
+from mkldist.results.record import source_commit
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

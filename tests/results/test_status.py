@@ -12,13 +12,11 @@ import pytest
 
 from mkldist.core.durable import machine_id
 from mkldist.errors import StoreError
+from mkldist.results.folder import AtWork, Claim, claimed, write_manifest, write_work_note
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.manifest import write_manifest
-from mkldist.results.notes import AtWork, write_work_note
-from mkldist.results.output import Claim, claimed
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

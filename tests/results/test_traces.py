@@ -10,9 +10,9 @@ import xarray as xr
 
 from mkldist.results.export import export
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
+from mkldist.results.layout import lay_out
+from mkldist.results.record import RunRecord
 from mkldist.results.rows import to_frame
-from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import ITERATION, N_RANKS, RANK, TRACES
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

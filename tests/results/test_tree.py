@@ -22,9 +22,15 @@ from mkldist.core.frames import frame, unframed
 from mkldist.errors import StoreError
 from mkldist.results import tree as module
 from mkldist.results.journal import Journal
-from mkldist.results.layout import TreeFacts, tree_layout
-from mkldist.results.layout_file import LAYOUT, lay_out, read_layout, write_layout
-from mkldist.results.run_record import RunRecord
+from mkldist.results.layout import (
+    LAYOUT,
+    TreeFacts,
+    lay_out,
+    read_layout,
+    tree_layout,
+    write_layout,
+)
+from mkldist.results.record import RunRecord
 from mkldist.results.schema import SCALARS, TEXTS
 from mkldist.results.tree import Snapshot, open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

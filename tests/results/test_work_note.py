@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.results.notes import (
+from mkldist.results.folder import (
     WORK_NOTE,
     AtWork,
     put_together,

@@ -13,7 +13,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.results.run_record import RunRecord
+from mkldist.results.record import RunRecord
 from mkldist.run.record_queue import unpacked
 from mkldist.run.sweep_setup import BankKey, bank_refs
 from mkldist.run.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch

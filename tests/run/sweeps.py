@@ -21,8 +21,8 @@ import psutil
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
 from mkldist.results.journal import Journal
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.results.notes import AtWork, read_work_note
+from mkldist.results.folder import AtWork, read_work_note
 from mkldist.run.sweep_loop import StatusWriter
 from mkldist.run.sweep_setup import BankKey
 from mkldist.run.work_queue import BatchItem, BuildItem

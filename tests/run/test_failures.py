@@ -23,7 +23,7 @@ from mkldist.errors import (
     EXIT_INTERRUPTED,
     OutputError,
 )
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from tests.run.sweeps import (

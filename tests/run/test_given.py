@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from mkldist.planning.resolved import resolve
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 

@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.data.given import given_data
 from mkldist.errors import OutputError
-from mkldist.results.output import OutputFolder
+from mkldist.results.folder import OutputFolder
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, with_checksum_header
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])

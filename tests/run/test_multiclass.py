@@ -17,7 +17,7 @@ from mkldist.planning.resolved import resolve
 from mkldist.results.export import export
 from mkldist.results.journal import Journal
 from mkldist.results.rows import weight_rows
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, records, run_here, run_process

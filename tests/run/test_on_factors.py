@@ -11,8 +11,8 @@ import pytest
 from mkldist.bank import factored_kernels
 from mkldist.bank.cache import NodeFolders
 from mkldist.fit import engine as on_factors
-from mkldist.results.run_record import RunRecord
-from mkldist.results.state import RunState
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
 from mkldist.run import tasks
 from mkldist.run.record_queue import unpacked
 from mkldist.run.tasks import BatchTask, solve_batch

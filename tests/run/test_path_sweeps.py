@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mkldist.results.journal import Journal
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.run.sweeps import record_times, records, run_here, sweep_text
 
 C = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import OutputError, StoreError
-from mkldist.results.output import claimed
+from mkldist.results.folder import claimed
 from mkldist.results.status import sweep_status
 from mkldist.run.paths import banks_root, output_path, results_of, sweep_file_of
 from mkldist.spec.load import load_sweep

@@ -13,7 +13,7 @@ from sklearn.svm import SVR
 
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import SpecError
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
 from tests.run.sweeps import record_times, records, run_here
 from tests.variants import quick

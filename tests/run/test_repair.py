@@ -17,9 +17,8 @@ import xarray as xr
 
 from mkldist.core.checked_json import checked_json
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
+from mkldist.results.folder import claimed, read_manifest
 from mkldist.results.journal import Journal
-from mkldist.results.manifest import read_manifest
-from mkldist.results.output import claimed
 from mkldist.run.bank_refs import laplacian
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep

@@ -13,7 +13,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, OutputError, StoreError
-from mkldist.results.layout_file import read_layout, write_layout
+from mkldist.results.layout import read_layout, write_layout
 from mkldist.run import rerun
 from mkldist.run.rerun import Rerun, rerun_folder
 

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.fit.score import failed_record
 from mkldist.planning.model import RunPlan
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.run.few_labels import WIDTHS, do, save_npz, text
 
 RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})

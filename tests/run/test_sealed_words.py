@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from mkldist.results.output import OutputFolder, claimed
+from mkldist.results.folder import OutputFolder, claimed
 from mkldist.run.saved_inputs import SavedInputs, fits_checksum_header, with_checksum_header
 from mkldist.run.verify import verify
 

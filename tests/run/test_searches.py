@@ -14,7 +14,7 @@ import xarray as xr
 import mkldist
 from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.results.status import sweep_status
 from mkldist.run.sweep import round_note
 from mkldist.run.sweep_loop import SweepLoop

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.shards import SHARDS
 from tests.run.sweeps import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from tests.run.dask_processes import CLUSTER, make_certificates
 from tests.run.slurm import Slurm, needs_slurm, slurm
 from tests.run.sweeps import (

@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.api import solve
-from mkldist.results.notes import WORK_NOTE
-from mkldist.results.state import RunState
+from mkldist.results.folder import WORK_NOTE
+from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
 from mkldist.spec.model import SweepSpec
 from tests.run import damage

@@ -14,9 +14,9 @@ import pytest
 
 from mkldist.errors import GramError, OutputError, StoreError, UnreadableError
 from mkldist.planning.model import RunPlan
+from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
-from mkldist.results.output import OutputFolder
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run import cluster
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.cluster import ConnectOptions

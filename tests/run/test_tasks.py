@@ -19,7 +19,7 @@ from mkldist.fit import engine as batch
 from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run import tasks
 from mkldist.run.record_queue import RecordSender, unpacked
 from mkldist.run.sweep_setup import bank_refs

@@ -7,10 +7,9 @@ import pytest
 
 from mkldist.data.given import GivenData, is_sound
 from mkldist.errors import StoreError
+from mkldist.results.folder import claimed, note_banks
 from mkldist.results.journal import Journal
-from mkldist.results.layout_file import lay_out
-from mkldist.results.notes import note_banks
-from mkldist.results.output import claimed
+from mkldist.results.layout import lay_out
 from mkldist.run.bank_refs import cached_laplacian
 from mkldist.run.verify import verify
 from mkldist.spec.datasets import GraphSpec

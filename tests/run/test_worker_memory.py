@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mkldist.planning.costs import WORKER_BASE_BYTES
-from mkldist.results.state import RunState
+from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from tests.peak_memory import peak_resident_bytes
 from tests.run.sweeps import run_here, sweep_text

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
+import socket
+import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints, read_only
-from mkldist.results.state import RunState
-from mkldist.solvers.outcome import is_active
+from mkldist.core.memory import physical_memory
+from mkldist.results.schema import RunState
+from mkldist.solvers.base import Solution
+from mkldist.solvers.outcome import STATIONARITY, StopReason, is_active
+from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 
 if TYPE_CHECKING:
     from mkldist.planning.model import RunPlan
-    from mkldist.solvers.base import Solution
 
 
 _NO_FLOATS: Floats = read_only(np.zeros(0))
@@ -169,8 +180,6 @@ class RunRecord:
         of_classes : mapping of str to array, optional
             Scores of each class.
         """
-        from mkldist.results.solution_fields import solution_fields  # commands that read need none
-
         found = solution_fields(solutions)
         found["counters"] |= counters or {}
         found["of_classes"] = {**found.get("of_classes", {}), **(of_classes or {})}
@@ -242,3 +251,203 @@ def _identity(run: RunPlan) -> dict[str, Any]:
         "key": run.key,
         "params": dict(run.params),
     }
+
+
+def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
+    """Return the fields of a record that solutions determine.
+
+    Parameters
+    ----------
+    solutions : sequence of Solution
+        The only solution, or one solution for each of several classes.
+
+    Returns
+    -------
+    dict of str to object
+        Fields by name.  Objectives, bounds and work of several solutions are summed; of their
+        stationarities the largest counts, and a gap they have only together.  The stop reason is
+        that of the first solution that did not converge.
+    """
+    if len(solutions) > 1:
+        return _of_each_class(solutions)
+    solution = solutions[0]
+    kernels = np.flatnonzero(solution.kernel_weights)
+    fields = {
+        "n_kernels": len(solution.kernel_weights),
+        "kernels": kernels,
+        "weights": np.asarray(solution.kernel_weights, dtype=np.float64)[kernels],
+        "coefficients": np.asarray(solution.coefficients, dtype=np.float64).T,
+        "objective": float(solution.objective),
+        "dual_objective": float(solution.dual_objective),
+        "gap": float(solution.gap),
+        "stop_reason": str(solution.stop_reason),
+        "counters": solution.counters.as_dict(),
+        "trace": {name: np.asarray(values) for name, values in solution.trace.items()},
+        "extra": _scalars(solution),
+    }
+    if solution.coefficients.ndim == 1:
+        return fields | {"bias": float(solution.bias)}
+    biases = np.asarray(solution.bias, dtype=np.float64)
+    return fields | {"bias": math.nan, "of_classes": {"class_bias": biases}}
+
+
+def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
+    weights = np.array([solution.kernel_weights for solution in solutions], dtype=np.float64)
+    kernels = np.flatnonzero(weights.any(axis=0))
+    objective = sum(solution.objective for solution in solutions)
+    dual = sum(solution.dual_objective for solution in solutions)
+    reasons = [solution.stop_reason for solution in solutions]
+    early = [reason for reason in reasons if reason is not StopReason.CONVERGED]
+    proximity, exact = proximity_of(solutions), exact_proximity_of(solutions)
+    work = [solution.counters.as_dict() for solution in solutions]
+    return {
+        "n_kernels": weights.shape[1],
+        "kernels": kernels,
+        "weights": weights[:, kernels],
+        "coefficients": np.array([solution.coefficients for solution in solutions]),
+        "bias": math.nan,
+        "objective": float(objective),
+        "dual_objective": float(dual),
+        "gap": math.nan,
+        **({} if STATIONARITY in proximity else proximity),
+        "extra": exact | (proximity if STATIONARITY in proximity else {}),
+        "stop_reason": str((early or reasons)[0]),
+        "counters": {name: sum(one[name] for one in work) for name in work[0]},
+        "trace": _traces([solution.trace for solution in solutions]),
+        "of_classes": {
+            "class_bias": np.array([solution.bias for solution in solutions], dtype=np.float64),
+            "class_objective": np.array([solution.objective for solution in solutions]),
+            "class_dual_objective": np.array([solution.dual_objective for solution in solutions]),
+            **_extras([_scalars(solution) for solution in solutions]),
+        },
+    }
+
+
+def _scalars(solution: Solution) -> dict[str, float]:
+    """Return what a solution reports besides, with the bound of one on factors of kernels."""
+    reported = {**solution.extra, **exact_proximity_of([solution])}
+    return {name: float(value) for name, value in reported.items()}
+
+
+def _extras(extras: Sequence[dict[str, float]]) -> dict[str, Floats]:
+    """Return further scalars of the classes, NaN for a class that did not report one."""
+    names = dict.fromkeys(name for extra in extras for name in extra)
+    return {
+        f"class_{name}": np.array([extra.get(name, math.nan) for extra in extras], dtype=np.float64)
+        for name in names
+    }
+
+
+def _traces(traces: Sequence[dict[str, Floats]]) -> dict[str, Floats]:
+    """Return the traces of classes stacked, the shorter ones filled up with NaN."""
+    stacked = {}
+    for name in dict.fromkeys(name for trace in traces for name in trace):
+        rows = [np.asarray(trace.get(name, np.empty(0)), dtype=np.float64) for trace in traces]
+        shape = tuple(max(sizes) for sizes in zip(*(r.shape for r in rows if r.size), strict=True))
+        stacked[name] = np.full((len(rows), *shape), np.nan)
+        for target, row in zip(stacked[name], rows, strict=True):
+            if row.size:
+                target[tuple(slice(size) for size in row.shape)] = row
+    return stacked
+
+
+PACKAGE = Path(__file__).parents[1]
+SECONDS = 10.0  # for git to answer, on a slow file system
+
+
+@cache
+def source_commit(package: Path = PACKAGE) -> str:
+    """Return the commit of a package's checkout; empty where it is installed otherwise.
+
+    Parameters
+    ----------
+    package : Path
+        The folder of the package, which lies at the top of the checkout.
+
+    Returns
+    -------
+    str
+        40 hexadecimal digits, and ``-dirty`` if a file of the checkout differs from the commit.
+        A package that is installed inside of somebody else's checkout has no commit.
+    """
+    if not (package.parent / ".git").exists():
+        return ""
+    command = ["git", "--no-optional-locks", "-C", str(package), "describe", "--always", "--dirty",
+               "--abbrev=40", "--exclude=*"]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+PACKAGES = ("mkldist", "numpy", "scipy", "numba", "scikit-learn", "zarr", "xarray", "distributed")
+CPUINFO = Path("/proc/cpuinfo")
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return versions and machine of this process, JSON-serialisable.
+
+    ``commit`` is that of mkldist, empty where it does not run from a git checkout.
+    """
+    import scipy.linalg  # noqa: F401  SciPy loads a BLAS of its own
+    from threadpoolctl import threadpool_info
+
+    blas = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
+    return {
+        "commit": source_commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "host": socket.gethostname(),
+        "processor": processor_name(),
+        "processors": os.cpu_count() or 0,
+        "memory_bytes": physical_memory(),
+        "versions": {name: version for name in PACKAGES if (version := _version(name))},
+        "blas": sorted(
+            {f"{pool.get('internal_api')} {pool.get('version')}".strip() for pool in blas}
+        ),
+    }
+
+
+def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> dict[str, Any]:
+    """Return inputs, software, machine and end of a run that has just ended, JSON-serialisable.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the sweep.
+    data, bank, split : str
+        Fingerprint of the data set, id of the bank, fingerprint of the split.
+    threads : int
+        Threads that linear algebra may use.
+    """
+    return {
+        **environment(),
+        "seed": seed,
+        "data_fingerprint": data,
+        "bank": bank,
+        "split_fingerprint": split,
+        "blas_threads": threads,
+        "pid": os.getpid(),
+        "ended": time.time(),
+    }
+
+
+def processor_name(cpuinfo: Path = CPUINFO) -> str:
+    """Return the model of the processor; elsewhere than on Linux, what Python knows of it."""
+    with suppress(OSError):
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor()
+
+
+def _version(name: str) -> str:
+    """Return the version of an installed package; empty if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,627 @@
+"""The output folder of a sweep: its parts, its owner, and the process that writes to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mkldist.core.checked_json import json_value, parsed, write_checked
+from mkldist.core.consoles import command_line
+from mkldist.core.durable import (
+    discard,
+    is_alive,
+    is_temporary,
+    leads_to_nothing,
+    machine_id,
+    make_folder,
+    remove_temporaries,
+    write_file,
+    write_json,
+    writing,
+)
+from mkldist.errors import OutputError, StoreError
+from mkldist.results.journal import JOURNAL, Journal
+
+LOCK, OWNER = ".lock", ".owner"
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """Paths of the parts of a sweep's output.
+
+    Parameters
+    ----------
+    path : Path
+        The folder itself.
+    """
+
+    path: Path
+
+    @property
+    def manifest(self) -> Path:
+        """File that names the sweep that owns the folder."""
+        return self.path / MANIFEST
+
+    @property
+    def records(self) -> Path:
+        """File of records, see :mod:`mkldist.results.journal`."""
+        return self.path / JOURNAL
+
+    @property
+    def snapshots(self) -> Path:
+        """Folder of the data sets and splits that workers read."""
+        return self.path / "snapshots"
+
+    @property
+    def data(self) -> Path:
+        """Folder of the data sets that were given in Python."""
+        return self.path / "data"
+
+    @property
+    def sweep_file(self) -> Path:
+        """The sweep file of a sweep that was given in Python."""
+        return self.path / "sweep.toml"
+
+    @property
+    def figures(self) -> Path:
+        """Folder of pictures."""
+        return self.path / "figures"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Note of the process that claimed an output folder.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    host : str
+        Name of its machine, for people.
+    machine : str
+        Id of its machine or container, see :func:`mkldist.core.durable.machine_id`; empty if the
+        note has none.
+    """
+
+    pid: int
+    host: str
+    machine: str = ""
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+    @property
+    def is_live(self) -> bool | None:
+        """True if the process lives, False if it has ended, None on another machine."""
+        return is_alive(self.pid) if self.machine == machine_id() else None
+
+
+def claim_on(path: Path) -> Claim | None:
+    """Return the claim on an output folder, or None if there is none that can be read.
+
+    A process that is killed leaves its claim.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        note = json_value((path / OWNER).read_text())
+        return Claim(int(note["pid"]), str(note["host"]), str(note.get("machine", "")))
+    return None
+
+
+@contextmanager
+def claimed(
+    path: Path, sweep_name: str, file: Path | None = None, spec: str = ""
+) -> Iterator[OutputFolder]:
+    """Claim the output folder of a sweep while the context lasts.
+
+    The operating system holds the lock and releases it when the process ends, even by a kill.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, made if it is missing.
+    sweep_name : str
+        Name of the sweep that owns the folder from now on.
+    file : Path, optional
+        Its file, which commands that are given the folder read.
+    spec : str, optional
+        Its whole specification as JSON, from which the results can be made anew.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the folder belongs to another sweep, holds other files or cannot be written, or if
+        another process writes to it now.  Nothing in the folder is changed then.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = OutputFolder(path)
+    _check_owner(folder, sweep_name)
+    with writing(path):
+        _make(path)
+        lock = FileLock(path / LOCK, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            claim = claim_on(path)
+            raise OutputError(
+                str(path),
+                f"another mkldist process{f' ({claim})' if claim else ''} that uses it",
+                "one process per output folder",
+                "Wait for it to end, or choose another folder with --output",
+            ) from error
+    try:
+        with writing(path):
+            _check_owner(folder, sweep_name)
+            remove_temporaries(path)
+            write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
+            write_manifest(path, sweep_name, file, spec)
+        yield folder
+    finally:
+        with suppress(OSError):
+            (path / OWNER).unlink()
+        lock.release()
+
+
+def _make(path: Path) -> None:
+    """Make a folder and its parents, or raise OutputError."""
+    try:
+        make_folder(path)
+    except FileNotFoundError as error:  # the answer of file systems such as /proc
+        raise OutputError(
+            str(path),
+            "a folder that cannot be made",
+            "a place where folders can be made",
+            "Choose another with --output",
+        ) from error
+
+
+def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
+    """Refuse a folder that is neither empty nor owned by this sweep."""
+    path = folder.path
+    if leads_to_nothing(path):
+        hint = "Remove the link or make its target, or choose another folder with --output"
+        raise OutputError(str(path), "a symbolic link to nothing", "a folder", hint)
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
+    if not _is_of_a_sweep(folder):
+        _refuse_others(path)
+        return
+    name = owner(path)
+    if name not in (sweep_name, None):
+        raise OutputError(
+            str(path),
+            f"the folder of sweep '{name}'",
+            f"an empty folder or that of sweep '{sweep_name}'",
+            "Choose another one with --output",
+        )
+
+
+def _is_of_a_sweep(folder: OutputFolder) -> bool:
+    """Return True for a folder with a manifest, a damaged one included, or with records of runs."""
+    with writing(folder.path):
+        return os.path.lexists(folder.manifest) or bool(Journal(folder.records).states())
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse a folder that is not empty."""
+    with writing(path):
+        names = {entry.name for entry in path.iterdir()} - {LOCK, OWNER}
+    others = sorted(name for name in names if not is_temporary(name))
+    if others:
+        raise OutputError(
+            str(path),
+            f"a folder that holds other files ({', '.join(others[:3])})",
+            "an empty folder or that of the same sweep",
+            "Choose another one with --output",
+        )
+
+
+def no_folder(path: Path) -> str:
+    """Return the fault of a path that should be a folder."""
+    if leads_to_nothing(path):
+        return "a symbolic link to nothing"
+    return "a file, not a folder" if path.is_file() else "no such folder"
+
+
+MANIFEST = "sweep.json"
+FORMAT = 2
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, StoreError)
+_NAME = re.compile(rb'"sweep": "([^"\\]+)"')
+_FILE = re.compile(rb'"file": "([^"\\]+)"')
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The sweep that owns a folder.
+
+    Parameters
+    ----------
+    sweep : str
+        Its name.
+    file : Path or None
+        The file that it was last made from; None if it is not known.
+    spec : str
+        Its specification as JSON, overrides included; empty if it is not known.
+    """
+
+    sweep: str
+    file: Path | None = None
+    spec: str = ""
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of an output folder.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the folder has no manifest or a damaged one.
+    """
+    try:
+        return _read(path)
+    except IsADirectoryError as error:
+        raise OutputError(
+            str(path / MANIFEST),
+            "a folder",
+            "the manifest of a sweep, a file",
+            "Move that folder away, then repeat the sweep's command: the manifest is made anew",
+        ) from error
+    except _DAMAGE as error:
+        raise OutputError(
+            str(path / MANIFEST),
+            f"a manifest that cannot be read ({type(error).__name__})",
+            "the manifest of a sweep",
+            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
+            "it is made anew",
+        ) from error
+
+
+def restored_manifest(path: Path) -> Manifest:
+    """Return the manifest of an output folder, or what is left of a damaged one.
+
+    The layout names its sweep too.  Where that is damaged as well, the name is read from
+    the damaged text, and where it has none, it is that of the folder.
+    """
+    with suppress(*_DAMAGE):
+        return _read(path)
+    name, spec = path.absolute().name, ""
+    text = b""
+    with suppress(OSError):
+        text = (path / MANIFEST).read_bytes()
+    if found := _text(_NAME, text):
+        name = found
+    with suppress(*_DAMAGE):
+        attributes = _layout_attributes(path)
+        name, spec = str(attributes["sweep"]), str(attributes["spec"])
+    file = Path(_text(_FILE, text) or path / "sweep.toml")
+    with suppress(OSError, ValueError):
+        return Manifest(name, file if file.is_file() else None, spec)
+    return Manifest(name, None, spec)
+
+
+def owner(path: Path) -> str | None:
+    """Return the name of the sweep that owns a folder; None if only damaged files tell."""
+    with suppress(*_DAMAGE):
+        return _read(path).sweep
+    with suppress(*_DAMAGE):
+        return str(_layout_attributes(path)["sweep"])
+    return None
+
+
+def manifest_name(path: Path) -> str:
+    """Return the name of the sweep that an output folder belongs to.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the folder has no manifest or a damaged one.
+    """
+    return read_manifest(path).sweep
+
+
+def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") -> None:
+    """Write whose folder it is, unless that is written there already.
+
+    A file or a specification that is not given stays as it was.
+    """
+    known = None
+    with suppress(*_DAMAGE):
+        known = _read(path)
+    before = restored_manifest(path)
+    wanted = Manifest(sweep, before.file if file is None else file.absolute(), spec or before.spec)
+    if known == wanted:
+        return
+    fields: dict[str, Any] = {"format": FORMAT, "sweep": sweep}
+    if wanted.file is not None:
+        fields["file"] = str(wanted.file)
+    if wanted.spec:
+        fields["spec"] = wanted.spec
+    write_checked(path / MANIFEST, fields)
+
+
+def _read(path: Path) -> Manifest:
+    document = parsed((path / MANIFEST).read_bytes())
+    if document["format"] != FORMAT:
+        raise ValueError("a manifest of another format")
+    file = document.get("file")
+    return Manifest(
+        str(document["sweep"]), None if file is None else Path(file), document.get("spec", "")
+    )
+
+
+def _layout_attributes(path: Path) -> dict[str, Any]:
+    """Return the attributes of the results in a folder, which name their sweep."""
+    from mkldist.results.layout import read_layout  # seldom
+
+    return read_layout(path).attributes
+
+
+def _text(pattern: re.Pattern[bytes], text: bytes) -> str:
+    """Return what a pattern finds in a text; nothing if that is no UTF-8."""
+    found = pattern.search(text)
+    with suppress(ValueError):
+        return found[1].decode() if found else ""
+    return ""
+
+
+DATA_NOTE = ".data.json"
+
+Stamp = tuple[int, int]
+"""Bytes of a file, and when it was written, in nanoseconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class ReadData:
+    """What a sweep read as a data set.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Content hash of the data set.
+    files : mapping of str to Stamp
+        The state of its files, by their absolute paths, just before they were read.
+    read : float
+        When that was, in seconds since the epoch.
+    """
+
+    fingerprint: str
+    files: Mapping[str, Stamp]
+    read: float = field(default_factory=time.time, compare=False)
+
+    @property
+    def when(self) -> str:
+        """When it was read, in local time."""
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.read))
+
+    def changed(self, stamps: Mapping[str, Stamp]) -> list[str]:
+        """Return the files that have another state now; no others than both name."""
+        return [file for file, stamp in self.files.items() if stamps.get(file, stamp) != stamp]
+
+
+def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
+    """Return the state of files by their absolute paths, without those that cannot be found."""
+    found: dict[str, Stamp] = {}
+    for file in files:
+        with suppress(OSError):
+            stat = file.stat()
+            found[str(file.absolute())] = stat.st_size, stat.st_mtime_ns
+    return found
+
+
+def read_data_note(folder: Path) -> dict[str, ReadData]:
+    """Return what the sweep of an output folder read last, by data set; nothing without a note."""
+    with suppress(*_DAMAGE):
+        noted = parsed((folder / DATA_NOTE).read_bytes())
+        return {
+            name: ReadData(
+                str(one["fingerprint"]),
+                {file: (int(size), int(written)) for file, (size, written) in one["files"].items()},
+                float(one["read"]),
+            )
+            for name, one in noted.items()
+        }
+    return {}
+
+
+def note_data(folder: Path, data: Mapping[str, ReadData]) -> None:
+    """Write what a sweep read, unless the note says so already or the folder refuses it."""
+    before = read_data_note(folder)
+    if {**before, **data} == before:
+        return
+    with suppress(OSError):
+        write_checked(
+            folder / DATA_NOTE, {name: asdict(one) for name, one in {**before, **data}.items()}
+        )
+
+
+def changed_data(folder: Path, data: Mapping[str, ReadData]) -> Iterator[str]:
+    """Yield words on the files that changed the data since the sweep of a folder read them.
+
+    Parameters
+    ----------
+    folder : Path
+        The output folder, which may be missing.
+    data : mapping of str to ReadData
+        The data as they are now, by data set.
+    """
+    noted = read_data_note(folder)
+    for name, now in data.items():
+        before = noted.get(name)
+        if before is not None and before.fingerprint != now.fingerprint:
+            for file in before.changed(now.files):
+                yield f"{file} changed since this sweep read it on {before.when}"
+
+
+def rewritten_files(folder: Path) -> Iterator[str]:
+    """Yield words on the files that were written since the sweep of a folder read them.
+
+    Their content is not read, so that it may be the same; files that are not here count as
+    unchanged, as those of results from another machine.
+    """
+    for before in read_data_note(folder).values():
+        for file in before.changed(stamps_of(map(Path, before.files))):
+            yield f"{file} was written after this sweep read it on {before.when}"
+
+
+BANK_NOTE = "banks.json"
+
+
+def note_banks(path: Path, root: str, banks: Collection[str]) -> None:
+    """Add banks to the note in an output folder; write a damaged note anew, with these alone.
+
+    Parameters
+    ----------
+    path : Path
+        The output folder, which this process has claimed.
+    root : str
+        Folder or URL of the banks; it is noted without any too, as graph Laplacians lie there.
+    banks : collection of str
+        Their ids.
+    """
+    noted = noted_banks(path)
+    ids = sorted({*noted.get(root, ()), *banks})
+    if ids != noted.get(root):
+        if (path / BANK_NOTE).is_dir():
+            discard(path / BANK_NOTE)
+        write_checked(path / BANK_NOTE, {**noted, root: ids})
+
+
+def drop_damaged_note(path: Path) -> None:
+    """Remove the note in an output folder if it is damaged; what is no file is moved away."""
+    if is_note_damaged(path):
+        discard(path / BANK_NOTE)
+
+
+def is_note_damaged(path: Path) -> bool:
+    """Return True if something stands in the place of the note that is no whole note."""
+    return os.path.lexists(path / BANK_NOTE) and whole_note(path) is None
+
+
+def checked_note(path: Path) -> Mapping[str, list[str]]:
+    """Return the banks of a sweep by their folder or URL; nothing if there is no note.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the note is damaged, so that nobody knows what the sweep stored.
+    """
+    if is_note_damaged(path):
+        raise StoreError(
+            str(path / BANK_NOTE),
+            "a damaged note of the Gram matrices that the sweep stored",
+            "a whole note",
+            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
+            "it is made anew",
+        )
+    return noted_banks(path)
+
+
+def noted_banks(path: Path) -> Mapping[str, list[str]]:
+    """Return the banks of a sweep by their folder or URL; nothing if there is no whole note."""
+    return whole_note(path) or {}
+
+
+def whole_note(path: Path) -> Mapping[str, list[str]] | None:
+    """Return the banks of a sweep by their folder or URL, None if the note is damaged or absent."""
+    try:
+        noted = parsed((path / BANK_NOTE).read_bytes())
+        if not all(isinstance(banks, list) for banks in noted.values()):
+            return None
+    except (OSError, ValueError):
+        return None
+    return {root: [str(bank) for bank in banks] for root, banks in noted.items()}
+
+
+WORK_NOTE = ".work.json"
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """Runs of one method, or blocks of one bank, that workers are at work on.
+
+    Parameters
+    ----------
+    place : str
+        Node of the runs in the results, or data set and bank.
+    doing : str
+        What is being done, such as ``"solving"``.
+    since : float
+        When it began, in seconds since the epoch.
+    n_runs : int
+        Number of runs; 0 for a bank.
+    splits : tuple of int
+        Their splits.
+    params : mapping of str to sequence
+        Their hyperparameters, and the values of each.
+    """
+
+    place: str
+    doing: str
+    since: float
+    n_runs: int = 0
+    splits: tuple[int, ...] = ()
+    params: Mapping[str, Sequence[Any]] | None = None
+
+
+def write_work_note(folder: Path, at_work: Iterable[AtWork]) -> None:
+    """Write the note of an output folder, unless the folder refuses it: nothing depends on it."""
+    with suppress(OSError):
+        text = json.dumps([asdict(one) for one in at_work])
+        write_file(folder / WORK_NOTE, [text.encode()], durable=False)
+
+
+def remove_work_note(folder: Path) -> None:
+    """Remove the note of an output folder."""
+    with suppress(OSError):
+        (folder / WORK_NOTE).unlink(missing_ok=True)
+
+
+def read_work_note(folder: Path) -> list[AtWork]:
+    """Return what a sweep was at work on when it last said so, by place and stage.
+
+    Runs of one method in several tasks are put together.
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        note = json_value((folder / WORK_NOTE).read_bytes())
+        return put_together(AtWork(**{**one, "splits": tuple(one["splits"])}) for one in note)
+    return []
+
+
+def put_together(at_work: Iterable[AtWork]) -> list[AtWork]:
+    """Return one entry for each place and stage."""
+    together: dict[tuple[str, str], AtWork] = {}
+    for one in at_work:
+        key = one.place, one.doing
+        other = together.get(key)
+        if other is None:
+            together[key] = one
+            continue
+        names = dict.fromkeys([*(other.params or {}), *(one.params or {})])
+        together[key] = AtWork(
+            *key,
+            min(one.since, other.since),
+            one.n_runs + other.n_runs,
+            tuple(sorted({*one.splits, *other.splits})),
+            {
+                name: _union((other.params or {}).get(name, ()), (one.params or {}).get(name, ()))
+                for name in names
+            },
+        )
+    return sorted(together.values(), key=lambda one: (one.n_runs == 0, one.place, one.doing))
+
+
+def _union(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return values without repetition; numbers in their order."""
+    found = [*values, *(value for value in others if value not in values)]
+    numbers = all(isinstance(value, int | float) for value in found)
+    return sorted(found) if numbers else found
