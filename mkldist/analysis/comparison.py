@@ -1,264 +1,772 @@
-"""Comparison of the methods of a sweep, from its tree of results."""
+"""Two methods, or one method in two sweeps, compared on the splits and points that they share."""
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import scipy
 
-from mkldist.analysis.over_data_sets import (
-    Friedman,
-    friedman,
+from mkldist.analysis.losses import (
+    ROPE,
+    SIGNIFICANCE,
+    inference,
+    is_share,
+    number_of_settings,
+    only_shifted,
+    overlap_of,
+    region,
+)
+from mkldist.analysis.pairing import (
+    Chosen,
+    Pair,
+    Results,
+    Unpaired,
+    matching,
+    methods_by_data_set,
+    paired,
+)
+from mkldist.analysis.statistics import (
+    McNemar,
+    Overlap,
+    Posterior,
+    corrected_interval,
     holm,
     largest_of_series,
+    mcnemar,
     pairwise_wilcoxon,
+    refuse_splits,
+    signed_rank_posterior,
 )
-from mkldist.analysis.paired_losses import inference, overlap_of, region
-from mkldist.analysis.resampling import Overlap
-from mkldist.core.arrays import Floats
-from mkldist.results.rows import (
-    complete_losses,
-    hyperparameters,
-    is_validated,
-    method_nodes,
-    place_of,
-    selected,
-)
-from mkldist.results.schema import DATASET_SERIES, SPLIT, metric_of
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.metrics import default_metric, metric_of_variable
+from mkldist.errors import InputError
+from mkldist.methods.registry import METHODS
+from mkldist.results.record import RunRecord
+from mkldist.results.rows import hyperparameters, to_frame
+from mkldist.results.schema import COORDINATES, DATASET_SERIES, SPLIT, STATE, RunState
+from mkldist.scores import predicted_classes
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    import pandas as pd
     import xarray as xr
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """Losses of the methods on one data set, each at one setting.
+FEWEST_DATA_SETS = 6
+"""With fewer data sets, Wilcoxon's two-sided p-value exceeds 0.05 whatever they show."""
+DEPTH = 2  # slashes in the path of a method, /DATASET/METHOD, in results of one bank
+MEASURES = ("active_kernels", "seconds", "gap", "objective")
 
-    Parameters
-    ----------
-    dataset : str
-        The data set.
-    series : str
-        Name that it shares with other sizes of it in a scaling study; else its own.
-    loss : str
-        Name of its variable; the losses of a metric that is better greater are 1 less its values.
-    losses : DataFrame
-        A row a split, a column a method; NaN where a run is missing.
-    overlap : Overlap
-        Sizes of the parts, and whether training parts overlap.
-    settings : dict of str to dict
-        Hyperparameters of each method; empty where they differ between splits.
-    validated : bool
-        True if settings were selected by validation in each split; False if each method has the
-        setting of its least mean loss on the test parts, which flatters methods of many settings.
+
+class Difference(NamedTuple):
+    """Means of a number of two methods over the same splits, and the interval of the difference."""
+
+    first: float  # Means over the splits
+    second: float
+    difference: float  # Mean of the first minus that of the second
+    # Corrected 95 % interval of the difference; NaN for a single split, and where every split
+    # has the same difference other than 0
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairComparison:
+    """Two methods on one data set."""
+
+    dataset: str  # Data set and methods; a method has its bank before it where banks differ
+    first: str
+    second: str
+    loss: str  # Name of the loss
+    # Hyperparameters that were chosen: a value, or a list of one a split
+    first_setting: dict[str, Any]
+    second_setting: dict[str, Any]
+    # True if validation chose the settings of the first, of the second
+    validated: tuple[bool, bool]
+    n_splits: int  # Splits that both have
+    left_out: tuple[int, int]  # Splits that the first, the second has besides
+    losses: Difference  # Losses
+    # Of the corrected resampled t-test, and adjusted for all pairs of the comparison; NaN
+    # where the interval is
+    p_value: float
+    p_holm: float
+    rope: float  # Half the width of the region of practical equivalence
+    # Probabilities that the first is better, that both are equivalent, that the second is
+    # better
+    posterior: Posterior
+    # Active kernels, seconds and gap; the objective where both minimise the same function
+    measures: dict[str, Difference]
+    # McNemar's tests; None for regression, and where predictions were not kept
+    points: PointCounts | None
+    # Runs of one method at equal settings; None for two methods or other kernels
+    equal_settings: EqualSettings | None
+    # Name that the data set shares with other sizes of it in a scaling study; else its own
+    series: str = ""
+    n_train: float = math.nan  # Mean number of training points
+    # Settings from which those of the first, of the second were chosen
+    n_settings: tuple[int, int] = (1, 1)
+
+    @property
+    def scores(self) -> Difference:
+        """Values of the metric, whose losses may be 1 less these."""
+        metric, (first, second, difference, low, high) = metric_of_variable(self.loss), self.losses
+        if not metric.greater:
+            return self.losses
+        return Difference(metric.loss(first), metric.loss(second), -difference, -high, -low)
+
+
+@dataclass(frozen=True)
+class OverDataSets:
+    """Two methods over several data sets of the same loss.
+
+    Errors are compared as they are.  Losses of real values have the units of their labels, so each
+    is divided by that of the second method, and differences are shares of it.
     """
 
-    dataset: str
-    series: str
+    first: str  # The methods and the loss
+    second: str
     loss: str
-    losses: pd.DataFrame
-    overlap: Overlap
-    settings: dict[str, dict[str, Any]]
-    validated: bool
+    datasets: tuple[str, ...]  # The data sets; of several sizes of one, the largest
+    median_difference: float  # Median of the differences of mean losses, first minus second
+    # Of Wilcoxon's signed-rank test, and adjusted for all such pairs; NaN with too few data
+    # sets
+    p_value: float
+    p_holm: float
+    posterior: Posterior  # Of the Bayesian signed-rank test
+    rope: float  # Half the width of the region of practical equivalence
 
 
-def compared_losses(tree: xr.DataTree) -> list[Compared]:
-    """Return the losses of all methods, for each data set (and bank, if there are several).
+@dataclass(frozen=True, eq=False)
+class ResultsComparison:
+    """Everything that could be compared, and what could not."""
 
-    The loss is that of the sweep's metric on the test part: by default the test error, or the root
-    mean square error for regression; of a metric that is better greater, 1 less its value.
+    pairs: tuple[PairComparison, ...]  # A pair of methods on a data set each
+    over: tuple[OverDataSets, ...]  # The same pairs over data sets; empty for single data sets
+    unpaired: tuple[Unpaired, ...]  # What takes no part
 
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
+
+def compare_results(
+    first: Results,
+    second: Results,
+    matches: Callable[[dict[str, str], dict[str, str]], bool],
+    rope: float | None = None,
+) -> ResultsComparison:
+    """Compare methods of two results on the splits that they share.
+
+    Training parts of splits overlap, so tests within a data set are the corrected resampled t-test
+    (Nadeau & Bengio 2003) and its Bayesian form (Benavoli et al. 2017).
+    """
+    pairs, unpaired = paired(first, second, matches)
+    compared = [compare_pair(pair, rope) for pair in pairs]
+    adjusted = holm(np.array([one.p_value for one in compared])).tolist()
+    compared = [replace(one, p_holm=p) for one, p in zip(compared, adjusted, strict=True)]
+    return ResultsComparison(tuple(compared), over_data_sets(compared, rope), tuple(unpaired))
+
+
+def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
+    """Compare two methods on one data set; see :func:`compare_results`."""
+    one, two = pair.first, pair.second
+    splits = [i for i, _ in pair.splits], [j for _, j in pair.splits]
+    overlap = overlap_of(one.data, splits[0])
+    of_losses = _difference(one.losses[splits[0]], two.losses[splits[1]], overlap)
+    rope = region(one.loss, of_losses.second, rope)
+    differences = one.losses[splits[0]] - two.losses[splits[1]]
+    p_value, posterior = inference(differences, overlap, rope)
+    equal = at_equal_settings(pair)
+    settings = one.settings(splits[0]), two.settings(splits[1])
+    same_problem = equal is not None and settings[0] == settings[1]
+    names = [name for name in MEASURES if name != "objective" or same_problem]
+    measures = {
+        name: _difference(one.values(name)[splits[0]], two.values(name)[splits[1]], overlap)
+        for name in names
+    }
+    labels = _labels(pair)
+    return PairComparison(
+        dataset=one.place["dataset"],
+        first=labels[0],
+        second=labels[1],
+        loss=one.loss,
+        first_setting=settings[0],
+        second_setting=settings[1],
+        validated=(one.results.validated, two.results.validated),
+        n_splits=len(differences),
+        left_out=(len(one.losses) - len(differences), len(two.losses) - len(differences)),
+        losses=of_losses,
+        p_value=p_value,
+        p_holm=p_value,
+        rope=rope,
+        posterior=posterior,
+        measures=measures,
+        points=point_counts(pair),
+        equal_settings=equal,
+        series=str(pair.first.node.attrs.get(DATASET_SERIES, one.place["dataset"])),
+        n_train=overlap.n_train,
+        n_settings=(number_of_settings(one.node), number_of_settings(two.node)),
+    )
+
+
+def _labels(pair: Pair) -> tuple[str, str]:
+    """Return the names of both methods, with their banks where these differ or are several."""
+    one, two = pair.first.place, pair.second.place
+    depths = [side.node.path.count("/") for side in (pair.first, pair.second)]
+    if one["bank"] == two["bank"] and max(depths) == DEPTH:
+        return one["method"], two["method"]
+    return f"{one['bank']}/{one['method']}", f"{two['bank']}/{two['method']}"
+
+
+def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
+    """Return means and the corrected interval of the difference, of values known in both."""
+    known = ~np.isnan(first - second)
+    first, second = first[known], second[known]
+    if not len(first):
+        return Difference(*(math.nan,) * 5)
+    low = high = math.nan
+    if len(first) > 1 and not only_shifted(first - second):
+        _, low, high = corrected_interval(first - second, overlap)
+    mean = float((first - second).mean())
+    return Difference(float(first.mean()), float(second.mean()), mean, low, high)
+
+
+def over_data_sets(
+    compared: Sequence[PairComparison], rope: float | None = None
+) -> tuple[OverDataSets, ...]:
+    """Compare the pairs of methods that several data sets have, over these.
+
+    Of several sizes of one data set the largest counts alone: the sizes share their points, and are
+    no independent data sets.
     """
     import pandas as pd
 
-    validated = is_validated(tree)
-    nodes = method_nodes(selected(tree) if validated else tree)
-    places = [place_of(node) for node in nodes]
-    several_banks = len({place["bank"] for place in places}) > 1
-    groups: dict[tuple[str, str], list[tuple[str, xr.DataTree]]] = {}
-    for place, node in zip(places, nodes, strict=True):
-        name = f"{place['method']} ({place['bank']})" if several_banks else place["method"]
-        groups.setdefault((place["dataset"], str(node.attrs["task"])), []).append((name, node))
+    groups: dict[tuple[str, str, str], list[PairComparison]] = {}
+    for one in compared:
+        groups.setdefault((one.first, one.second, one.loss), []).append(one)
     found = []
-    for (dataset, _), members in groups.items():
-        columns, settings = {}, {}
-        loss = loss_name([node for _, node in members])
-        for name, node in members:
-            losses, setting = best_setting(node, loss)
-            if not np.isnan(losses).all():
-                columns[name], settings[name] = losses, setting
-        if columns:
-            table = pd.DataFrame(columns, index=members[0][1].ds["split"].to_numpy())
-            table.index.name = "split"
-            node = members[0][1]
-            series = str(node.attrs.get(DATASET_SERIES, dataset))
-            overlap = overlap_of(node.ds)
-            found.append(Compared(dataset, series, loss, table, overlap, settings, validated))
-    return found
+    for (first, second, loss), of_all in groups.items():
+        places = [(one.series or one.dataset, one.n_train) for one in of_all]
+        members = [of_all[number] for number in largest_of_series(places)]
+        if len(members) < 2:
+            continue
+        means = pd.DataFrame([[m.losses.first, m.losses.second] for m in members])
+        if not is_share(loss):
+            means = means.div(means[1], axis=0)
+        row = pairwise_wilcoxon(means).iloc[0]
+        enough = len(members) >= FEWEST_DATA_SETS
+        p_value = float(row["p_value"]) if enough else math.nan
+        width = rope if is_share(loss) and rope is not None else ROPE
+        posterior = signed_rank_posterior((means[0] - means[1]).to_numpy(), width)
+        datasets = tuple(member.dataset for member in members)
+        median = float(row["median_difference"])
+        found.append(
+            OverDataSets(first, second, loss, datasets, median, p_value, p_value, posterior, width)
+        )
+    adjusted = holm(np.array([one.p_value for one in found])).tolist()
+    return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
 
-def compare_methods(tree: xr.DataTree, rope: float | None = None) -> pd.DataFrame:
-    """Compare every two methods on every data set.
+def compare_sweeps(
+    first: str | Path,
+    second: str | Path | None = None,
+    *,
+    methods: tuple[str, str] | None = None,
+    rope: float | None = None,
+) -> ResultsComparison:
+    """Compare the methods that two sweeps share, or two methods, on the splits that both have.
+
+    ``mkldist compare`` prints what this returns.
 
     Parameters
     ----------
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
+    first : str or Path
+        Output folder of a sweep.
+    second : str or Path, optional
+        That of another sweep; by default the same, which needs `methods`.
+    methods : (str, str), optional
+        A method of the first and one of the second, each as METHOD or BANK/METHOD.  By default
+        methods of equal names are compared, and where there is none, every two.
     rope : float, optional
         Half the width of the region of practical equivalence, in units of the loss; by default 0.01
-        of an error, and a hundredth of the mean loss of the second method for real values.
+        of an error, and a hundredth of the mean loss for real values.
+
+    Returns
+    -------
+    ResultsComparison
+        ``pairs`` of methods, their comparison ``over`` data sets, and what is ``unpaired``.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For one sweep without `methods`.
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+
+    Examples
+    --------
+    >>> from mkldist import analysis
+    >>> found = analysis.compare_sweeps(
+    ...     "results/quickstart", methods=("level", "uniform")
+    ... )  # doctest: +SKIP
+    >>> found.pairs[0].losses.difference, found.pairs[0].p_holm  # doctest: +SKIP
+    """
+    if second is None and methods is None:
+        raise InputError(
+            "compare_sweeps", "one sweep without methods", "two sweeps, or methods = (A, B)"
+        )
+    one = Results.of(first)
+    two = one if second is None else Results.of(second)
+    return compare_results(one, two, matching(one, two, methods), rope)
+
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class EqualSettings:
+    """Runs of one method on the same Gram matrices, rows and settings, in two results."""
+
+    n_runs: int  # Runs that are complete in both
+    objective_change: float  # Largest relative difference of the objectives
+    # Runs whose intervals from lower bound to objective have no point in common, so that one
+    # of the two certificates is wrong
+    contradictions: int
+    # Median over the runs of the seconds of the first, divided by those of the second
+    seconds_ratio: float
+
+
+def at_equal_settings(pair: Pair) -> EqualSettings | None:
+    """Compare the runs of a method in two results at all settings that both have.
+
+    None if methods, Gram matrices or settings differ, so that objectives differ by right.
+    """
+    nodes = pair.first.node, pair.second.node
+    if not (_solve_the_same(*nodes) and pair.same_bank):
+        return None
+    dims = hyperparameters(nodes[0])
+    if {*dims} != {*hyperparameters(nodes[1])} or TRIAL in dims:
+        return None
+    common = {name: _common(nodes[0], nodes[1], name) for name in dims}
+    if not all(common.values()):
+        return None
+    places = [list(one) for one in zip(*pair.splits, strict=True)]
+    parts = [
+        node.to_dataset().isel({SPLIT: rows}).sel(common)
+        for node, rows in zip(nodes, places, strict=True)
+    ]
+
+    def values(name: str) -> tuple[Array, Array]:
+        first, second = (part[name].transpose(SPLIT, *dims).to_numpy() for part in parts)
+        return first, second
+
+    states = values(STATE.name)
+    done = (states[0] == RunState.COMPLETE.value) & (states[1] == RunState.COMPLETE.value)
+    apart, disjoint = certificates_apart(values("objective"), values("dual_objective"))
+    known = done & ~np.isnan(apart)
+    if not known.any():
+        return None
+    seconds = values("seconds")
+    timed = known & (seconds[1] > 0.0)
+    ratio = float(np.median(seconds[0][timed] / seconds[1][timed])) if timed.any() else math.nan
+    return EqualSettings(
+        int(known.sum()), float(apart[known].max()), int(disjoint[known].sum()), ratio
+    )
+
+
+def certificates_apart(
+    objectives: tuple[Floats, Floats], bounds: tuple[Floats, Floats]
+) -> tuple[Floats, Bools]:
+    """Compare the certificates of two results for the same problems.
+
+    Shapes: objectives, bounds pair of (n,).
+
+    Differences of the objectives, divided by the larger one; NaN where one is unknown.
+
+    True where the intervals from lower bound to objective have no point in common.
+    """
+    size = np.maximum(np.abs(objectives[0]), np.abs(objectives[1]))
+    apart = np.abs(objectives[0] - objectives[1]) / np.where(size > 0.0, size, 1.0)
+    slack = ROUNDING * size
+    disjoint = (bounds[0] > objectives[1] + slack) | (bounds[1] > objectives[0] + slack)
+    return apart, disjoint
+
+
+def _solve_the_same(first: xr.DataTree, second: xr.DataTree) -> bool:
+    """Return True if two nodes are of one method whose settings define the same problem."""
+    return bool(
+        first.attrs["method"] == second.attrs["method"]
+        and first.attrs.get("kernel_weights") == second.attrs.get("kernel_weights")
+        and problem_settings(first) == problem_settings(second)
+    )
+
+
+def problem_settings(node: xr.DataTree) -> dict[str, Any]:
+    """Return the settings that define the problem, of those that are no dims of the node."""
+    settings = json.loads(str(node.attrs.get("settings", "{}")))
+    name = str(node.attrs["method"])
+    steering = (METHODS[name].params if name in METHODS else SolverParams).steering()
+    return {name: value for name, value in settings.items() if name not in steering}
+
+
+def _common(first: xr.DataTree, second: xr.DataTree, name: str) -> list[Any]:
+    """Return the values of a hyperparameter that both nodes have."""
+    known = set(second.ds[name].to_numpy().tolist())
+    return [value for value in first.ds[name].to_numpy().tolist() if value in known]
+
+
+class PointCounts(NamedTuple):
+    """McNemar's test on the scored points of each split, with Holm's correction over the splits."""
+
+    first_better: int  # Splits by the result of the test at the level 0.05
+    second_better: int
+    undecided: int
+    first_only: int  # Points that one method alone has right, summed over the splits
+    second_only: int
+    smallest_p: float  # Least adjusted p-value
+
+
+def point_counts(pair: Pair) -> PointCounts | None:
+    """Return McNemar's tests of two methods on the scored points of each split.
+
+    None for regression, and where predictions were not kept.
+    """
+    if metric_of_variable(pair.first.loss).task == "regression":
+        return None
+    tests = []
+    for i, j in pair.splits:
+        right = [right_points(side, place) for side, place in ((pair.first, i), (pair.second, j))]
+        if right[0] is None or right[1] is None or len(right[0]) != len(right[1]):
+            return None
+        tests.append(mcnemar(right[0], right[1]))
+    adjusted = holm(np.array([test.p_value for test in tests]))
+    decided = [
+        McNemar(t.first_only, t.second_only, p) for t, p in zip(tests, adjusted, strict=True)
+    ]
+    points = [test.points(SIGNIFICANCE) for test in decided]
+    wins, losses = points.count((1.0, 0.0)), points.count((0.0, 1.0))
+    return PointCounts(
+        wins,
+        losses,
+        len(points) - wins - losses,
+        sum(test.first_only for test in tests),
+        sum(test.second_only for test in tests),
+        float(adjusted.min()),
+    )
+
+
+def right_points(side: Chosen, split: int) -> Bools | None:
+    """Return which scored points of a split a method predicts right; None without predictions.
+
+    In the order of the test rows; of the unlabelled ones where the loss is theirs.
+    """
+    record = side.records[split]
+    if record is None or not len(record.decision_values) or "label" not in side.data.coords:
+        return None
+    labels = side.data["label"].to_numpy()
+    n_test = int(side.data["n_test"].to_numpy()[split])
+    scored = slice(n_test, None) if side.loss.startswith("unlabelled") else slice(n_test)
+    predicted, known = _predicted(record, labels), _classes(labels[record.test_rows], record)
+    right: Bools = predicted[scored] == known[scored]
+    return right
+
+
+def _predicted(record: RunRecord, labels: Floats) -> Ints:
+    """Return the position of the class predicted at each row of a record."""
+    values = record.decision_values
+    if values.ndim == 1:
+        found: Ints = (values >= 0.0).astype(np.intp)
+        return found
+    training = np.delete(labels, record.test_rows).astype(np.intp)
+    counts = np.bincount(training, minlength=len(values))
+    return predicted_classes(values, np.argsort(-counts, kind="stable"))
+
+
+def _classes(labels: Floats, record: RunRecord) -> Ints:
+    """Return the position of the class of each label."""
+    found = labels > 0 if record.decision_values.ndim == 1 else labels
+    positions: Ints = found.astype(np.intp)
+    return positions
+
+
+class PairPoints(NamedTuple):
+    """Points of two methods on one data set, which add up to 1."""
+
+    first: float
+    second: float
+
+
+def mcnemar_points(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:
+    """Return the points of each method on each data set (Do, Kalousis, Woznica & Hilario 2009).
+
+    Every two methods share one point: the better one by McNemar's test at the level 0.05 has it,
+    and each has ½ where the test tells no difference.  The test is on all scored points of a
+    repetition, whose folds are disjoint; points are averaged over the repetitions.  A method of
+    which every run failed loses its point to one that has results.
+
+    Parameters
+    ----------
+    results : str, Path or Results
+        Output folder of a sweep with ``[outputs] predictions = true``.
+    methods : collection of str, optional
+        Only these, each as METHOD or BANK/METHOD; by default all.
 
     Returns
     -------
     DataFrame
-        A row for each data set and pair: ``dataset``, ``first``, ``second``, ``difference`` (mean
-        loss of the first minus that of the second), ``n_splits``, ``p_value`` and ``p_holm`` of
-        the corrected resampled t-test (Holm over the pairs of a data set), and the posterior
-        probabilities ``first_better``, ``equivalent`` and ``second_better`` of the correlated
-        t-test.  These are NaN where all differences are equal other than 0, which no test can
-        judge.  Pairs with fewer than two splits in common have no row.
+        A row a data set of classes, a column a method: its points, summed over the others on the
+        same bank; NaN where it was compared with none.  ``.sum()`` ranks the methods.  Of several
+        sizes of one data set the largest alone has a row.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+
+    Examples
+    --------
+    >>> from mkldist import analysis
+    >>> analysis.mcnemar_points("results/rmkl_table2").sum()  # doctest: +SKIP
     """
-    return pairs_of(compared_losses(tree), rope)
-
-
-def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.DataFrame:
-    """Return the table of :func:`compare_methods` from losses that have been read."""
     import pandas as pd
 
-    columns = ["dataset", "first", "second", "difference", "n_splits", "p_value",
-               "first_better", "equivalent", "second_better"]  # fmt: skip
-    tables = []
-    for one in compared:
-        rows = []
-        names = list(one.losses.columns)
-        for i, first in enumerate(names):
-            for second in names[i + 1 :]:
-                differences = (one.losses[first] - one.losses[second]).dropna().to_numpy()
-                if len(differences) < 2:
-                    continue
-                common = one.losses[[first, second]].dropna()
-                width = region(one.loss, float(common[second].mean()), rope)
-                p_value, posterior = inference(differences, one.overlap, width)
-                place = (one.dataset, first, second)
-                mean = float(differences.mean())
-                rows.append((*place, mean, len(differences), p_value, *posterior))
-        table = pd.DataFrame(rows, columns=columns)
-        table.insert(6, "p_holm", holm(table["p_value"].to_numpy(float)))
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+    found = results if isinstance(results, Results) else Results.of(results)
+    rows = {dataset: _of_data_set(own) for dataset, own in methods_by_data_set(found, methods)}
+    table = pd.DataFrame.from_dict(rows, orient="index", dtype=float)
+    return table.rename_axis(index="dataset").dropna(how="all")
 
 
-@dataclass(frozen=True, eq=False)
-class OverDataSets:
-    """Comparison of methods over several data sets.
+def pair_points(first: Chosen, second: Chosen) -> PairPoints | None:
+    """Return the points of two methods on one data set, averaged over repetitions.
+
+    None where no split has predictions of both, unless every run of one has failed.
+    """
+    pooled: dict[int, list[tuple[Bools, Bools]]] = {}
+    for split, repeat in enumerate(first.data["repeat"].to_numpy().tolist()):
+        one, two = right_points(first, split), right_points(second, split)
+        if one is not None and two is not None:
+            pooled.setdefault(repeat, []).append((one, two))
+    if not pooled:
+        return _by_failure(first, second)
+    points = [
+        mcnemar(*(np.concatenate(side) for side in zip(*folds, strict=True))).points()
+        for folds in pooled.values()
+    ]
+    return PairPoints(*np.mean(points, axis=0).tolist())
+
+
+def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
+    """Return the points of each method of a data set, summed over the others on its bank."""
+    points: dict[str, float] = {}
+    for first, second in combinations(methods, 2):
+        one, two = methods[first], methods[second]
+        if (
+            metric_of_variable(one.loss).task == "regression"
+            or one.place["bank"] != two.place["bank"]
+        ):
+            continue
+        found = pair_points(one, two)
+        if found is not None:
+            points[first] = points.get(first, 0.0) + found.first
+            points[second] = points.get(second, 0.0) + found.second
+    return points
+
+
+def _by_failure(first: Chosen, second: Chosen) -> PairPoints | None:
+    """Return the points of two methods of which one alone has failed; None for others."""
+    failed = [bool((side.data[STATE.name] == RunState.FAILED).all()) for side in (first, second)]
+    if failed[0] and second.complete.any():
+        return PairPoints(0.0, 1.0)
+    if failed[1] and first.complete.any():
+        return PairPoints(1.0, 0.0)
+    return None
+
+
+def active_kernels(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:
+    """Return the mean number of active kernels of each method on each data set.
 
     Parameters
     ----------
-    losses : DataFrame
-        Mean loss of each method (columns) on each data set (rows).
-    pairs : DataFrame
-        See :func:`mkldist.analysis.over_data_sets.pairwise_wilcoxon`.
-    ranks : Friedman or None
-        Friedman's test; None for two methods.
-    left_out : tuple of str
-        Methods that lack a split, or a data set.
+    results : str, Path or Results
+        Output folder of a sweep.
+    methods : collection of str, optional
+        Only these, each as METHOD or BANK/METHOD; by default all.
+
+    Returns
+    -------
+    DataFrame
+        A row a data set, a column a method at its chosen settings: the mean over the complete runs;
+        NaN without any.  Of several sizes of one data set the largest alone has a row.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
     """
-
-    losses: pd.DataFrame
-    pairs: pd.DataFrame
-    ranks: Friedman | None
-    left_out: tuple[str, ...]
-
-
-def without_gaps(losses: pd.DataFrame) -> pd.DataFrame:
-    """Return losses (splits, methods) of the methods that lack no split that another has.
-
-    The mean loss of a method on fewer splits is one of other points, perhaps of easier ones.
-    """
-    return losses.dropna(axis="index", how="all").dropna(axis="columns")
-
-
-def compare_over_data_sets(tree: xr.DataTree) -> OverDataSets | None:
-    """Compare methods by their mean losses on several data sets; None if there is nothing to rank.
-
-    Only methods with a loss on every data set, and there on every split, take part.  Of several
-    sizes of one data set the largest counts alone: they share their points, and are no independent
-    data sets.  Losses of regression, which have the units of their labels, and of classification
-    are ranked alike.
-    """
-    return ranks_of(compared_losses(tree))
-
-
-def ranks_of(compared: Sequence[Compared]) -> OverDataSets | None:
-    """Return what :func:`compare_over_data_sets` does, from losses that have been read."""
-    import pandas as pd
-
-    largest = largest_of_series([(one.series, one.overlap.n_train) for one in compared])
-    tables = {compared[number].dataset: compared[number].losses for number in largest}
-    means = pd.DataFrame({name: without_gaps(table).mean() for name, table in tables.items()}).T
-    losses = means.dropna(how="all").dropna(axis=1)
-    if len(losses) < 2 or losses.shape[1] < 2:
-        return None
-    ranks = friedman(losses) if losses.shape[1] > 2 else None
-    methods = dict.fromkeys(name for table in tables.values() for name in table.columns)
-    left_out = tuple(name for name in methods if name not in losses.columns)
-    return OverDataSets(losses, pairwise_wilcoxon(losses), ranks, left_out)
-
-
-def loss_name(nodes: Sequence[xr.DataTree]) -> str:
-    """Return the name of the variable whose loss compares nodes of a data set.
-
-    It is that of the sweep's metric on the test part, or on the unlabelled points if only these
-    have it.  Its losses are those of :func:`mkldist.results.rows.complete_losses`.
-    """
-    metric = metric_of(nodes[0])
-    names = [metric.variable(part) for part in ("test", "unlabelled")]
-    for name in names:
-        if any(name in node.ds and node.ds[name].notnull().any() for node in nodes):
-            return name
-    return names[0]
-
-
-def number_of_settings(node: xr.DataTree) -> int:
-    """Return the number of settings of a node's method."""
-    return math.prod(node.sizes[name] for name in hyperparameters(node))
-
-
-def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]:
-    """Return a node's losses on the splits at its setting of least mean loss, and the setting.
-
-    Settings are compared on the splits that all of them have, so that none wins by easy splits
-    alone; those without any run are left out.  Where no split has all, those of most splits are
-    compared.
-    """
-    data = node.ds
-    n_splits = data.sizes["split"]
-    if score not in data:
-        return np.full(n_splits, np.nan), {}
-    dims = hyperparameters(node)
-    losses = complete_losses(node, score, (SPLIT, *dims))
-    flat = losses.reshape(n_splits, -1)
-    count = (~np.isnan(flat)).sum(axis=0)
-    started = count > 0
-    shared = ~np.isnan(flat[:, started]).any(axis=1)
-    if not shared.any():
-        started = count == count.max()
-        shared = np.ones(n_splits, dtype=np.bool_)
-    sums = np.nansum(flat[shared], axis=0)
-    means = np.where(started, sums / np.maximum((~np.isnan(flat[shared])).sum(axis=0), 1), np.inf)
-    best = int(means.argmin())
-    place = np.unravel_index(best, losses.shape[1:]) if dims else ()
-    setting = {
-        name: data[name].to_numpy()[position].item()
-        for name, position in zip(dims, place, strict=True)
+    found = results if isinstance(results, Results) else Results.of(results)
+    rows = {
+        dataset: {name: _known_mean(one.values("active_kernels")) for name, one in own.items()}
+        for dataset, own in methods_by_data_set(found, methods)
     }
-    return flat[:, best], setting
+    return pd.DataFrame.from_dict(rows, orient="index", dtype=float).rename_axis(index="dataset")
+
+
+def compare_active_kernels(counts: pd.DataFrame) -> pd.DataFrame:
+    """Compare the numbers of active kernels of every two methods by the paired t-test.
+
+    Do, Kalousis, Woznica & Hilario (2009) test them so.  The pairs are the data sets, which are
+    independent of each other, unlike the splits of one.
+
+    Parameters
+    ----------
+    counts : DataFrame
+        As :func:`active_kernels` returns it: a row a data set, a column a method.
+
+    Returns
+    -------
+    DataFrame
+        A row a pair with two data sets in common at least: ``first``, ``second``, ``n_datasets``,
+        ``mean_difference`` (first minus second), ``p_value``, and ``p_holm``, adjusted for the
+        number of pairs.  They are NaN where all differences are equal other than 0, which no test
+        can judge.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
+    """
+    refuse_splits(counts)
+    rows = []
+    for first, second in combinations(counts.columns, 2):
+        both = counts[[first, second]].dropna().to_numpy(float)
+        if len(both) > 1:
+            difference = float((both[:, 0] - both[:, 1]).mean())
+            rows.append((first, second, len(both), difference, _paired_p_value(both)))
+    columns = ["first", "second", "n_datasets", "mean_difference", "p_value"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(p_holm=holm(table["p_value"].to_numpy(float)))
+
+
+def _paired_p_value(both: Floats) -> float:
+    """Return the p-value of the paired t-test of two columns."""
+    differences = both[:, 0] - both[:, 1]
+    if not differences.any():
+        return 1.0
+    if only_shifted(differences):
+        return math.nan
+    return float(scipy.stats.ttest_rel(both[:, 0], both[:, 1]).pvalue)
+
+
+def _known_mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+CERTIFICATE = ("objective", "dual_objective")
+LOSSES = tuple(
+    default_metric(task).variable(part)
+    for task in ("classification", "regression")
+    for part in ("test", "unlabelled")
+)
+_OF_SPLITS = {variable.name for variable in COORDINATES}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two results of one sweep agree."""
+
+    n_runs: int  # Runs that are complete in both
+    n_equal: int  # Those whose objective, lower bound and losses are equal to the bit
+    # Those whose intervals from lower bound to objective have no point in common, so that one
+    # of the two certificates is wrong
+    contradictions: tuple[str, ...] = ()
+    n_alone: tuple[int, int] = (0, 0)  # Runs that are complete in the first, in the second alone
+    # Largest difference of the objectives, relative to the larger one; NaN without objectives
+    objective_difference: float = math.nan
+    # Largest absolute difference of each loss, such as ``test_error``
+    loss_differences: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """True if both have the same runs, and no certificates contradict each other."""
+        return not self.contradictions and self.n_alone == (0, 0)
+
+
+def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
+    """Compare the runs of a sweep with those of the same sweep, run again on the same data.
+
+    Solvers stop at a tolerance, so that other versions and processors may give other objectives.
+    Each run certifies an interval that holds the optimum, from its lower bound to its objective.
+    The intervals of two runs for one problem must therefore have a point in common.
+
+    Parameters
+    ----------
+    first, second : xarray.DataTree
+        As :func:`mkldist.open_results` returns them.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> trees = [mkldist.open_results(f"results/{name}") for name in ("a", "b")]  # doctest: +SKIP
+    >>> mkldist.analysis.agreement(*trees).objective_difference  # doctest: +SKIP
+    """
+    frames = [_complete(tree) for tree in (first, second)]
+    keys = [name for name in frames[0].columns if name in frames[1].columns]
+    keys = keys[: keys.index(STATE.name)]
+    both = frames[0].merge(frames[1], on=keys, suffixes=("", " again"))
+    apart, disjoint = certificates_apart(*(_both_values(both, name) for name in CERTIFICATE))
+    compared = [name for name in (*CERTIFICATE, *LOSSES) if name in both]
+    equal = np.ones(len(both), dtype=bool)
+    for name in compared:
+        equal &= _same(*_both_values(both, name))
+    return Agreement(
+        n_runs=len(both),
+        n_equal=int(equal.sum()),
+        contradictions=tuple(_name(row) for row in both[keys][disjoint].to_dict("records")),
+        n_alone=(len(frames[0]) - len(both), len(frames[1]) - len(both)),
+        objective_difference=_largest(apart),
+        loss_differences={
+            name: _largest(np.abs(np.subtract(*_both_values(both, name))))
+            for name in compared
+            if name in LOSSES
+        },
+    )
+
+
+def _complete(tree: xr.DataTree) -> pd.DataFrame:
+    """Return the identity, the certificate and the losses of the complete runs."""
+    rows = to_frame(tree, (STATE.name, *CERTIFICATE, *LOSSES))
+    return rows[rows[STATE.name] == RunState.COMPLETE.value]
+
+
+def _both_values(both: pd.DataFrame, name: str) -> tuple[Floats, Floats]:
+    """Return a variable of both results, NaN where one lacks it."""
+    first, second = (
+        both[column].to_numpy(np.float64) if column in both else np.full(len(both), math.nan)
+        for column in (name, f"{name} again")
+    )
+    return first, second
+
+
+def _same(first: Floats, second: Floats) -> Bools:
+    same: Bools = (first == second) | (np.isnan(first) & np.isnan(second))
+    return same
+
+
+def _largest(differences: Floats) -> float:
+    known = differences[~np.isnan(differences)]
+    return float(known.max()) if len(known) else math.nan
+
+
+def _name(row: dict[object, object]) -> str:
+    """Return the place of a run in words: data set, bank, method, split and hyperparameters."""
+    place = "/".join(str(row.pop(name)) for name in ("dataset", "bank", "method"))
+    known = {name: row[name] for name in row if name == SPLIT or name not in _OF_SPLITS}
+    given = [f"{name} {value}" for name, value in known.items() if value == value]  # NaN differs
+    return ", ".join([place, *given])

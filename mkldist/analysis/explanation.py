@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.compare_results import PairComparison
-from mkldist.analysis.kernel_selection import (
+from mkldist.analysis.comparison import PairComparison
+from mkldist.analysis.selection import is_selected, weight_shares
+from mkldist.analysis.statistics import (
+    Interval,
+    Overlap,
     frequencies,
-    is_selected,
+    known_interval,
+    loss_interval,
     selection_stability,
-    weight_shares,
 )
-from mkldist.analysis.resampling import Interval, Overlap, known_interval, loss_interval
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import Metric
 
@@ -46,53 +48,30 @@ EQUAL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DecisionParts:
-    """Decision functions of one split, kernel by kernel, at its scored rows.
+    """Decision functions of one split, kernel by kernel, at its scored rows."""
 
-    Parameters
-    ----------
-    kernels : (S,) intp
-        Places of the kernels of non-zero weight in the bank.
-    values : (t, S, k) float64
-        Part of each kernel in the k decision functions at t rows: the test rows, or the unlabelled
-        ones where no row is held out.
-    bias : (k,) float64
-        Intercepts: ``values.sum(axis=1) + bias`` are the decision values.
-    loss : callable
-        Loss of decision values (t, k) at these rows, in the metric of the sweep.
-    changes : mapping of str to (t, G, k) float64
-        Of levels of sets of features, the change of the decision values where the features of each
-        set leave their training means for their values in the row.
-    """
-
-    kernels: Ints
+    kernels: Ints  # (S,) intp: Places of the kernels of non-zero weight in the bank
+    # (t, S, k) float64: Part of each kernel in the k decision functions at t rows: the test
+    # rows, or the unlabelled ones where no row is held out
     values: Floats
-    bias: Floats
+    bias: Floats  # (k,) float64: Intercepts: ``values.sum(axis=1) + bias`` are the decision values
+    # Loss of decision values (t, k) at these rows, in the metric of the sweep
     loss: Callable[[Floats], float]
+    # Of levels of sets of features, the change of the decision values where the features of
+    # each set leave their training means for their values in the row
     changes: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSets:
-    """Sets of features, such as views, or of the kernels of a bank.
+    """Sets of features, such as views, or of the kernels of a bank."""
 
-    Parameters
-    ----------
-    level : str
-        One of :data:`LEVELS`.
-    names : tuple of str or float
-        G names.
-    place : (M,) intp
-        Set of each kernel, all of whose features are in it, -1 for none.
-    columns : tuple of (c,) intp
-        Features of each set; empty for sets of kernels, whose part is the sum of the kernels'.
-    involved : (G, M) bool, optional
-        Where a kernel has a feature of a set; None for sets of kernels.
-    """
-
-    level: str
-    names: tuple[str | float, ...]
-    place: Ints
+    level: str  # One of LEVELS
+    names: tuple[str | float, ...]  # G names
+    place: Ints  # (M,) intp: Set of each kernel, all of whose features are in it, -1 for none
+    # Features of each set; empty for sets of kernels, whose part is the sum of the kernels'
     columns: tuple[Ints, ...] = ()
+    # (G, M) bool, optional: Where a kernel has a feature of a set; None for sets of kernels
     involved: Bools | None = None
 
     def selected(self, weights: xr.DataArray) -> Bools:
@@ -111,113 +90,56 @@ class KernelSets:
 
 @dataclass(frozen=True)
 class Share:
-    """What a set of kernels contributes; means over the splits, with 95 % intervals.
+    """What a set of kernels contributes; means over the splits, with 95 % intervals."""
 
-    Parameters
-    ----------
-    level : str
-        One of :data:`LEVELS`.
-    name : str or float
-        The view, group, feature, function, width or kernel.
-    n_kernels : int
-        Kernels of the bank all of whose features are in the set.
-    rank : int
-        1 for the largest share of the decision, of the weights where that is not known; equal
-        shares have the same rank.
-    decision : Interval
-        Share of the variance of the decision values; NaN where it is not known.
-    weight : Interval
-        Share of these kernels in the sum of kernel weights; NaN without one.
-    left_out : Interval
-        Rise of the loss on the test rows, in the metric of the sweep, where the set's part of the
-        decision is replaced by its mean, without training again.
-    selected : Interval
-        Share of the splits in which a kernel of the set is active, with Wilson's interval.
-    null : float
-        Mean share of the decision after fits on permuted labels; NaN without such fits.
-    p_value : float
-        ``(1 + number of permutations of at least this share) / (1 + permutations)``.
-    """
-
-    level: str
-    name: str | float
-    n_kernels: int
+    level: str  # One of LEVELS
+    name: str | float  # The view, group, feature, function, width or kernel
+    n_kernels: int  # Kernels of the bank all of whose features are in the set
+    # 1 for the largest share of the decision, of the weights where that is not known; equal
+    # shares have the same rank
     rank: int
-    decision: Interval
-    weight: Interval
+    decision: Interval  # Share of the variance of the decision values; NaN where it is not known
+    weight: Interval  # Share of these kernels in the sum of kernel weights; NaN without one
+    # Rise of the loss on the test rows, in the metric of the sweep, where the set's part of
+    # the decision is replaced by its mean, without training again
     left_out: Interval
+    # Share of the splits in which a kernel of the set is active, with Wilson's interval
     selected: Interval
-    null: float
-    p_value: float
+    null: float  # Mean share of the decision after fits on permuted labels; NaN without such fits
+    p_value: float  # ``(1 + number of permutations of at least this share) / (1 + permutations)``
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Views, groups and features that carry the decisions of a method on one data set.
+    """Views, groups and features that carry the decisions of a method on one data set."""
 
-    Parameters
-    ----------
-    dataset, bank, method : str
-        Its place.
-    task : str
-        ``"classification"`` or ``"regression"``.
-    metric : Metric
-        The metric of `left_out`.
-    setting : dict of str to object
-        Hyperparameters that were chosen: a value, or a list of one a split.
-    validated : bool
-        True if validation chose them.
-    n_splits, n_kernels : int
-        Splits with a complete run, and kernels of the bank.
-    selected : float
-        Mean number of active kernels, those of more than 0.001 of the largest weight.
-    always : int
-        Kernels that are active in every split.
-    stability : dict of str to Interval
-        Nogueira's measure of which sets are selected, by level; NaN for one split, or where every
-        split selects all or none.  Its ends are NaN for fewer than five splits.
-    shares : tuple of Share
-        One for each set, level by level, by rank.
-    no_decision : str
-        Why shares of the decision are not known; empty where they are.
-    normalised : bool
-        True if the bank scales its kernels, so that their weights compare.
-    n_permutations : int
-        Fits on permuted labels, for each split.
-    seconds : float
-        Time of a fit on all splits, and of taking it apart.
-    against_uniform : PairComparison or None
-        The method against uniform weights, where the sweep has these.
-    no_better : str
-        The constant prediction that the method is no better than by a test, in words; empty if it
-        is better, or if no constant is known.
-    n_candidates : int
-        Methods on banks among which it has the least mean loss; 1 where it alone was asked for.
-    n_settings : int
-        Settings of the method.
-    """
-
-    dataset: str
+    dataset: str  # Its place
     bank: str
     method: str
-    task: str
-    metric: Metric
-    setting: dict[str, Any]
-    validated: bool
-    n_splits: int
+    task: str  # ``"classification"`` or ``"regression"``
+    metric: Metric  # The metric of `left_out`
+    setting: dict[str, Any]  # Hyperparameters that were chosen: a value, or a list of one a split
+    validated: bool  # True if validation chose them
+    n_splits: int  # Splits with a complete run, and kernels of the bank
     n_kernels: int
-    selected: float
-    always: int
+    selected: float  # Mean number of active kernels, those of more than 0.001 of the largest weight
+    always: int  # Kernels that are active in every split
+    # Nogueira's measure of which sets are selected, by level; NaN for one split, or where
+    # every split selects all or none. Its ends are NaN for fewer than five splits
     stability: dict[str, Interval]
-    shares: tuple[Share, ...]
-    no_decision: str
-    normalised: bool
-    n_permutations: int
-    seconds: float
+    shares: tuple[Share, ...]  # One for each set, level by level, by rank
+    no_decision: str  # Why shares of the decision are not known; empty where they are
+    normalised: bool  # True if the bank scales its kernels, so that their weights compare
+    n_permutations: int  # Fits on permuted labels, for each split
+    seconds: float  # Time of a fit on all splits, and of taking it apart
+    # The method against uniform weights, where the sweep has these
     against_uniform: PairComparison | None
+    # The constant prediction that the method is no better than by a test, in words; empty if
+    # it is better, or if no constant is known
     no_better: str = ""
+    # Methods on banks among which it has the least mean loss; 1 where it alone was asked for
     n_candidates: int = 1
-    n_settings: int = 1
+    n_settings: int = 1  # Settings of the method
 
     def of(self, level: str) -> list[Share]:
         """Return the shares of a level by rank; none if the bank has one set of it."""
@@ -248,18 +170,7 @@ def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Flo
     of several functions the sum of the covariances by the sum of the variances.  Shares sum to 1.
     A share is negative where a kernel pulls against the others.
 
-    Parameters
-    ----------
-    parts : iterable of (kernels, values)
-        Places (S,) of kernels and their parts (t, S, k) in k functions; further functions may
-        follow, such as those of other classes.
-    n_kernels : int
-        Number M of kernels of the bank.
-
-    Returns
-    -------
-    (M,) float64
-        NaN for decision values that do not vary.
+    NaN for decision values that do not vary.
     """
     found, variance = np.zeros(n_kernels), 0.0
     for kernels, values in parts:
@@ -277,14 +188,7 @@ def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) 
     Var(f)`` with the change c of f where they leave their training means; where no kernel has
     features of two sets, both are the same.
 
-    Parameters
-    ----------
-    sets : KernelSets
-        The sets.
-    of_kernels : (M,) float64
-        As :func:`decision_shares` returns it.
-    changes : sequence of (t, 1 + G, k) float64
-        Of sets of features: f itself and the changes, for functions one after the other.
+    Shapes: of_kernels (M,); changes sequence of (t, 1 + G, k).
     """
     if not sets.columns:
         return np.asarray(sets.summed(of_kernels[None])[0])
@@ -321,11 +225,6 @@ def kernel_sets(weights: xr.DataArray) -> list[KernelSets]:
 
     A level that divides the kernels as a wider one does is left out, and so are groups to which
     nobody gave a name.
-
-    Parameters
-    ----------
-    weights : DataArray
-        Weights with the dims ``split`` and ``kernel`` and the coordinates of kernels.
     """
     import pandas as pd
 
@@ -373,20 +272,7 @@ def shares_of(
 ) -> list[Share]:
     """Return the shares of every set, by rank; of kernels, of the first ten.
 
-    Parameters
-    ----------
-    sets : KernelSets
-        The sets.
-    weights : DataArray
-        Weights with the dims ``split`` and ``kernel``.
-    overlap : Overlap
-        Sizes of the parts of the splits, for intervals.
-    decision : (J, G) float64, optional
-        A row of :func:`set_shares` for each split.
-    left_out : (J, G) float64, optional
-        A row of :func:`losses_without` for each split.
-    null : (N, G) float64, optional
-        Means over the splits of the decision shares under N permutations.
+    Shapes: decision (J, G); left_out (J, G); null (N, G).
     """
     n_sets, unknown = len(sets.names), np.full((1, len(sets.names)), math.nan)
     of_weight = sets.summed(weight_shares(weights))

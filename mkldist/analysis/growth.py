@@ -1,167 +1,28 @@
-"""Growth of time with the number of kernels or of training points, and the parts of that time.
-
-A *run* takes the time of its passes over the bank and of the solver's own code.  A *split* of one
-method takes the build of its bank once, and the runs of all its settings.
-
-Tables compare like with like.  They count the settings of a method that are complete at every size,
-and the splits on which all of these are complete; so neither a run that failed nor one that waits
-shifts a mean from one size to the next.
-"""
+"""Growth of time with the number of kernels or of training points, and the parts of that time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
+import pandas as pd
 
-from mkldist.core.arrays import Floats, Ints
+from mkldist.analysis.statistics import fit_repeated, lack_of_fit
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT, RunState
 from mkldist.solvers.outcome import StopReason
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
-
-
-class PowerLaw(NamedTuple):
-    """A fitted power law.
-
-    Parameters
-    ----------
-    factor : float
-        Cost a at size 1, in the units of the costs.
-    exponent : float
-        The exponent k.
-    low, high : float
-        Confidence interval of the exponent; infinite where two values alone are fitted.
-    n_sizes : int
-        Number of different sizes.
-    """
-
-    factor: float
-    exponent: float
-    low: float
-    high: float
-    n_sizes: int
-
-    def at(self, size: float) -> float:
-        """Return the cost that the law predicts at a size."""
-        return float(self.factor * size**self.exponent)
-
-
-def fit_power_law(sizes: Floats, costs: Floats, level: float = 0.95) -> PowerLaw:
-    """Fit ``cost = a size^k`` by least squares of logarithms, with an interval of k.
-
-    The residuals of logarithms are taken to be independent and normal, so that errors are relative.
-
-    Parameters
-    ----------
-    sizes, costs : (q,) float64
-        Sizes and costs, all above zero; a size may repeat.
-    level : float
-        Confidence level, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a value is not above zero, or there is only one size.
-    """
-    sizes, costs = np.asarray(sizes, dtype=np.float64), np.asarray(costs, dtype=np.float64)
-    if not (np.all(sizes > 0.0) and np.all(costs > 0.0)):
-        raise ValueError("found a size or cost that is not above zero; expected positive numbers")
-    n_sizes = len(np.unique(sizes))
-    if n_sizes < 2:
-        raise ValueError(f"found {n_sizes} size; expected at least two, to tell a growth")
-    fit = scipy.stats.linregress(np.log(sizes), np.log(costs))
-    freedom = len(sizes) - 2
-    quantile = float(scipy.stats.t.ppf(0.5 + 0.5 * level, freedom)) if freedom else np.inf
-    half = quantile * float(fit.stderr) if freedom else np.inf
-    slope = float(fit.slope)
-    return PowerLaw(float(np.exp(fit.intercept)), slope, slope - half, slope + half, n_sizes)
-
-
-def fit_repeated(sizes: Floats, splits: Ints, costs: Floats, level: float = 0.95) -> PowerLaw:
-    """Fit a power law to costs that were measured at each size on several splits.
-
-    The costs of the splits at one size are no independent values: what a size has of its own, such
-    as a load of the machine or another number of iterations, all of them share.  So the law is that
-    of the geometric means at each size, and its interval the wider of two: that of the line through
-    the means of q sizes, with q - 2 degrees of freedom; and that of the mean of the exponents of s
-    splits, with s - 1.
-
-    Parameters
-    ----------
-    sizes, costs : (n,) float64
-        As for :func:`fit_power_law`.
-    splits : (n,) int
-        Split of each cost; it has one cost at a size.
-    level : float
-        Confidence level, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        As :func:`fit_power_law`.
-    """
-    levels, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
-    logarithms = np.log(costs)
-    law = fit_power_law(levels, np.exp(np.bincount(place, logarithms) / counts), level)
-    members = [splits == split for split in np.unique(splits)]
-    exponents = np.array(
-        [
-            scipy.stats.linregress(np.log(sizes[own]), logarithms[own]).slope
-            for own in members
-            if own.sum() == len(levels)
-        ]
-    )
-    if len(exponents) < 2:
-        return law
-    quantile = scipy.stats.t.ppf(0.5 + 0.5 * level, len(exponents) - 1)
-    half = float(quantile * exponents.std(ddof=1) / np.sqrt(len(exponents)))
-    low, high = min(law.low, law.exponent - half), max(law.high, law.exponent + half)
-    return law._replace(low=low, high=high)
-
-
-def lack_of_fit(sizes: Floats, costs: Floats) -> float:
-    """Return the p-value of the F-test of lack of fit: small where a power law does not hold.
-
-    The test compares the scatter of the mean logarithms around the fitted line with the scatter of
-    repeated values around their mean, which it takes to be independent
-    (Kutner et al. 2005, Applied Linear Statistical Models, 3.7).
-
-    Parameters
-    ----------
-    sizes, costs : (q,) float64
-        As for :func:`fit_power_law`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; NaN with fewer than three sizes, without a repeated size, or where repeated
-        values do not differ.
-    """
-    x, y = np.log(np.asarray(sizes, dtype=np.float64)), np.log(np.asarray(costs, dtype=np.float64))
-    levels, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    between, within = len(levels) - 2, len(x) - len(levels)
-    if between < 1 or within < 1:
-        return float("nan")
-    means = np.bincount(place, y) / counts
-    pure = float(((y - means[place]) ** 2).sum())
-    if pure <= 0.0:
-        return float("nan")
-    fit = scipy.stats.linregress(x, y)
-    lack = float((counts * (means - fit.intercept - fit.slope * levels) ** 2).sum())
-    return float(scipy.stats.f.sf((lack / between) / (pure / within), between, within))
 
 
 SIZES = {"n_kernels": "kernels", "n_train": "training points"}
 """Sizes that a study varies, in words."""
-PARTS = {
+COLUMNS_OF_PARTS = {
     "build": "build_seconds",
     "passes": "pass_seconds",
     "solver": "own_seconds",
@@ -235,7 +96,7 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels", level: float = 0.95
     logarithms have one value for each size, the geometric mean over the splits of the mean over the
     settings.  The interval is the wider of two: of the scatter of ``q`` sizes around the line, with
     ``q - 2`` degrees of freedom, and of the exponents of ``s`` splits, with ``s - 1``; see
-    :func:`mkldist.analysis.growth.fit_repeated`.  Splits share points, which neither counts.
+    :func:`mkldist.analysis.scaling.fit_repeated`.  Splits share points, which neither counts.
     Where the time is no power of the size, an exponent is that of a mean growth; ``lack_of_fit``
     and ``last_exponent`` tell.
 
@@ -343,7 +204,7 @@ def fits_of(times: pd.DataFrame, over: str, level: float = 0.95) -> pd.DataFrame
 def _fits(some: pd.DataFrame, over: str, level: float) -> Iterator[dict[str, Any]]:
     """Yield the fit of each part of the time of one method that has some at two sizes."""
     some = some[some["counted"] > 0]
-    for part, column in PARTS.items():
+    for part, column in COLUMNS_OF_PARTS.items():
         known = some[some[column] > 0.0]
         if known[over].nunique() < 2:
             continue
@@ -481,3 +342,86 @@ def _numbered(sizes: Mapping[str, Mapping[str, set[int]]]) -> dict[str, str]:
         if len(banks) > 1 and len(set(there)) == len(there):
             found |= dict.fromkeys(banks, stem or "banks")
     return found
+
+
+PARTS = {part: COLUMNS_OF_PARTS[part] for part in ("build", "passes", "solver")}
+"""Parts that add up to the time of a split, with the columns that hold them."""
+"""Column of each part of the time of a split."""
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Times of a sweep over one size."""
+
+    over: str  # The size
+    times: pd.DataFrame  # As of split_times, ``means_of`` and ``fits_of``
+    means: pd.DataFrame
+    fits: pd.DataFrame
+
+    @classmethod
+    def of(cls, tree: xr.DataTree, over: str) -> Growth:
+        """Read the times from a tree of results."""
+        times = split_times(tree, over)
+        return cls(over, times, means_of(times), fits_of(times, over))
+
+    @property
+    def other(self) -> str:
+        """The size that each fit holds fixed."""
+        return next(name for name in SIZES if name != self.over)
+
+    @property
+    def ends_of_other(self) -> list[int]:
+        """Least and largest value of the other size that has a fit; one if they are equal."""
+        values = self.fits[self.other]
+        return sorted({int(values.min()), int(values.max())})
+
+    @property
+    def of_runs(self) -> pd.DataFrame:
+        """The fits of the time of a run, without those of its parts."""
+        return self.fits[self.fits["part"] == "run"]
+
+    def on(self, dataset: str, bank: str) -> Growth:
+        """Return the same on one data set and bank."""
+        times, means, fits = (
+            table[(table["dataset"] == dataset) & (table["bank"] == bank)]
+            for table in (self.times, self.means, self.fits)
+        )
+        return Growth(self.over, times, means, fits)
+
+
+def growths_of(tree: xr.DataTree) -> list[Growth]:
+    """Return the times over each size of which some method has runs at several values."""
+    return [growth for name in SIZES if not (growth := Growth.of(tree, name)).times.empty]
+
+
+def part_shares(means: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of ``scaling`` with the share of each part, and the seconds of a split.
+
+    A part that the results do not hold has no share.  Sizes without counted runs have no row.
+    """
+    known = means[means["counted"] > 0]
+    seconds = pd.DataFrame({part: known[name].fillna(0.0) for part, name in PARTS.items()})
+    seconds[["passes", "solver"]] = seconds[["passes", "solver"]].mul(known["settings"], axis=0)
+    total = seconds.sum(axis=1)
+    shares = seconds.div(total.where(total > 0.0), axis=0)
+    return known.assign(**{part: shares[part] for part in PARTS}, split_seconds=total)
+
+
+def overview(growth: Growth) -> pd.DataFrame:
+    """Return a row for each fit of the time of a run, with the shares at its largest size.
+
+    ``cpu_exponent`` is that of its processor time, and ``has_build`` tells if the time of the build
+    is known.
+    """
+    fits = growth.of_runs
+    place = ["dataset", "bank", "method", growth.other]
+    shares = part_shares(growth.means).rename(columns={growth.over: "largest"})
+    shares["has_build"] = shares["build_seconds"].notna()
+    cpu = growth.fits[growth.fits["part"] == "cpu"].rename(columns={"exponent": "cpu_exponent"})
+    fits = fits.merge(cpu[[*place, "cpu_exponent"]], how="left", on=place)
+    return fits.merge(shares[[*place, "largest", *PARTS, "has_build"]], on=[*place, "largest"])
+
+
+def seconds_text(value: float) -> str:
+    """Return seconds with three digits, and whole ones from a hundred on."""
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"

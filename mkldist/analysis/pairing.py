@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mkldist.analysis.comparison import best_setting, loss_name
-from mkldist.analysis.over_data_sets import largest_of_series
+from mkldist.analysis.losses import best_setting, loss_name
+from mkldist.analysis.statistics import largest_of_series
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import metric_of_variable
 from mkldist.results.folder import OutputFolder
@@ -36,28 +36,14 @@ Place: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Results of a sweep with the records beside them.
+    """Results of a sweep with the records beside them."""
 
-    Parameters
-    ----------
-    path : Path
-        The output folder.
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
-    """
-
-    path: Path
-    tree: xr.DataTree
+    path: Path  # The output folder
+    tree: xr.DataTree  # As open_results returns it
 
     @classmethod
     def of(cls, path: str | Path) -> Results:
-        """Open the results in an output folder.
-
-        Raises
-        ------
-        mkldist.errors.StoreError
-            If there are no results or they are damaged.
-        """
+        """Open the results in an output folder."""
         return cls(Path(path), open_results(path))
 
     @cached_property
@@ -84,15 +70,7 @@ class Results:
         return [place_of(node) for node in self.nodes()]
 
     def chosen(self, node: xr.DataTree, loss: str) -> Chosen:
-        """Return a method at its chosen setting.
-
-        Parameters
-        ----------
-        node : xarray.DataTree
-            One of :meth:`nodes`.
-        loss : str
-            The loss whose least mean chooses the setting, where validation does not.
-        """
+        """Return a method at its chosen setting."""
         if self.validated:
             return Chosen(self, node, self.chosen_tree[node.path].to_dataset(), loss)
         _, setting = best_setting(node, loss)
@@ -103,24 +81,12 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A method on a data set, at the setting that was chosen.
+    """A method on a data set, at the setting that was chosen."""
 
-    Parameters
-    ----------
-    results : Results
-        The results that hold it.
-    node : xarray.DataTree
-        Its node, with all settings.
-    data : xarray.Dataset
-        The node at the chosen setting: runs have the dim ``split`` alone.
-    loss : str
-        Name of the loss that compares it.
-    """
-
-    results: Results
-    node: xr.DataTree
-    data: xr.Dataset
-    loss: str
+    results: Results  # The results that hold it
+    node: xr.DataTree  # Its node, with all settings
+    data: xr.Dataset  # The node at the chosen setting: runs have the dim ``split`` alone
+    loss: str  # Name of the loss that compares it
 
     @property
     def place(self) -> dict[str, str]:
@@ -189,13 +155,6 @@ def methods_by_data_set(
 
     A method has its bank before its name where there are several.  Of several sizes of one data set
     the largest alone takes part: the sizes share their points, and are no independent data sets.
-
-    Parameters
-    ----------
-    results : Results
-        Results of a sweep.
-    methods : collection of str, optional
-        Only these, each as METHOD or BANK/METHOD; by default all.
     """
     nodes: dict[str, list[xr.DataTree]] = {}
     for node, place in zip(results.nodes(), results.places(), strict=True):
@@ -215,19 +174,11 @@ def methods_by_data_set(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two methods on the same data and splits.
+    """Two methods on the same data and splits."""
 
-    Parameters
-    ----------
-    first, second : Chosen
-        The methods.
-    splits : tuple of (int, int)
-        Positions of the splits of equal rows in both.
-    """
-
-    first: Chosen
+    first: Chosen  # The methods
     second: Chosen
-    splits: tuple[tuple[int, int], ...]
+    splits: tuple[tuple[int, int], ...]  # Positions of the splits of equal rows in both
 
     @property
     def same_bank(self) -> bool:
@@ -243,18 +194,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Unpaired:
-    """Runs or data sets that take no part in a comparison, and the reason.
+    """Runs or data sets that take no part in a comparison, and the reason."""
 
-    Parameters
-    ----------
-    place : str
-        Data set and method.
-    reason : str
-        Why, as a phrase.
-    """
-
-    place: str
-    reason: str
+    place: str  # Data set and method
+    reason: str  # Why, as a phrase
 
 
 def is_named(place: Place, word: str) -> bool:
@@ -286,14 +229,6 @@ def matching(
 
     Methods are compared on the same bank where there are several, unless a name has its bank before
     it; and never with themselves.
-
-    Parameters
-    ----------
-    first, second : Results
-        The results; the same object for two methods of one sweep.
-    methods : (str, str), optional
-        The methods, each as METHOD or BANK/METHOD.  By default those of equal names; where both
-        have none on the same data set, every method of the first with every one of the second.
     """
     names = [{(p["dataset"], p["method"]) for p in results.places()} for results in (first, second)]
     by_name = bool(names[0] & names[1])
@@ -322,18 +257,7 @@ def paired(
     runs tell by fingerprints of data and splits.  Splits of one tree are the same by their
     positions.
 
-    Parameters
-    ----------
-    first, second : Results
-        The results, which may be the same object.
-    matches : callable
-        Function of the places of two methods, ``dataset``, ``bank`` and ``method``, that is True
-        where they shall be compared.
-
-    Returns
-    -------
-    pairs, unpaired : list of Pair, list of Unpaired
-        Pairs have a split in common at least.
+    Pairs have a split in common at least.
     """
     pairs: list[Pair] = []
     unpaired: list[Unpaired] = []

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.cli.completion import complete_compared
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.left_out import tell_left_out
 from mkldist.core.consoles import command_line, standard_output
-from mkldist.core.metrics import Metric, metric_of_variable, variable_words
+from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
     from rich.console import Console
     from rich.table import Table
 
-    from mkldist.analysis.compare_results import OverDataSets, PairComparison, ResultsComparison
+    from mkldist.analysis.comparison import OverDataSets, PairComparison, ResultsComparison
     from mkldist.analysis.pairing import Results
 
 
@@ -67,7 +66,7 @@ def command(
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
     rows of the same data.  A minus B is printed, in the metric of the sweep.
     """
-    from mkldist.analysis.compare_results import compare_results
+    from mkldist.analysis.comparison import compare_results
     from mkldist.report.comparison_words import sentences
 
     first, second, matches = _asked(words, datasets, methods)
@@ -257,7 +256,7 @@ def _print_matrices(
     results: Results,
 ) -> None:
     """Print a matrix of the methods for each data set and bank, and one over the data sets."""
-    from mkldist.analysis.paired_losses import SIGNIFICANCE
+    from mkldist.analysis.losses import SIGNIFICANCE
 
     console.print(f"methods in {results.path}", highlight=False, soft_wrap=True)
     for (dataset, _, loss), pairs in groups.items():
@@ -308,7 +307,7 @@ def _print_matrix(
 
     Columns have numbers in place of names, and no intervals, where there is no room for them.
     """
-    from mkldist.analysis.paired_losses import SIGNIFICANCE
+    from mkldist.analysis.losses import SIGNIFICANCE
 
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
     methods = sorted(means, key=lambda name: (math.isnan(means[name]), means[name]))
@@ -368,7 +367,7 @@ def _print_details(
 
 def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
     """Yield what the rows and columns of tests are, and why there is no McNemar's test."""
-    from mkldist.analysis.paired_losses import SIGNIFICANCE
+    from mkldist.analysis.losses import SIGNIFICANCE
 
     if any(not math.isnan(pair.p_value) for pair in pairs):
         yield (
@@ -414,7 +413,7 @@ def _details(pairs: Sequence[PairComparison]) -> Table:
     """
     from rich.text import Text
 
-    from mkldist.analysis.paired_losses import SIGNIFICANCE
+    from mkldist.analysis.losses import SIGNIFICANCE
 
     table = plain_table(["", "A", "B", "A - B", "95 % interval", "p"], "top")
     table.columns[4].no_wrap = False  # two lines where there is no room for one

@@ -78,7 +78,7 @@ def command(
     PATH is the folder of its results, its file or its name.  Cross-validation chooses the setting
     where the sweep has inner folds, else the mean on the test parts, both by the sweep's metric.
     """
-    from mkldist.analysis.paired_losses import constant_words
+    from mkldist.analysis.losses import constant_words
     from mkldist.core.durable import check_free
     from mkldist.fit.select import calibrated, choose, prepared_fit, refit
     from mkldist.run.paths import results_of
@@ -128,7 +128,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _no_better(choice: Choice) -> list[str]:
     """Return lines on a setting that is no better than a constant prediction, and what to try."""
-    from mkldist.analysis.paired_losses import TO_TRY
+    from mkldist.analysis.losses import TO_TRY
 
     if choice.standing is None or not choice.standing.no_better:
         return []

@@ -87,7 +87,7 @@ def command(
     of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
     those of the model (grams, ids, points).
     """
-    from mkldist.analysis.paired_losses import standing_in
+    from mkldist.analysis.losses import standing_in
     from mkldist.errors import InputError
     from mkldist.fit.model import load_model
     from mkldist.fit.new_rows import unseen_lines

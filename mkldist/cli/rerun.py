@@ -17,7 +17,7 @@ from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
-    from mkldist.analysis.repeated_runs import Agreement
+    from mkldist.analysis.comparison import Agreement
     from mkldist.run.cluster import ConnectOptions
 
 SHOWN = 5

@@ -15,8 +15,8 @@ from mkldist.core.consoles import standard_output
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from mkldist.analysis.growth import Growth
     from mkldist.report.scaling_study import ScalingStudy
-    from mkldist.report.scaling_times import Growth
 
 FOLDER = Path("scaling")
 EARLY, EVEN = " !", "  "  # marks of methods with and without runs that stopped early
@@ -75,9 +75,8 @@ def command(
 
 def _print_tables(study: ScalingStudy) -> None:
     """Print a table for each size that grows, data set, bank and value of the other size."""
-    from mkldist.analysis.growth import SIZES
+    from mkldist.analysis.growth import SIZES, overview
     from mkldist.report.facts import records
-    from mkldist.report.scaling_times import overview
 
     console = standard_output()
     for growth in study.growths:
@@ -94,9 +93,8 @@ def _table(growth: Growth, rows: list[dict[str, Any]]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from mkldist.analysis.growth import SIZES
+    from mkldist.analysis.growth import PARTS, SIZES, seconds_text
     from mkldist.report.scaling_study import interval_text, share_text, sizes_text
-    from mkldist.report.scaling_times import PARTS, seconds_text
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)

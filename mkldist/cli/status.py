@@ -128,7 +128,7 @@ def _line(status: SweepStatus) -> str:
 
 def _document(status: SweepStatus) -> dict[str, Any]:
     """Return the status for ``--json``."""
-    from mkldist.analysis.tables import recorded_rows
+    from mkldist.analysis.summary import recorded_rows
 
     some = status.counts.get(RunState.COMPLETE, 0)
     return {
@@ -177,7 +177,7 @@ def _parts(status: SweepStatus) -> Iterator[RenderableType]:
         )
     yield from ("", table)
     if status.counts.get(RunState.COMPLETE, 0):
-        from mkldist.analysis.tables import recorded_table
+        from mkldist.analysis.summary import recorded_table
 
         yield from ("", recorded_table(status.path, status.held))
     if status.others:

@@ -124,7 +124,7 @@ def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
 
 def _document(outcome: SweepOutcome) -> dict[str, Any]:
     """Return the outcome for ``--json``."""
-    from mkldist.analysis.tables import recorded_rows
+    from mkldist.analysis.summary import recorded_rows
     from mkldist.results.schema import RunState
     from mkldist.results.status import sweep_status
 
@@ -154,7 +154,7 @@ def _show(outcome: SweepOutcome) -> None:
             f"{command_line('status', outcome.path)} shows them."
         )
     else:
-        from mkldist.analysis.tables import recorded_table
+        from mkldist.analysis.summary import recorded_table
 
         console = standard_output()
         console.print()

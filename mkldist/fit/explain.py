@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from mkldist.analysis.compare_results import compare_pair
-from mkldist.analysis.comparison import loss_name, number_of_settings, without_gaps
+from mkldist.analysis.comparison import compare_pair
 from mkldist.analysis.explanation import (
     DecisionParts,
     Explanation,
@@ -26,9 +25,17 @@ from mkldist.analysis.explanation import (
     shares_of,
     stability_of_choice,
 )
-from mkldist.analysis.kernel_selection import is_selected
-from mkldist.analysis.paired_losses import Standing, constant_words, overlap_of, scored_part
+from mkldist.analysis.losses import (
+    Standing,
+    constant_words,
+    loss_name,
+    number_of_settings,
+    overlap_of,
+    scored_part,
+    without_gaps,
+)
 from mkldist.analysis.pairing import Chosen, Place, Results, paired
+from mkldist.analysis.selection import is_selected
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.blas_threads import threads_for

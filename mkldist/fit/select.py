@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.paired_losses import Standing
+from mkldist.analysis.losses import Standing
 from mkldist.calibration import cross_calibrated
 from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.core.blas_threads import threads_for

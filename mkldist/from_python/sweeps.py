@@ -16,7 +16,7 @@ from mkldist.from_python.short_errors import with_short_errors
 if TYPE_CHECKING:
     import xarray as xr
 
-    from mkldist.analysis.repeated_runs import Agreement
+    from mkldist.analysis.comparison import Agreement
     from mkldist.run.cluster import ConnectOptions
     from mkldist.run.sweep import SweepOutcome
     from mkldist.spec.model import SweepSpec

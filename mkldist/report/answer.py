@@ -7,12 +7,17 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.cell_texts import NOTHING, p_value_text
-from mkldist.analysis.comparison import Compared, number_of_settings, without_gaps
-from mkldist.analysis.paired_losses import SIGNIFICANCE, TO_TRY, constant_words
-from mkldist.analysis.resampling import known_interval
+from mkldist.analysis.losses import (
+    SIGNIFICANCE,
+    TO_TRY,
+    Compared,
+    constant_words,
+    number_of_settings,
+    without_gaps,
+)
+from mkldist.analysis.statistics import known_interval
 from mkldist.analysis.summary import loss_of
-from mkldist.core.metrics import METRICS, variable_words
+from mkldist.core.metrics import METRICS, NOTHING, p_value_text, variable_words
 from mkldist.core.wording import pluralize
 from mkldist.report.facts import Facts, records
 from mkldist.report.tables import Cell, Row, Table, p_value, text
@@ -25,15 +30,12 @@ def answers_of(facts: Facts) -> pd.DataFrame:
     Validation ranks the methods where it selects settings, as it does for ``mkldist fit``; scores
     are of the test parts.
 
-    Returns
-    -------
-    DataFrame
-        ``dataset``, ``metric``, ``name`` of the method in the comparison, its ``setting``, ``mean``
-        of the metric with its interval ``low`` and ``high``, ``constant``, the metric of the best
-        constant prediction, and ``no_better`` where a test finds no gain on it; ``second``, the
-        method of the next mean, its ``second_mean``, and ``difference`` from it with
-        ``difference_low``, ``difference_high`` and ``p_holm`` of the corrected t-test.  Without a
-        second method the latter are missing.
+    ``dataset``, ``metric``, ``name`` of the method in the comparison, its ``setting``, ``mean`` of
+    the metric with its interval ``low`` and ``high``, ``constant``, the metric of the best constant
+    prediction, and ``no_better`` where a test finds no gain on it; ``second``, the method of the
+    next mean, its ``second_mean``, and ``difference`` from it with ``difference_low``,
+    ``difference_high`` and ``p_holm`` of the corrected t-test. Without a second method the latter
+    are missing.
     """
     found = [_answer(facts, one, [r for r in facts.ranked if r["dataset"] == one.dataset])
              for one in facts.compared]  # fmt: skip

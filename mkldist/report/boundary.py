@@ -25,33 +25,20 @@ CACHED_BYTES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """A decision function of two features and the points around it.
+    """A decision function of two features and the points around it."""
 
-    Parameters
-    ----------
-    feature_names : (str, str)
-        Names of the features on the horizontal and the vertical axis.
-    class_names : tuple of str
-        Names of the k classes.
-    points : (n, 2) float64
-        All points, in the units of the data, missing values filled.
-    numbers : (n,) intp
-        Position of each point's class in `class_names`.
-    roles : mapping of str to (r,) intp
-        Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
-        ``test``.  Roles without points are left out.
-    axes : ((g,) float64, (g,) float64)
-        Values of the features along the grid.
-    values : (1, g, g) or (k, g, g) float64
-        The decision function, or that of each of k > 2 classes; rows follow the second feature.
-    """
-
+    # (str, str): Names of the features on the horizontal and the vertical axis
     feature_names: tuple[str, str]
-    class_names: tuple[str, ...]
-    points: Floats
-    numbers: Ints
+    class_names: tuple[str, ...]  # Names of the k classes
+    points: Floats  # (n, 2) float64: All points, in the units of the data, missing values filled
+    numbers: Ints  # (n,) intp: Position of each point's class in `class_names`
+    # Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
+    # ``test``. Roles without points are left out
     roles: Mapping[str, Ints]
+    # ((g,) float64, (g,) float64): Values of the features along the grid
     axes: tuple[Floats, Floats]
+    # (1, g, g) or (k, g, g) float64: The decision function, or that of each of k > 2 classes;
+    # rows follow the second feature
     values: Floats
 
     @property
@@ -92,11 +79,8 @@ def decision_function(
 ) -> Callable[[Floats], Floats]:
     """Return the decision function of a run; parameters as for :func:`boundary`.
 
-    Returns
-    -------
-    callable
-        Takes points (r, 2) in the units of the data, and returns (k, r) values, or (1, r) for two
-        classes.
+    Takes points (r, 2) in the units of the data, and returns (k, r) values, or (1, r) for two
+    classes.
     """
     inputs = BankInputs.of(bank.spec, bank.preprocessing, dataset, splits, bank.split, bank.seed)
     if inputs.points is None or inputs.kernels is None or inputs.kernels.of_features is None:

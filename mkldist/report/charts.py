@@ -72,29 +72,15 @@ def printed(name: str) -> dict[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One figure.
+    """One figure."""
 
-    Parameters
-    ----------
-    name : str
-        Name of its files, in lower case with hyphens.
-    title : str
-        What it shows, as a heading.
-    caption : str
-        How to read it, in whole sentences; screen readers read it as the text of the picture.
-    data : DataFrame
-        What is drawn.
-    draw : callable
-        Function that returns the figure.
-    units : mapping of str to str
-        Units of columns of `data` that depend on the figure.
-    """
-
-    name: str
-    title: str
+    name: str  # Name of its files, in lower case with hyphens
+    title: str  # What it shows, as a heading
+    # How to read it, in whole sentences; screen readers read it as the text of the picture
     caption: str
-    data: pd.DataFrame
-    draw: Callable[[], Figure]
+    data: pd.DataFrame  # What is drawn
+    draw: Callable[[], Figure]  # Function that returns the figure
+    # Units of columns of `data` that depend on the figure
     units: Mapping[str, str] = field(default_factory=dict)
 
     def svg(self) -> str:
@@ -183,17 +169,7 @@ def new_figure(
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist] = (), most: int = 3) -> None:
-    """Add a legend below the axes, in as many columns as have room, and make room for its rows.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure, whose axes are drawn.
-    handles : sequence of Artist
-        What the legend names; by default the labelled artists of the first axes.
-    most : int
-        Columns at most.
-    """
+    """Add a legend below the axes, in as many columns as have room, and make room for its rows."""
     shown = list(handles) or figure.axes[0].get_legend_handles_labels()[0]
     if not shown:
         return

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mkldist.analysis.cell_texts import LEAST_P
-from mkldist.analysis.compare_results import (
+from mkldist.analysis.comparison import (
     FEWEST_DATA_SETS,
     OverDataSets,
     PairComparison,
     ResultsComparison,
 )
-from mkldist.analysis.paired_losses import LABEL_UNITS, SIGNIFICANCE
-from mkldist.core.metrics import metric_of_variable, variable_words
+from mkldist.analysis.losses import LABEL_UNITS, SIGNIFICANCE
+from mkldist.core.metrics import LEAST_P, metric_of_variable, variable_words
 
 SURE = 0.95
 MOST_SENTENCES = 8  # with more pairs, one sentence counts them
@@ -25,15 +24,7 @@ FIRST, SECOND = " of the first results", " of the second results"
 
 
 def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
-    """Return the result of each pair of methods, of all data sets together, and the limits.
-
-    Parameters
-    ----------
-    comparison : ResultsComparison
-        The comparison.
-    isolated : bool
-        True if runs were timed one by one, ``execution = "isolated"``.
-    """
+    """Return the result of each pair of methods, of all data sets together, and the limits."""
     return [
         *_verdicts(comparison.pairs),
         *(_certificates(comparison)),
@@ -57,13 +48,7 @@ def _verdicts(pairs: Sequence[PairComparison]) -> Iterator[str]:
 
 
 def best_sentence(pairs: Sequence[PairComparison]) -> str:
-    """Return which method has the best mean on a data set, and which are no worse by a test.
-
-    Parameters
-    ----------
-    pairs : sequence of PairComparison
-        Every two of some methods, on one data set.
-    """
+    """Return which method has the best mean on a data set, and which are no worse by a test."""
     means = {pair.first: pair.losses.first for pair in pairs}
     means |= {pair.second: pair.losses.second for pair in pairs}
     best = min(means, key=lambda name: means[name])

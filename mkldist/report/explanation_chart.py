@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.explanation import LEVELS, Explanation, Share
-from mkldist.analysis.resampling import Interval
+from mkldist.analysis.statistics import Interval
 from mkldist.core.durable import check_free, replacing, writing
 from mkldist.errors import OutputError, ending_words
 from mkldist.report.charts import FORMATS, WIDTH, Chart, printed, slug
@@ -45,13 +45,7 @@ def explanation_chart(explanation: Explanation) -> Chart:
 
 
 def write_explanation(explanation: Explanation, path: Path) -> None:
-    """Draw an explanation and write it as PDF, SVG or PNG, by the ending of the file.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the file cannot be written.
-    """
+    """Draw an explanation and write it as PDF, SVG or PNG, by the ending of the file."""
     import matplotlib as mpl
 
     with mpl.rc_context(printed(explanation.dataset)):
@@ -64,13 +58,7 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
 
 
 def check_figure(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file of another kind, one that is there, and any without matplotlib.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        With the remedy.
-    """
+    """Refuse a file of another kind, one that is there, and any without matplotlib."""
     from importlib.util import find_spec
 
     if path.suffix[1:] not in FORMATS:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from mkldist.analysis.cell_texts import NOTHING, p_value_text
 from mkldist.analysis.explanation import EQUAL, LEVELS, Explanation, Share
-from mkldist.analysis.kernel_selection import FEWEST_SPLITS
-from mkldist.analysis.resampling import Interval
-from mkldist.core.metrics import Metric
+from mkldist.analysis.statistics import FEWEST_SPLITS, Interval
+from mkldist.core.metrics import NOTHING, Metric, p_value_text
 from mkldist.report.comparison_words import pair_sentence
 from mkldist.report.tables import Cell, Row, Table
 
@@ -99,13 +97,7 @@ def explanation_table(found: Sequence[Explanation]) -> Table:
 
 
 def percent(found: Interval) -> str:
-    """Return a share and its interval in per cent.
-
-    Examples
-    --------
-    >>> percent(Interval(0.62, 0.5, 0.714)), percent(Interval(0.124, float("nan"), float("nan")))
-    ('62 [50, 71]', '12')
-    """
+    """Return a share and its interval in per cent."""
     return _cell(found, 100.0, "{:z.0f}".format)
 
 

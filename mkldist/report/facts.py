@@ -10,14 +10,14 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
-from mkldist.analysis.kernel_selection import stability_of, weights_at_best
+from mkldist.analysis.growth import Growth, growths_of
+from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_of
 from mkldist.analysis.pairing import Chosen, Results
+from mkldist.analysis.selection import stability_of, weights_at_best
 from mkldist.analysis.summary import loss_of, selected_summary, summary
 from mkldist.core.consoles import command_line
 from mkldist.core.metrics import Metric
 from mkldist.report.palette import Look, looks
-from mkldist.report.scaling_times import Growth, growths_of
 from mkldist.results.folder import restored_manifest
 from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, to_frame
 from mkldist.results.schema import DATA, RunState, metric_of
@@ -42,28 +42,14 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Results and status of a sweep, finished or not.
+    """Results and status of a sweep, finished or not."""
 
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        Its results.
-    status : SweepStatus
-        Its runs by state.
-    """
-
-    tree: xr.DataTree
-    status: SweepStatus
+    tree: xr.DataTree  # Its results
+    status: SweepStatus  # Its runs by state
 
     @classmethod
     def of(cls, path: Path) -> Facts:
-        """Read them from an output folder.
-
-        Raises
-        ------
-        mkldist.errors.StoreError
-            If there are no results or they are damaged.
-        """
+        """Read them from an output folder."""
         status = sweep_status(path)
         return cls((status.held or Snapshot.of(path)).tree(), status)
 

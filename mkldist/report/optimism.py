@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.nested_validation import selection_optimism
+from mkldist.analysis.selection import selection_bias
 from mkldist.core.metrics import metric_of_variable
 from mkldist.report.charts import Chart, legend_below, new_figure, slug
 from mkldist.report.facts import Facts, records
@@ -39,13 +39,13 @@ LOSSES: dict[str, tuple[str, str, Literal["none", "full"]]] = {
 """Columns that a figure draws: label, marker, and how it is filled."""
 
 
-def optimism_of(facts: Facts) -> pd.DataFrame:
-    """Return the table of :func:`selection_optimism`; empty where nothing was selected in splits.
+def bias_of_selection(facts: Facts) -> pd.DataFrame:
+    """Return the table of :func:`selection_bias`; empty where nothing was selected in splits.
 
     A search by halving validates its settings at unequal resources, and has none either.
     """
     halved = any(RUNGS in node.attrs for node in method_nodes(facts.tree))
-    return pd.DataFrame() if halved or not facts.validated else selection_optimism(facts.tree)
+    return pd.DataFrame() if halved or not facts.validated else selection_bias(facts.tree)
 
 
 def optimism_table(optimism: pd.DataFrame) -> Table:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.analysis.comparison import ranks_of
+from mkldist.analysis.losses import ranks_of
 from mkldist.core.durable import check_free, make_folder, write_file, writing
 from mkldist.report.answer import answers_of, answers_table
 from mkldist.report.charts import Chart
@@ -18,7 +18,7 @@ from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.explanation_chart import explanation_chart
 from mkldist.report.explanation_words import answers, explanation_table, warnings
 from mkldist.report.facts import Facts, records
-from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
+from mkldist.report.optimism import bias_of_selection, optimism_charts, optimism_table
 from mkldist.report.page_target import origin_of
 from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.sweep_charts import (
@@ -61,36 +61,16 @@ NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One section of the page.
+    """One section of the page."""
 
-    Parameters
-    ----------
-    name : str
-        Name of its element.
-    title : str
-        Heading.
-    text : str
-        Sentences below the heading.
-    tables : list of Table
-        Its tables.
-    charts : list of Chart
-        Its figures.
-    cautions : list of Caution
-        What to beware of.
-    code : str
-        Text set as it is, such as a file.
-    folded : bool
-        True if the page shows its heading alone, until a reader opens it.
-    """
-
-    name: str
-    title: str
-    text: str = ""
-    tables: Sequence[Table] = ()
-    charts: Sequence[Chart] = ()
-    cautions: Sequence[Caution] = ()
-    code: str = ""
-    folded: bool = False
+    name: str  # Name of its element
+    title: str  # Heading
+    text: str = ""  # Sentences below the heading
+    tables: Sequence[Table] = ()  # Its tables
+    charts: Sequence[Chart] = ()  # Its figures
+    cautions: Sequence[Caution] = ()  # What to beware of
+    code: str = ""  # Text set as it is, such as a file
+    folded: bool = False  # True if the page shows its heading alone, until a reader opens it
 
     @property
     def is_empty(self) -> bool:
@@ -100,31 +80,16 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A report.
+    """A report."""
 
-    Parameters
-    ----------
-    title, description : str
-        Name and description of the sweep.
-    headline : list of str
-        Three sentences.
-    note : str
-        What the page lacks, and how to have it.
-    left_out : str
-        How many recorded runs are left out.
-    sections : list of Section
-        What follows, in order, without empty sections.
-    origin : str
-        What tells the results from others, by :func:`mkldist.report.page_target.origin_of`.
-    """
-
-    title: str
+    title: str  # Name and description of the sweep
     description: str
-    headline: list[str]
-    note: str = ""
-    left_out: str = ""
+    headline: list[str]  # Three sentences
+    note: str = ""  # What the page lacks, and how to have it
+    left_out: str = ""  # How many recorded runs are left out
+    # What follows, in order, without empty sections
     sections: list[Section] = field(default_factory=list)
-    origin: str = ""
+    origin: str = ""  # What tells the results from others, by origin_of
 
     @property
     def charts(self) -> list[Chart]:
@@ -158,26 +123,7 @@ class Page:
 def write_report(
     results: Path, page: Path, figures: Path | None = None, *, overwrite: bool = False
 ) -> Page:
-    """Write the report of a sweep to an HTML file, and its figures to a folder.
-
-    Parameters
-    ----------
-    results : Path
-        The sweep's output folder; the sweep may be running.
-    page : Path
-        The file.
-    figures : Path, optional
-        Folder for each figure as PDF, SVG, PNG and CSV, and each table as CSV.
-    overwrite : bool, optional
-        Replace files that are in this folder.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-    mkldist.errors.OutputError
-        If a file cannot be written, or one of a figure or table is there: nothing is written then.
-    """
+    """Write the report of a sweep to an HTML file, and its figures to a folder."""
     report = replace(made_page(Facts.of(results)), origin=origin_of(results))
     for file in report.files(figures) if figures is not None else ():
         check_free(file, overwrite=overwrite)
@@ -200,7 +146,7 @@ def made_page(facts: Facts) -> Page:
     Certificates and provenance, which prove it, are folded.
     """
     drawn = find_spec("matplotlib") is not None
-    found, best = optimism_of(facts), answers_of(facts)
+    found, best = bias_of_selection(facts), answers_of(facts)
     sections = [
         Section("answer", "The answer", tables=[answers_table(best)]),
         Section("data", "The data", tables=[data_table(facts)]),

@@ -23,13 +23,7 @@ def origin_of(results: Path) -> str:
 
 
 def check_name(page: Path) -> None:
-    """Refuse a folder, and a name that is not of a page.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Naming the file.
-    """
+    """Refuse a folder, and a name that is not of a page."""
     if page.is_dir():
         hint = f"Write {page / 'report.html'}"
         raise OutputError(str(page), "a folder", "the name of a file, the page", hint)
@@ -39,22 +33,7 @@ def check_name(page: Path) -> None:
 
 
 def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
-    """Refuse what :func:`check_name` does, and a file other than a page of the results.
-
-    Parameters
-    ----------
-    page : Path
-        The file to write.
-    results : Path
-        The results that it shall be of; a page of these may be replaced.
-    overwrite : bool
-        True if any file of that name may be replaced.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Naming the file.
-    """
+    """Refuse what :func:`check_name` does, and a file other than a page of the results."""
     check_name(page)
     if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
         hint = "Choose another name with -o, or replace the file by --overwrite"

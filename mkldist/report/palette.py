@@ -24,11 +24,6 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
     Up to eight names differ in colour and marker.  Further ones repeat the colours with another
     line and the next marker.
-
-    Examples
-    --------
-    >>> looks(["level", "silp"])["silp"]
-    Look(colour='#d55e00', marker='s', line='-')
     """
     found = {}
     for number, name in enumerate(dict.fromkeys(names)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.growth import SIZES
+from mkldist.analysis.growth import SIZES, Growth, part_shares, seconds_text
 from mkldist.report.charts import (
     HEIGHT,
     LETTERS,
@@ -19,7 +19,6 @@ from mkldist.report.charts import (
 )
 from mkldist.report.facts import records
 from mkldist.report.palette import Look
-from mkldist.report.scaling_times import Growth, part_shares, seconds_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,17 +34,7 @@ HATCH = "////"  # of builds
 
 
 def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None) -> list[Chart]:
-    """Return the figures of a study, two for each data set and bank.
-
-    Parameters
-    ----------
-    growth : Growth
-        Its times over one size.
-    looks : mapping of str to Look
-        Colour, marker and line of each method.
-    most : int, optional
-        As many data sets and banks have figures, by default all.
-    """
+    """Return the figures of a study, two for each data set and bank."""
     places = list(dict.fromkeys(growth.fits[["dataset", "bank"]].itertuples(index=False)))
     charts = []
     for dataset, bank in places[:most]:

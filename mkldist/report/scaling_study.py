@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.cell_texts import NOTHING
-from mkldist.analysis.growth import SIZES
+from mkldist.analysis.growth import PARTS, SIZES, Growth, overview, seconds_text
 from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
+from mkldist.core.metrics import NOTHING
 from mkldist.errors import InputError
 from mkldist.report.charts import Chart
 from mkldist.report.facts import Facts, records
 from mkldist.report.page_target import origin_of
 from mkldist.report.scaling_figures import charts_of
-from mkldist.report.scaling_times import PARTS, Growth, overview, seconds_text
 from mkldist.report.tables import Cell, Row, Table, numbers, text
 from mkldist.report.words import Caution, shared_times
 
@@ -136,18 +135,10 @@ def _missing(found: Sequence[Growth]) -> Iterator[Caution]:
 
 @dataclass(frozen=True, eq=False)
 class ScalingStudy:
-    """Growth of the times of a sweep.
+    """Growth of the times of a sweep."""
 
-    Parameters
-    ----------
-    facts : Facts
-        Of the sweep.
-    growths : list of Growth
-        The sizes that grow.
-    """
-
-    facts: Facts
-    growths: list[Growth]
+    facts: Facts  # Of the sweep
+    growths: list[Growth]  # The sizes that grow
 
     @cached_property
     def cautions(self) -> list[Caution]:
@@ -183,22 +174,7 @@ class ScalingStudy:
         return _with_over_first(tables.astype(held))
 
     def write(self, folder: Path, results: Path | None = None, *, overwrite: bool = False) -> None:
-        """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV.
-
-        Parameters
-        ----------
-        folder : Path
-            The folder.
-        results : Path, optional
-            The results; files that an earlier call wrote for these are replaced.
-        overwrite : bool, optional
-            Replace other files too.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If a file cannot be written, or may not be replaced: nothing is written then.
-        """
+        """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV."""
         origin, mark = "" if results is None else origin_of(results), folder / MARK
         own = bool(origin) and _text(mark) == origin
         tables = {folder / f"scaling-{name}.csv": getattr(self, name) for name in ("times", "fits")}
@@ -228,22 +204,7 @@ def _with_over_first(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
-    """Return the growth of the times of a sweep, which may be running.
-
-    Parameters
-    ----------
-    results : Path
-        The sweep's output folder.
-    over : sequence of str
-        Sizes to look at: ``"n_kernels"``, ``"n_train"`` or both, the default.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-    mkldist.errors.InputError
-        If no method has complete runs at two sizes.
-    """
+    """Return the growth of the times of a sweep, which may be running."""
     facts = Facts.of(results)
     names = [name for name in SIZES if name in over or not over]
     found = [growth for growth in facts.growths if growth.over in names]

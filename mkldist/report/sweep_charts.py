@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.curves import (
     COSTS,
+    calibration,
+    classes_of,
     convergence_curves,
     curves_of,
+    decisions_of,
     loss_by_active_kernels,
     loss_by_bank_size,
     objective_path,
-)
-from mkldist.analysis.decision_curves import (
-    calibration,
-    classes_of,
-    decisions_of,
     precision_recall,
     roc,
 )
-from mkldist.analysis.kernel_selection import kernel_shares
-from mkldist.analysis.paired_losses import LABEL_UNITS, in_units
+from mkldist.analysis.losses import LABEL_UNITS, RanksOverDataSets, in_units
 from mkldist.analysis.pairing import Chosen
+from mkldist.analysis.selection import kernel_shares
 from mkldist.core.metrics import loss_words, metric_of_variable
 from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure, slug
 from mkldist.report.facts import Facts, records
@@ -137,7 +134,7 @@ def objective_charts(facts: Facts) -> list[Chart]:
     return charts
 
 
-def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
+def rank_chart(over: RanksOverDataSets, facts: Facts) -> Chart | None:
     """Return the diagram of mean ranks with Nemenyi's critical difference."""
     ranks = over.ranks
     if ranks is None:

@@ -58,15 +58,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 
 def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
-    """Return the picture of a decision boundary.
-
-    Parameters
-    ----------
-    shown : Boundary
-        Data of the picture.
-    title, subtitle : str
-        Text above the plane; the subtitle may have several lines.
-    """
+    """Return the picture of a decision boundary."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -202,21 +194,7 @@ DOTS_PER_INCH = 220
 def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure]) -> bool:
     """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both exist.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files, made if it is missing.
-    name : str
-        Name of the files.
-    content : str
-        Content id of the picture, which is written into the files.
-    draw : callable
-        Function that returns the picture.
-
-    Returns
-    -------
-    bool
-        True if the picture was drawn.
+    True if the picture was drawn.
     """
     paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
     if all(_shows(path, content) for path in paths):
@@ -252,24 +230,12 @@ SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
 @dataclass(frozen=True, eq=False)
 class FigurePlan:
-    """One picture.
+    """One picture."""
 
-    Parameters
-    ----------
-    name : str
-        Name of its files.
-    bank : BankPlan
-        Bank of its run.
-    record : RunRecord
-        Record of the run.
-    title, subtitle : str
-        Text above the picture.
-    """
-
-    name: str
-    bank: BankPlan
-    record: RunRecord
-    title: str
+    name: str  # Name of its files
+    bank: BankPlan  # Bank of its run
+    record: RunRecord  # Record of the run
+    title: str  # Text above the picture
     subtitle: str
 
     @property
@@ -285,21 +251,7 @@ def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -
 
     An existing picture with the same content is not drawn again.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    resolved : Resolved
-        Data of the sweep.
-    store : Journal
-        Records of the sweep.
-    folder : Path
-        Folder of the pictures.
-
-    Returns
-    -------
-    tuple of Path
-        Paths of the pictures, without their suffixes.
+    Paths of the pictures, without their suffixes.
     """
     if not plan.spec.outputs.figures:
         return ()
@@ -320,13 +272,7 @@ def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -
 
 
 def undrawable_runs(plan: Plan, store: Journal) -> list[str]:
-    """Return complete runs that a picture may need but whose coefficients were not kept.
-
-    Parameters
-    ----------
-    plan, store
-        As for :func:`draw_figures`.
-    """
+    """Return complete runs that a picture may need but whose coefficients were not kept."""
     if not plan.spec.outputs.figures:
         return []
     wanted = (run.id for run in plan.runs if run.split == FIRST_SPLIT)

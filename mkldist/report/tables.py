@@ -12,13 +12,19 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from mkldist.analysis.cell_texts import NOTHING, p_value_text
-from mkldist.analysis.comparison import OverDataSets
-from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.losses import SIGNIFICANCE, RanksOverDataSets
 from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.summary import loss_of
 from mkldist.core.durable import write_file
-from mkldist.core.metrics import BESIDE, METRICS, PARTS, metric_of_variable, part_of_variable
+from mkldist.core.metrics import (
+    BESIDE,
+    METRICS,
+    NOTHING,
+    PARTS,
+    metric_of_variable,
+    p_value_text,
+    part_of_variable,
+)
 from mkldist.report.charts import slug
 from mkldist.report.facts import Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
@@ -43,27 +49,15 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows to read, and the data that they show.
+    """Rows to read, and the data that they show."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the element, and of the file of the data.
-    data : DataFrame
-        A row for each row to read, whose numbers are numbers.
-    columns : mapping of str to callable
-        For each heading, the function that makes a cell of a row of `data`.
-    marked : callable
-        Function that tells of a row of `data` if it stands out.
-    caption : str
-        What a reader needs to know of the columns.
-    """
-
-    name: str
-    data: pd.DataFrame
+    name: str  # Name of the element, and of the file of the data
+    data: pd.DataFrame  # A row for each row to read, whose numbers are numbers
+    # For each heading, the function that makes a cell of a row of `data`
     columns: Mapping[str, Callable[[Row], Cell]]
+    # Function that tells of a row of `data` if it stands out
     marked: Callable[[Row], bool] = lambda row: False
-    caption: str = ""
+    caption: str = ""  # What a reader needs to know of the columns
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -126,7 +120,7 @@ def number(value: float, form: str) -> Cell:
 
 
 def p_value(value: float) -> Cell:
-    """Return the cell of a p-value, see :func:`mkldist.analysis.cell_texts.p_value_text`."""
+    """Return the cell of a p-value, see :func:`mkldist.analysis.summary.p_value_text`."""
     return Cell(p_value_text(value), None if np.isnan(value) else float(value))
 
 
@@ -333,7 +327,7 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
     return Table("pairs", pairs, columns, _differs, caption)
 
 
-def over_table(over: OverDataSets) -> Table:
+def over_table(over: RanksOverDataSets) -> Table:
     """Return the comparison of every two methods over the data sets."""
     columns = {
         "pair": _pair,

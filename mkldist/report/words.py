@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.comparison import without_gaps
+from mkldist.analysis.losses import without_gaps
 from mkldist.analysis.summary import ROUNDING
 from mkldist.core.wording import pluralize
 from mkldist.report.answer import answer_sentences
@@ -27,15 +27,7 @@ UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
 
 
 def headline(facts: Facts, answers: pd.DataFrame) -> list[str]:
-    """Return what was asked, what came out, and how far it is certified.
-
-    Parameters
-    ----------
-    facts : Facts
-        Results.
-    answers : DataFrame
-        Of :func:`mkldist.report.answer.answers_of`.
-    """
+    """Return what was asked, what came out, and how far it is certified."""
     return [_asked(facts), *answer_sentences(facts, answers), _certified(facts)]
 
 
@@ -91,21 +83,11 @@ def _certified(facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Caution:
-    """One thing to beware of.
+    """One thing to beware of."""
 
-    Parameters
-    ----------
-    title : str
-        What it is, in a few words.
-    advice : str
-        What it means, and what to do.
-    cases : tuple of str
-        Where it was found, if in several places.
-    """
-
-    title: str
-    advice: str
-    cases: tuple[str, ...] = ()
+    title: str  # What it is, in a few words
+    advice: str  # What it means, and what to do
+    cases: tuple[str, ...] = ()  # Where it was found, if in several places
 
     @property
     def text(self) -> str:

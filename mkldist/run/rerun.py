@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mkldist.analysis.repeated_runs import Agreement, agreement
+from mkldist.analysis.comparison import Agreement, agreement
 from mkldist.core.wording import truncate
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mkldist.analysis.compare_results import Difference, PairComparison
-from mkldist.analysis.resampling import Posterior
+from mkldist.analysis.comparison import Difference, PairComparison
+from mkldist.analysis.statistics import Posterior
 
 
 def pair(

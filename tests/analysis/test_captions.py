@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.analysis.tables import EDGES_SHOWN, RunCounts, caption
+from mkldist.analysis.summary import EDGES_SHOWN, RunCounts, caption
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:

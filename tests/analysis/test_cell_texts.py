@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mkldist.analysis.cell_texts import NOTHING, p_value_text
+from mkldist.core.metrics import NOTHING, p_value_text
 
 
 @pytest.mark.parametrize(

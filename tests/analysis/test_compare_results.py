@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mkldist.analysis.compare_results import ROPE, compare_results, over_data_sets
+from mkldist.analysis.comparison import ROPE, compare_results, over_data_sets
 from tests.analysis.made_up_pairs import pair
 from tests.analysis.two_sweeps import N_TEST, N_TRAIN, by_name, level_and_uniform, made
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.comparison import (
+from mkldist.analysis.losses import (
     Compared,
     best_setting,
     compare_methods,
@@ -19,7 +19,7 @@ from mkldist.analysis.comparison import (
     pairs_of,
     ranks_of,
 )
-from mkldist.analysis.resampling import Overlap
+from mkldist.analysis.statistics import Overlap
 from tests.report.made_up import N_SPLITS, made_up
 
 

@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
 from mkldist import analysis
-from mkldist.analysis.decision_curves import (
+from mkldist.analysis.curves import (
     calibration,
     decisions_of,
     out_of_split_probabilities,

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from mkldist.analysis.equal_settings import EqualSettings, at_equal_settings
+from mkldist.analysis.comparison import EqualSettings, at_equal_settings
 from mkldist.analysis.pairing import paired
 from tests.analysis.two_sweeps import by_name, level_and_uniform, made, records_of
 

@@ -18,8 +18,8 @@ from mkldist.analysis.explanation import (
     shares_of,
     stability_of_choice,
 )
-from mkldist.analysis.kernel_selection import selection_stability, weight_shares
-from mkldist.analysis.resampling import Overlap, corrected_interval
+from mkldist.analysis.selection import weight_shares
+from mkldist.analysis.statistics import Overlap, corrected_interval, selection_stability
 
 WEIGHTS = xr.DataArray(
     [[2.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0]],

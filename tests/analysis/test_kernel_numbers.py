@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
+from mkldist.analysis.comparison import active_kernels, compare_active_kernels
 from tests.analysis.two_sweeps import made
 
 PUBLISHED = Path(__file__).parents[2] / "sweeps" / "papers" / "published"

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from mkldist.analysis.kernel_selection import (
+from mkldist.analysis.selection import (
     is_selected,
     kernel_shares,
     selection_frequency,
-    selection_stability,
     selection_table,
     weight_shares,
     weights_at_best,
 )
+from mkldist.analysis.statistics import selection_stability
 from tests.report.made_up import N_SPLITS, made_up
 
 

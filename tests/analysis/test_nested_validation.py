@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.nested_validation import (
+from mkldist.analysis.selection import (
     nested_selection,
-    selection_optimism,
+    selection_bias,
     within_one_standard_error,
 )
 from mkldist.errors import InputError
@@ -79,7 +79,7 @@ def test_the_standard_error_is_that_of_a_share():
 
 
 def test_the_interval_of_the_optimism_is_corrected_for_overlap():
-    found = selection_optimism(tree()).set_index("rule").loc["best"]
+    found = selection_bias(tree()).set_index("rule").loc["best"]
     optimism = np.array([0.03, 0.05, -0.01])
     scale = optimism.std(ddof=1) * math.sqrt(1 / 3 + N_TEST / N_TRAIN)
     low, high = stats.t(2, loc=optimism.mean(), scale=scale).interval(0.95)
@@ -103,4 +103,4 @@ def test_results_that_cannot_tell_are_refused():
     with pytest.raises(InputError, match=r"without inner folds"):
         nested_selection(xr.DataTree.from_dict({"/d/level": bare}))
     with pytest.raises(InputError, match="halving"):
-        selection_optimism(tree(rungs="tol"))
+        selection_bias(tree(rungs="tol"))

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mkldist.analysis.kernel_numbers import compare_active_kernels
-from mkldist.analysis.over_data_sets import (
+from mkldist.analysis.comparison import compare_active_kernels
+from mkldist.analysis.statistics import (
     friedman,
     holm,
     pairwise_wilcoxon,

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.paired_losses import inference, only_shifted, overlap_of
-from mkldist.analysis.resampling import Overlap
+from mkldist.analysis.losses import inference, only_shifted, overlap_of
+from mkldist.analysis.statistics import Overlap
 
 
 def parts(**sizes: list[int]) -> xr.Dataset:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mkldist.analysis.points import mcnemar
+from mkldist.analysis.statistics import mcnemar
 
 
 def answers(both: int, first_only: int, second_only: int, neither: int):

@@ -10,9 +10,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.compare_results import compare_results
+from mkldist.analysis.comparison import PointCounts, compare_results, point_counts
 from mkldist.analysis.pairing import Pair
-from mkldist.analysis.points import PointCounts, point_counts
 from tests.analysis.two_sweeps import level_and_uniform, made
 
 ERRORS = {("heart", "level"): [0.1] * 3, ("heart", "uniform"): [0.2] * 3}

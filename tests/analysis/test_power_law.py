@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from mkldist.analysis.growth import fit_power_law, fit_repeated, lack_of_fit
+from mkldist.analysis.statistics import fit_power_law, fit_repeated, lack_of_fit
 from tests.variants import quick
 
 

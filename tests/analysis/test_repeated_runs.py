@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.analysis.repeated_runs import agreement
+from mkldist.analysis.comparison import agreement
 from tests.analysis.two_sweeps import made
 
 ERRORS = {("heart", "level"): [0.1, 0.2, 0.3], ("heart", "uniform"): [0.2, 0.25, 0.2]}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from mkldist.analysis.resampling import (
+from mkldist.analysis.statistics import (
     Overlap,
     corrected_interval,
     corrected_t_test,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mkldist.analysis.tables import results_table, run_counts
+from mkldist.analysis.summary import results_table, run_counts
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.record import RunRecord

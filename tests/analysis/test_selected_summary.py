@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from mkldist.analysis.summary import selected_summary
-from mkldist.analysis.tables import recorded_table, results_table
+from mkldist.analysis.summary import recorded_table, results_table, selected_summary
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.tree import open_results

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.analysis.nested_validation import choose_setting
-from mkldist.analysis.resampling import Overlap
+from mkldist.analysis.selection import choose_setting
+from mkldist.analysis.statistics import Overlap
 
 # Means 0.30, 0.22, 0.20, 0.21; the standard error of the third is 0.028.
 ERRORS = np.array([0.30, 0.22, 0.20, 0.21]) + 0.02 * np.sqrt(2) * np.array([[1], [-1]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mkldist.analysis.kernel_selection import frequencies, selection_stability
+from mkldist.analysis.statistics import frequencies, selection_stability
 
 
 def test_equal_sizes_give_the_mean_correlation_of_pairs():

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from mkldist.analysis.summary import summary
-from mkldist.analysis.tables import recorded_rows, recorded_table, results_table
+from mkldist.analysis.summary import recorded_rows, recorded_table, results_table, summary
 from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist import analysis
-from mkldist.analysis.compare_results import compare_sweeps
+from mkldist.analysis.comparison import compare_sweeps
 from mkldist.errors import InputError
 from tests.analysis.two_sweeps import made
 

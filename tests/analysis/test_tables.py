@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from mkldist.analysis.tables import summary_table
+from mkldist.analysis.summary import summary_table
 
 
 def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.DataFrame:

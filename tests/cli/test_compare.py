@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import mkldist
-from mkldist.analysis.points import PointCounts
+from mkldist.analysis.comparison import PointCounts
 from mkldist.cli.compare import command, legend
 from mkldist.errors import InputError
 from tests.analysis.made_up_pairs import pair as made_up_pair

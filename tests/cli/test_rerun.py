@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import mkldist
-from mkldist.analysis.repeated_runs import Agreement
+from mkldist.analysis.comparison import Agreement
 from mkldist.cli.rerun import command
 from mkldist.run.rerun import Rerun
 

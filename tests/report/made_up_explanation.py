@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from mkldist.analysis.explanation import Explanation, Share
-from mkldist.analysis.resampling import Interval
+from mkldist.analysis.statistics import Interval
 from mkldist.core.metrics import METRICS
 from tests.analysis.made_up_pairs import pair
 

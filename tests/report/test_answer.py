@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from mkldist.analysis.tables import TO_TRY
+from mkldist.analysis.summary import TO_TRY
 from mkldist.core.metrics import METRICS
 from mkldist.report.answer import answer_sentences, answers_of, answers_table
 from mkldist.report.facts import Facts

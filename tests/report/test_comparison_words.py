@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.compare_results import Difference, OverDataSets, ResultsComparison
-from mkldist.analysis.equal_settings import EqualSettings
-from mkldist.analysis.resampling import Posterior
+from mkldist.analysis.comparison import Difference, EqualSettings, OverDataSets, ResultsComparison
+from mkldist.analysis.statistics import Posterior
 from mkldist.report.comparison_words import SIZES_SHARE, pair_sentence, sentences
 from tests.analysis.made_up_pairs import pair
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.resampling import Interval
+from mkldist.analysis.statistics import Interval
 from mkldist.core.metrics import METRICS
 from mkldist.report.explanation_words import (
     captions,

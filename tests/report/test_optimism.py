@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.analysis.nested_validation import selection_optimism
-from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
+from mkldist.analysis.selection import selection_bias
+from mkldist.report.optimism import bias_of_selection, optimism_charts, optimism_table
 from mkldist.report.page import made_page
 from tests.analysis import test_nested_validation
 from tests.report.studies import facts_of
@@ -24,10 +24,10 @@ def facts(task: str = "classification", **attributes: str):
 
 def test_the_table_has_both_rules_with_their_interval():
     found = facts()
-    table = optimism_table(optimism_of(found))
+    table = optimism_table(bias_of_selection(found))
     assert table.headings == HEADINGS
     best, sparsest = [[cell.text for cell in row] for row in table.rows]
-    (row, _) = selection_optimism(found.tree).to_dict("records")
+    (row, _) = selection_bias(found.tree).to_dict("records")
     ends = f"{100 * row['low']:.2f}, {100 * row['high']:.2f}"
     assert best == ["level", "least loss", "4", "16.67 %", "19.00 %", f"2.33 [{ends}]",
                     "19.00 %", "6.3"]  # fmt: skip
@@ -36,13 +36,13 @@ def test_the_table_has_both_rules_with_their_interval():
 
 
 def test_losses_of_real_values_keep_their_units():
-    (row,) = optimism_table(optimism_of(facts("regression"))).rows
+    (row,) = optimism_table(bias_of_selection(facts("regression"))).rows
     assert [cell.text for cell in row][3:5] == ["0.1667", "0.1900"]
 
 
 def test_the_figure_draws_the_losses_of_the_table():
     found = facts()
-    (chart,) = optimism_charts(optimism_of(found), found)
+    (chart,) = optimism_charts(bias_of_selection(found), found)
     row = chart.data.iloc[0]
     assert row["test"] - row["validation"] == pytest.approx(row["optimism"])
     axes = chart.draw().axes[0]
@@ -58,14 +58,14 @@ def test_sweeps_that_select_in_no_split_have_no_such_section(kind):
     else:
         bare = facts().tree["d/level"].to_dataset().drop_vars("validation_error")
         found = facts_of(xr.DataTree.from_dict({"/d/level": bare}))
-    optimism = optimism_of(found)
+    optimism = bias_of_selection(found)
     assert optimism_table(optimism).rows == []
     assert optimism_charts(optimism, found) == []
 
 
 def test_the_section_stands_before_the_paths(finished, monkeypatch):
-    found = optimism_of(facts())
-    monkeypatch.setattr("mkldist.report.page.optimism_of", lambda _: found)
+    found = bias_of_selection(facts())
+    monkeypatch.setattr("mkldist.report.page.bias_of_selection", lambda _: found)
     sections = {section.name: section for section in made_page(finished).sections}
     names = [*sections]
     assert names.index("optimism") == names.index("paths") - 1

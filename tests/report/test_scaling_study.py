@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mkldist.analysis.growth import Growth, overview, part_shares
 from mkldist.errors import InputError, OutputError
 from mkldist.report import scaling_study as module
 from mkldist.report.scaling_figures import MOST_BARS
 from mkldist.report.scaling_study import ScalingStudy, exponents_table, scaling_study
-from mkldist.report.scaling_times import Growth, overview, part_shares
 from mkldist.report.sweep_charts import scaling_charts
 from tests.analysis.studies import (
     LAWS,

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 import xarray as xr
+from mkldist.analysis.repeated_runs import agreement
 
 import mkldist
-from mkldist.analysis.repeated_runs import agreement
 from tests.run.damage import values_of
 from tests.run.sweeps import kill_after, run_process, sweep_text
 

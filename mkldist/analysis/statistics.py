@@ -1,0 +1,639 @@
+"""Tests, intervals and fits on plain arrays and tables of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy
+
+from mkldist.core.arrays import Floats, Ints
+from mkldist.errors import InputError
+from mkldist.results.schema import SPLIT
+
+
+class Interval(NamedTuple):
+    """A mean and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far the splits of an experiment share their training points."""
+
+    # Points in a training and in a test part; means where they differ between splits
+    n_train: float
+    n_test: float
+    # True if no point is in the training parts, or in the test parts, of two splits
+    independent: bool = False
+
+    def variance_factor(self, n_splits: int) -> float:
+        """Return the variance of the mean of one value a split, in units of that of a value."""
+        correction = 0.0 if self.independent else self.n_test / self.n_train
+        return 1.0 / n_splits + correction
+
+
+def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) -> Interval:
+    """Return the mean of one value a split, and its corrected confidence interval.
+
+    Parameters
+    ----------
+    values : (J,) float64
+        A score on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two values.
+    """
+    mean, scale, freedom = _student(values, overlap)
+    half = scale * float(scipy.stats.t.ppf(0.5 + 0.5 * level, freedom))
+    return Interval(mean, mean - half, mean + half)
+
+
+def known_interval(values: Floats, overlap: Overlap) -> Interval:
+    """Return what :func:`corrected_interval` does of the values that are not NaN.
+
+    The ends are NaN for one value, and the mean too for none.
+    """
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if len(known) > 1:
+        return corrected_interval(known, overlap)
+    return Interval(float(known[0]) if len(known) else math.nan, math.nan, math.nan)
+
+
+def loss_interval(losses: Floats, overlap: Overlap, n_rows: float, most: float) -> Interval:
+    """Return the mean of a loss over the splits with a 95 % interval that keeps to its bounds.
+
+    A loss between 0 and 1 has the interval of Clopper & Pearson for a share of ``n`` rows in the
+    manner of Korn & Graubard (1998): n is the number of rows at which a share p has the variance v
+    of the mean by Nadeau & Bengio, ``p (1 - p) / v``, times ``(t_n / t_J)²`` for the few splits
+    that tell v, and at most as many rows as were tested.  So equal losses on all splits, or none at
+    all, leave an interval too, and one split has that of its rows.  A loss without an upper bound
+    has Student's interval of its logarithm.
+
+    Parameters
+    ----------
+    losses : (J,) float64
+        Loss on each split; NaN for those without.
+    overlap : Overlap
+        Sizes of the parts.
+    n_rows : float
+        Number of rows that were tested, each counted once.
+    most : float
+        The greatest loss that there can be: 1 or infinity.
+
+    Returns
+    -------
+    Interval
+        The ends are NaN where nothing tells them: without rows, and for one split or a mean of 0
+        of a loss without an upper bound.
+
+    References
+    ----------
+    E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data", Survey Methodology 24, 1998.
+    """
+    known = np.asarray(losses, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return Interval(math.nan, math.nan, math.nan)
+    mean, scale, freedom = float(known.mean()), 0.0, len(known) - 1
+    if freedom:
+        # The rows bound what tests share.  Training parts smaller than these share less than they.
+        fewer, more = sorted((overlap.n_train, overlap.n_test))
+        mean, scale, _ = _student(known, Overlap(more, fewer, overlap.independent))
+    if most == 1.0:
+        return _share_interval(min(max(mean, 0.0), 1.0), scale, freedom, n_rows)
+    if not freedom or mean <= 0.0 or n_rows < 2:
+        return Interval(mean, math.nan, math.nan)
+    # The spread of few splits may be 0 by chance; that of n errors is not.
+    relative = max(scale / mean, math.sqrt(0.5 / n_rows))
+    factor = math.exp(relative * float(scipy.special.stdtrit(freedom, 0.975)))
+    return Interval(mean, mean / factor, mean * factor)
+
+
+def _share_interval(share: float, scale: float, freedom: int, n_rows: float) -> Interval:
+    """Return the interval of a mean share of this standard error; see :func:`loss_interval`."""
+    if n_rows < 1:
+        return Interval(share, math.nan, math.nan)
+    n = n_rows
+    if scale > 0.0:
+        of_rows = float(scipy.special.stdtrit(max(n_rows - 1.0, 1.0), 0.975))
+        of_splits = float(scipy.special.stdtrit(freedom, 0.975))
+        n = min(n, share * (1.0 - share) / scale**2 * (of_rows / of_splits) ** 2)
+    right, wrong = n * (1.0 - share), n * share
+    low = float(scipy.special.betaincinv(wrong, right + 1.0, 0.025)) if wrong > 0.0 else 0.0
+    high = float(scipy.special.betaincinv(wrong + 1.0, right, 0.975)) if right > 0.0 else 1.0
+    return Interval(share, low, high)
+
+
+class TTest(NamedTuple):
+    """A paired t-test: the mean difference, its statistic and two-sided p-value."""
+
+    mean: float
+    statistic: float
+    p_value: float
+
+
+def corrected_t_test(differences: Floats, overlap: Overlap) -> TTest:
+    """Test by Nadeau & Bengio's corrected resampled t-test that the mean difference is zero.
+
+    Parameters
+    ----------
+    differences : (J,) float64
+        Difference of two methods' scores on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+
+    Returns
+    -------
+    TTest
+        If all differences are equal, the statistic is infinite, or zero where they are zero.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences.
+    """
+    mean, scale, freedom = _student(differences, overlap)
+    if scale == 0.0:
+        return TTest(mean, math.copysign(math.inf, mean) if mean else 0.0, 0.0 if mean else 1.0)
+    statistic = mean / scale
+    return TTest(mean, statistic, 2.0 * float(scipy.special.stdtr(freedom, -abs(statistic))))
+
+
+class Posterior(NamedTuple):
+    """Probabilities that a mean difference lies below, in and above a region of equivalence."""
+
+    below: float
+    equivalent: float
+    above: float
+
+
+def correlated_posterior(differences: Floats, overlap: Overlap, rope: float) -> Posterior:
+    """Return the posterior of the mean difference by the Bayesian correlated t-test.
+
+    Parameters
+    ----------
+    differences : (J,) float64
+        Difference of two methods' scores on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+    rope : float
+        Half the width of the region of practical equivalence, in the units of the scores.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences, or `rope` is negative.
+    """
+    if rope < 0.0:
+        raise ValueError(f"found rope = {rope}; expected a number of at least 0")
+    mean, scale, freedom = _student(differences, overlap)
+    if scale == 0.0:
+        return Posterior(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
+    below = float(scipy.stats.t.cdf((-rope - mean) / scale, freedom))
+    above = float(scipy.stats.t.sf((rope - mean) / scale, freedom))
+    return Posterior(below, max(1.0 - below - above, 0.0), above)
+
+
+def _student(values: Floats, overlap: Overlap) -> tuple[float, float, int]:
+    """Return the mean of the values, its corrected standard error, and the degrees of freedom."""
+    values = np.asarray(values, dtype=np.float64)
+    n_splits = len(values)
+    if n_splits < 2:
+        raise ValueError(f"found {n_splits} split; expected at least two, to tell a variance")
+    spread = float(values.std(ddof=1)) if np.ptp(values) > 0.0 else 0.0
+    return float(values.mean()), spread * math.sqrt(overlap.variance_factor(n_splits)), n_splits - 1
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values adjusted for their number by Holm's (1979) step-down procedure.
+
+    Parameters
+    ----------
+    p_values : (k,) float64
+        P-values of k tests; NaN for one that does not apply, which does not count and stays NaN.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    p_values = np.asarray(p_values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    adjusted = np.full_like(p_values, np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def largest_of_series(places: Sequence[tuple[str, float]]) -> list[int]:
+    """Return the positions of the largest data set of each series, in order.
+
+    The sizes of a scaling study are nested samples of one data set, and no test over data sets may
+    count them as several.
+    """
+    largest: dict[str, int] = {}
+    for number, (series, size) in enumerate(places):
+        if series not in largest or size > places[largest[series]][1]:
+            largest[series] = number
+    return sorted(largest.values())
+
+
+def pairwise_wilcoxon(scores: pd.DataFrame) -> pd.DataFrame:
+    """Compare every two methods by Wilcoxon's signed-rank test, with Holm's correction.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A row a data set, a column a method; no value is missing.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``first``, ``second``, ``median_difference`` (first minus second), ``p_value`` and
+        ``p_holm``; a row a pair.  Data sets without difference count half to each side, as in
+        Demšar's procedure (``zsplit``).
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or there are fewer than two methods.
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
+    """
+    _check(scores, 2)
+    names = list(scores.columns)
+    rows = []
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            differences = scores[first].to_numpy(float) - scores[second].to_numpy(float)
+            p_value = 1.0
+            if np.any(differences != 0.0):
+                p_value = float(scipy.stats.wilcoxon(differences, zero_method="zsplit").pvalue)
+            rows.append((first, second, float(np.median(differences)), p_value))
+    table = pd.DataFrame(rows, columns=["first", "second", "median_difference", "p_value"])
+    return table.assign(p_holm=holm(table["p_value"].to_numpy()))
+
+
+class Friedman(NamedTuple):
+    """Friedman's test of equal ranks."""
+
+    mean_ranks: pd.Series  # Mean rank of each method over the data sets; 1 is best
+    # Iman and Davenport's (1980) F statistic, less conservative than Friedman's chi-squared
+    statistic: float
+    p_value: float  # Its p-value
+    critical_difference: float  # Nemenyi's critical difference of mean ranks at the level asked for
+
+
+def friedman(
+    scores: pd.DataFrame, *, significance: float = 0.05, smaller_is_better: bool = True
+) -> Friedman:
+    """Test whether methods have equal mean ranks over data sets (Demšar 2006, section 3.2.2).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A row a data set, a column a method; no value is missing.
+    significance : float
+        Level of the critical difference.
+    smaller_is_better : bool
+        True for errors, False for accuracies.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, or there are fewer than three methods or two data sets.
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
+    """
+    _check(scores, 3)
+    n, k = scores.shape
+    if n < 2:
+        raise ValueError(f"found {n} data set; expected at least two")
+    ranks = scores.rank(axis=1, ascending=smaller_is_better)
+    means = ranks.mean()
+    # Ties lower the variance of ranks, so the variance that occurs takes the place of (k³ - k)/12.
+    between = n * float(((means - 0.5 * (k + 1)) ** 2).sum())
+    within = float(((ranks - 0.5 * (k + 1)) ** 2).to_numpy().sum()) / (n * (k - 1))
+    chi_squared = between / within if within > 0.0 else 0.0
+    room = n * (k - 1) - chi_squared
+    statistic = (n - 1) * chi_squared / room if room > 1e-12 * n * k else math.inf
+    p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (n - 1)))
+    quantile = float(scipy.stats.studentized_range.ppf(1.0 - significance, k, np.inf))
+    difference = quantile / math.sqrt(2.0) * math.sqrt(k * (k + 1) / (6.0 * n))
+    return Friedman(means, statistic, p_value, difference)
+
+
+def signed_rank_posterior(
+    differences: Floats, rope: float, *, draws: int = 50_000, seed: int = 0
+) -> Posterior:
+    """Return the posterior of the Bayesian signed-rank test (Benavoli et al. 2014, 2017).
+
+    Data sets have Dirichlet weights with a pseudo-observation at difference zero of weight ½.  A
+    draw asks where most of the weighted sums of two differences lie: below the region of practical
+    equivalence, within, or above.  The probabilities are shares of draws.
+
+    Parameters
+    ----------
+    differences : (q,) float64
+        Difference of two methods' scores on each of q data sets.
+    rope : float
+        Half the width of the region of practical equivalence, in the units of the scores.
+    draws : int
+        Draws from the posterior; their standard error is at most ``0.5 / sqrt(draws)``.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    ValueError
+        If there is no difference, or `rope` is negative.
+    """
+    differences = np.asarray(differences, dtype=np.float64)
+    if len(differences) == 0 or rope < 0.0:
+        raise ValueError(
+            f"found {len(differences)} data sets and rope = {rope}; expected at least one data "
+            f"set, and rope of at least 0"
+        )
+    values = np.concatenate([[0.0], differences])
+    pairs = values[:, None] + values
+    low, high = pairs < -2.0 * rope, pairs > 2.0 * rope
+    weights = np.random.default_rng(seed).dirichlet(np.r_[0.5, np.ones(len(differences))], draws)
+    below = np.einsum("si,ij,sj->s", weights, low, weights, optimize=True)
+    above = np.einsum("si,ij,sj->s", weights, high, weights, optimize=True)
+    shares = np.column_stack([below, 1.0 - below - above, above])
+    most = shares == shares.max(axis=1, keepdims=True)
+    won = (most / most.sum(axis=1, keepdims=True)).mean(axis=0)
+    return Posterior(*map(float, won))
+
+
+def refuse_splits(scores: pd.DataFrame) -> None:
+    """Refuse a table whose rows are splits: a test over data sets takes them for independent."""
+    if scores.index.name == SPLIT:
+        raise InputError(
+            "a test over data sets",
+            "a row for each split of one data set",
+            "a row for each data set: the training parts of splits overlap, so that a test which "
+            "takes them for independent is too sure",
+            "corrected_t_test and correlated_posterior count the overlap, as does compare_methods",
+        )
+
+
+def _check(scores: pd.DataFrame, least: int) -> None:
+    """Raise unless rows are data sets, with a value everywhere and enough methods."""
+    refuse_splits(scores)
+    missing = scores.isna()
+    if missing.to_numpy().any():
+        row, column = np.argwhere(missing.to_numpy())[0]
+        raise ValueError(
+            f"found no score of {scores.columns[column]!r} on {scores.index[row]!r}; expected one "
+            f"of each method on each data set"
+        )
+    if scores.shape[1] < least:
+        raise ValueError(f"found {scores.shape[1]} methods; expected at least {least}")
+
+
+class PowerLaw(NamedTuple):
+    """A fitted power law."""
+
+    factor: float  # Cost a at size 1, in the units of the costs
+    exponent: float  # The exponent k
+    low: float  # Confidence interval of the exponent; infinite where two values alone are fitted
+    high: float
+    n_sizes: int  # Number of different sizes
+
+    def at(self, size: float) -> float:
+        """Return the cost that the law predicts at a size."""
+        return float(self.factor * size**self.exponent)
+
+
+def fit_power_law(sizes: Floats, costs: Floats, level: float = 0.95) -> PowerLaw:
+    """Fit ``cost = a size^k`` by least squares of logarithms, with an interval of k.
+
+    The residuals of logarithms are taken to be independent and normal, so that errors are relative.
+
+    Parameters
+    ----------
+    sizes, costs : (q,) float64
+        Sizes and costs, all above zero; a size may repeat.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a value is not above zero, or there is only one size.
+    """
+    sizes, costs = np.asarray(sizes, dtype=np.float64), np.asarray(costs, dtype=np.float64)
+    if not (np.all(sizes > 0.0) and np.all(costs > 0.0)):
+        raise ValueError("found a size or cost that is not above zero; expected positive numbers")
+    n_sizes = len(np.unique(sizes))
+    if n_sizes < 2:
+        raise ValueError(f"found {n_sizes} size; expected at least two, to tell a growth")
+    fit = scipy.stats.linregress(np.log(sizes), np.log(costs))
+    freedom = len(sizes) - 2
+    quantile = float(scipy.stats.t.ppf(0.5 + 0.5 * level, freedom)) if freedom else np.inf
+    half = quantile * float(fit.stderr) if freedom else np.inf
+    slope = float(fit.slope)
+    return PowerLaw(float(np.exp(fit.intercept)), slope, slope - half, slope + half, n_sizes)
+
+
+def fit_repeated(sizes: Floats, splits: Ints, costs: Floats, level: float = 0.95) -> PowerLaw:
+    """Fit a power law to costs that were measured at each size on several splits.
+
+    The costs of the splits at one size are no independent values: what a size has of its own, such
+    as a load of the machine or another number of iterations, all of them share.  So the law is that
+    of the geometric means at each size, and its interval the wider of two: that of the line through
+    the means of q sizes, with q - 2 degrees of freedom; and that of the mean of the exponents of s
+    splits, with s - 1.
+
+    Shapes: sizes, costs (n,); splits (n,).
+    """
+    levels, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
+    logarithms = np.log(costs)
+    law = fit_power_law(levels, np.exp(np.bincount(place, logarithms) / counts), level)
+    members = [splits == split for split in np.unique(splits)]
+    exponents = np.array(
+        [
+            scipy.stats.linregress(np.log(sizes[own]), logarithms[own]).slope
+            for own in members
+            if own.sum() == len(levels)
+        ]
+    )
+    if len(exponents) < 2:
+        return law
+    quantile = scipy.stats.t.ppf(0.5 + 0.5 * level, len(exponents) - 1)
+    half = float(quantile * exponents.std(ddof=1) / np.sqrt(len(exponents)))
+    low, high = min(law.low, law.exponent - half), max(law.high, law.exponent + half)
+    return law._replace(low=low, high=high)
+
+
+def lack_of_fit(sizes: Floats, costs: Floats) -> float:
+    """Return the p-value of the F-test of lack of fit: small where a power law does not hold.
+
+    The test compares the scatter of the mean logarithms around the fitted line with the scatter of
+    repeated values around their mean, which it takes to be independent
+    (Kutner et al. 2005, Applied Linear Statistical Models, 3.7).
+
+    Shapes: sizes, costs (q,).
+
+    Between 0 and 1; NaN with fewer than three sizes, without a repeated size, or where repeated
+    values do not differ.
+    """
+    x, y = np.log(np.asarray(sizes, dtype=np.float64)), np.log(np.asarray(costs, dtype=np.float64))
+    levels, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+    between, within = len(levels) - 2, len(x) - len(levels)
+    if between < 1 or within < 1:
+        return float("nan")
+    means = np.bincount(place, y) / counts
+    pure = float(((y - means[place]) ** 2).sum())
+    if pure <= 0.0:
+        return float("nan")
+    fit = scipy.stats.linregress(x, y)
+    lack = float((counts * (means - fit.intercept - fit.slope * levels) ** 2).sum())
+    return float(scipy.stats.f.sf((lack / between) / (pure / within), between, within))
+
+
+FEWEST_SPLITS = 5
+
+
+"""With fewer splits, the large-sample interval of the measure means nothing."""
+
+
+def frequencies(selected: npt.NDArray[np.bool_]) -> list[Interval]:
+    """Return the share of the splits that select each of G sets, and its 95 % interval by Wilson.
+
+    The interval takes the splits for independent; they share training rows.  Its ends are NaN for
+    one split.
+
+    Shapes: selected (J, G).
+    """
+    n_splits, counts = len(selected), np.asarray(selected).sum(axis=0).tolist()
+    found = {count: Interval(count / n_splits, math.nan, math.nan) for count in counts}
+    for count in found if n_splits > 1 else ():
+        ends = scipy.stats.binomtest(count, n_splits).proportion_ci(method="wilson")
+        found[count] = Interval(count / n_splits, float(ends.low), float(ends.high))
+    return [found[count] for count in counts]
+
+
+def selection_stability(selected: npt.NDArray[np.bool_]) -> Interval:
+    """Return Nogueira's measure of the stability of selections, and its 95 % interval.
+
+    The measure is 1 if all splits select the same kernels, 0 on average for random selections of
+    the same sizes, and defined for selections of different sizes (their Definition 4)::
+
+        Phi = 1 - mean_m s_m² / (kbar/M (1 - kbar/M)),   s_m² = J/(J-1) p_m (1 - p_m)
+
+    with p_m the share of the J splits that select kernel m and kbar the mean number of kernels
+    selected.  The interval is that of their Corollary 9, for a large number of splits; below
+    :data:`FEWEST_SPLITS` there is none, because their own scatter then tells nothing of its width.
+
+    Parameters
+    ----------
+    selected : (J, M) bool
+        True where a split selects a kernel.
+
+    Returns
+    -------
+    Interval
+        NaN if all kernels or none are selected in every split, where stability has no meaning;
+        its ends are NaN for too few splits.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two splits.
+    """
+    z = np.asarray(selected, dtype=np.float64)
+    n_splits, n_kernels = z.shape
+    if n_splits < 2:
+        raise ValueError(f"found {n_splits} split; expected at least two")
+    shares, sizes = z.mean(axis=0), z.sum(axis=1)
+    mean_size = float(sizes.mean())
+    random = mean_size / n_kernels * (1.0 - mean_size / n_kernels)
+    if random == 0.0:
+        return Interval(math.nan, math.nan, math.nan)
+    variances = n_splits / (n_splits - 1) * shares * (1.0 - shares)
+    phi = 1.0 - float(variances.mean()) / random
+    if n_splits < FEWEST_SPLITS:
+        return Interval(phi, math.nan, math.nan)
+    # Theorem 7: the contribution of each split.
+    each = (
+        z @ shares / n_kernels
+        - sizes * mean_size / n_kernels**2
+        + 0.5 * phi * (2 * mean_size * sizes / n_kernels**2 - (sizes + mean_size) / n_kernels + 1)
+    ) / random
+    variance = 4.0 / n_splits**2 * float(((each - each.mean()) ** 2).sum())
+    half = float(scipy.stats.norm.ppf(0.975)) * math.sqrt(variance)
+    return Interval(phi, phi - half, phi + half)
+
+
+EXACT_LIMIT = 1000  # discordant points up to which the binomial sum is taken, as cheap as exact
+
+
+class McNemar(NamedTuple):
+    """Result of McNemar's test."""
+
+    first_only: int  # Points that the first method alone has right, and the second alone
+    second_only: int
+    p_value: float  # Two-sided p-value of equal error rates
+
+    @classmethod
+    def of(cls, first_only: int, second_only: int) -> McNemar:
+        """Test by the numbers of points that one method alone has right."""
+        b, c = first_only, second_only
+        if b + c == 0:
+            return cls(b, c, 1.0)
+        if b + c <= EXACT_LIMIT:
+            return cls(b, c, float(scipy.stats.binomtest(b, b + c).pvalue))
+        statistic = max(abs(b - c) - 1, 0) ** 2 / (b + c)
+        return cls(b, c, float(scipy.stats.chi2.sf(statistic, 1)))
+
+    def points(self, significance: float = 0.05) -> tuple[float, float]:
+        """Return the points of both methods: 1 to one that is better, 0 to the other, or ½ each.
+
+        Do, Kalousis, Woznica & Hilario (2009) add them over data sets to rank methods.
+        """
+        if self.p_value >= significance or self.first_only == self.second_only:
+            return 0.5, 0.5
+        return (1.0, 0.0) if self.first_only > self.second_only else (0.0, 1.0)
+
+
+def mcnemar(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_]) -> McNemar:
+    """Test whether two methods have the same error rate on the same points (McNemar 1947).
+
+    Under equal rates the number of points that the first method alone has right is binomial with
+    probability ½ among those that exactly one has right.  The test is exact up to a thousand such
+    points, and the chi-squared approximation with continuity correction beyond.
+
+    Parameters
+    ----------
+    first_right, second_right : (t,) bool
+        True where a method predicts the point's class.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ.
+    """
+    first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
+    if first.shape != second.shape:
+        raise ValueError(f"found {len(first)} and {len(second)} points; expected the same points")
+    return McNemar.of(int((first & ~second).sum()), int((second & ~first).sum()))
