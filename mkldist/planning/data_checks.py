@@ -45,14 +45,7 @@ def check_graph(
     splits: Sequence[Split],
     grids: Iterable[MethodGrid],
 ) -> None:
-    """Refuse a graph that a method needs but that the points of a data set cannot form.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For Gram matrices without features, points that lack a view, more neighbours than points,
-        images that are not square, or an epsilon that joins no points of the first split.
-    """
+    """Refuse a graph that a method needs but that the points of a data set cannot form."""
     graph = spec.graph_of(entry)
     if graph is None or not any(grid.method.needs_laplacian for grid in grids):
         return
@@ -85,13 +78,7 @@ def check_graph(
 
 
 def check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
-    """Refuse distances between images where the features are not the pixels of a square.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If they are not.
-    """
+    """Refuse distances between images where the features are not the pixels of a square."""
     side = isqrt(dataset.n_features)
     if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
         raise SpecError(
@@ -120,25 +107,7 @@ def _check_edges(
 def with_graph_views(
     entry: DatasetSpec, preprocessing: PreprocessingSpec, dataset: Dataset
 ) -> Dataset:
-    """Return a data set with the Gram matrices of its views that are graphs.
-
-    Parameters
-    ----------
-    entry : DatasetSpec
-        The data set's entry.
-    preprocessing : PreprocessingSpec
-        Its scaling and imputation, here fitted on all points.
-    dataset : Dataset
-        The data set.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For points without features or without a view, as many neighbours as points, images that
-        are not square, or a graph without edges.
-    mkldist.errors.DataError
-        If the matrices do not fit into memory.
-    """
+    """Return a data set with the Gram matrices of its views that are graphs."""
     for view in entry.views:
         if view.graphs is not None:
             dataset = _joined(view, view.graphs, preprocessing, dataset, _place(entry, view))
@@ -146,13 +115,7 @@ def with_graph_views(
 
 
 def check_graph_views(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Refuse splits that hide the features of points from methods, which the graphs join.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If a split has points that are neither labelled nor unlabelled ones.
-    """
+    """Refuse splits that hide the features of points from methods, which the graphs join."""
     hidden = max((dataset.n_points - len(split.known) for split in splits), default=0)
     for view in entry.views:
         if view.graphs is not None and hidden:
@@ -218,13 +181,7 @@ def _check(graphs: Sequence[GraphTable], dataset: Dataset, where: str) -> None:
 
 
 def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None:
-    """Refuse a device that is not there, or that does not compute the kernels of a bank.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        With what is there, or which kernels devices compute.
-    """
+    """Refuse a device that is not there, or that does not compute the kernels of a bank."""
     if bank.device == CPU:
         return
     own = kernels.of_features
@@ -236,13 +193,7 @@ UNFILLED = ("none", "tfidf")
 
 
 def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset: Dataset) -> None:
-    """Refuse to scale sparse features, but for counts of terms, whose zeros stay zero.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the place where the scaling stands.
-    """
+    """Refuse to scale sparse features, but for counts of terms, whose zeros stay zero."""
     if dataset.sparse is None or preprocessing.scale in UNFILLED:
         return
     own = entry.preprocessing is not None
@@ -257,13 +208,7 @@ def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset
 
 
 def check_presence(bank: BankSpec, dataset: Dataset, kernels: BankKernels) -> None:
-    """Refuse to centre kernels that some points of a data set lack.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the bank.
-    """
+    """Refuse to centre kernels that some points of a data set lack."""
     if _some_lacking(dataset, kernels):
         check_uncentred(bank.normalisations, f"banks.{bank.label}.normalisation")
 
@@ -293,22 +238,7 @@ def check_number_of_runs(
     facts: Mapping[str, DatasetFacts],
     grids: Mapping[str, Mapping[str, MethodGrid]],
 ) -> None:
-    """Refuse more runs than a plan can hold in half of this machine's memory.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    facts : mapping of str to DatasetFacts
-        Facts by data set.
-    grids : mapping of str to mapping of str to MethodGrid
-        Settings by data set and the method's key; those of a search have bounds of their own.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        With the number of runs.
-    """
+    """Refuse more runs than a plan can hold in half of this machine's memory."""
     n_settings = {
         dataset: sum(
             len(own[method.key].points)
@@ -326,21 +256,7 @@ BOUNDARY = "decision-boundary"
 
 
 def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
-    """Refuse figures without matplotlib, and decision boundaries unless points lie in a plane.
-
-    Parameters
-    ----------
-    outputs : OutputsSpec
-        The ``[outputs]`` of the sweep.
-    dataset : Dataset
-        One of its data sets.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If matplotlib is not installed; for a data set with other than two features, Gram matrices
-        without features, or values of regression.
-    """
+    """Refuse figures without matplotlib, and decision boundaries unless points lie in a plane."""
     if BOUNDARY not in outputs.figures:
         return
     if find_spec("matplotlib") is None:
@@ -370,22 +286,7 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
 
 
 def check_metric(spec: SweepSpec, grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
-    """Refuse a metric of another task, and one of probabilities where a method has none.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    grids : mapping of str to MethodGrid
-        All settings of its methods by their keys.
-    dataset : Dataset
-        One of its data sets.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the metrics of the data set's task, or the first method without probabilities.
-    """
+    """Refuse a metric of another task, and one of probabilities where a method has none."""
     metric = spec.metric_of(dataset.task)
     if metric.task != dataset.task:
         kind = "values of regression" if dataset.task == "regression" else "classes"
@@ -412,20 +313,6 @@ def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Spli
 
     In a sweep the splits decide which points are unlabelled, and the labels of these points score
     the methods.
-
-    Parameters
-    ----------
-    entry : DatasetSpec
-        The data set's entry, which may name its classes.
-    dataset : Dataset
-        The data set.
-    splits : sequence of Split
-        Its splits.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If there are unlabelled points and the entry does not say that 0 is a class.
     """
     if set(dataset.classes or ()) != {"-1", "0", "1"} or entry.classes:
         return
@@ -443,20 +330,6 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
     """Refuse more folds of a method's own cross-validation than a class has labelled points.
 
     Only a number that the user gave is refused; a method cuts its default to the data.
-
-    Parameters
-    ----------
-    grids : mapping of str to MethodGrid
-        All settings of the sweep's methods by their keys.
-    dataset : Dataset
-        The data set.
-    splits : sequence of Split
-        Its splits.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first method that asks for too many.
     """
     if dataset.task != "classification":
         return
@@ -480,25 +353,7 @@ def check_factors(
     banks: Mapping[tuple[str, str], BankFacts],
     datasets: Mapping[str, tuple[Dataset, Sequence[Split]]],
 ) -> None:
-    """Refuse methods that cannot solve on a bank of factors, and unlabelled rows in such a bank.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    grids : mapping of str to mapping of str to MethodGrid
-        By data set, all settings of its methods by their keys.
-    banks : mapping of (str, str) to BankFacts
-        Facts by data set and bank label.
-    datasets : mapping of str to (Dataset, sequence of Split)
-        Data sets with their splits.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first such method, the points up to which its matrices fit in memory, and the
-        methods that can; or the first data set with unlabelled rows.
-    """
+    """Refuse methods that cannot solve on a bank of factors, and unlabelled rows in such a bank."""
     for bank in (one for one in spec.sized_banks if one.may_be_factors):
         thin = [name for name in datasets if banks[name, bank.label].on_factors]
         for entry in (one for one in spec.methods if thin and one.runs_on(bank)):

@@ -16,58 +16,32 @@ from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec, SweepSpec
 
+Place = tuple[str, str, str, int]
+"""Data set, label of the bank, key of the method, and split: the place of results."""
+
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Facts of a data set and its splits.
+    """Sizes and content hashes of a data set and its splits, no arrays.
 
-    Parameters
-    ----------
-    fingerprint : str
-        Content hash of features and labels.
-    n_points : int
-        Number of rows.
-    split_fingerprints : tuple of str
-        Content hash of each split's index arrays.
-    known_fingerprints : tuple of str
-        Content hash of each split's training and unlabelled rows.
-    known_sizes : tuple of int
-        Number of training and unlabelled rows of each split.
-    precomputed : bool
-        True if nothing is fitted on rows: Gram matrices, and sparse features that are not scaled.
-    target : str
-        Preprocessing of the values of regression; ``"none"`` if they stay as they are.
-    graph : GraphTable or None
-        Graph over the known rows of each split, for methods that need one.
-    class_weight : "balanced", dict of str to float, or None
-        Weights of the classes.
-    n_problems : int
-        Number of classes that are learnt against the rest; 1 for two classes and for regression.
-    inner_folds : tuple of int
-        Number of inner folds of each split, by which hyperparameters are selected; empty without
-        a selection.
-    train_sizes : tuple of int
-        Number of training rows of each split, which are labelled; empty if all known rows are.
-    n_smaller : int
-        How many of the splits, the last ones, repeat others with fewer training rows, for a search.
-    row_bytes : int
-        Bytes of the features of a row; 0 without features that are dense.
+    `known` rows of a split are its training and unlabelled rows.  The last `n_smaller` splits
+    repeat others with fewer training rows, for a search.
     """
 
-    fingerprint: str
+    fingerprint: str  # of features and labels
     n_points: int
     split_fingerprints: tuple[str, ...]
     known_fingerprints: tuple[str, ...]
     known_sizes: tuple[int, ...]
-    precomputed: bool = False
-    target: str = "none"
-    graph: GraphTable | None = None
+    precomputed: bool = False  # nothing is fitted on rows: Gram matrices, or unscaled sparse ones
+    target: str = "none"  # preprocessing of the values of regression
+    graph: GraphTable | None = None  # over the known rows of each split
     class_weight: Literal["balanced"] | dict[str, float] | None = None
-    n_problems: int = 1
-    inner_folds: tuple[int, ...] = ()
-    train_sizes: tuple[int, ...] = ()
+    n_problems: int = 1  # classes that are learnt against the rest; 1 for two and for regression
+    inner_folds: tuple[int, ...] = ()  # of each split; empty without a selection
+    train_sizes: tuple[int, ...] = ()  # of each split; empty if all known rows are labelled
     n_smaller: int = 0
-    row_bytes: int = 0
+    row_bytes: int = 0  # of dense features
 
     @property
     def n_splits(self) -> int:
@@ -77,48 +51,29 @@ class DatasetFacts:
 
 @dataclass(frozen=True)
 class BankFacts:
-    """Facts of a bank on a data set.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number of kernels.
-    fingerprint : str
-        Content hash of the kernels.
-    on_factors : bool
-        True if thin factors stand for the kernels.
-    """
+    """Number and content hash of the kernels of a bank on a data set."""
 
     n_kernels: int
     fingerprint: str
-    on_factors: bool = False
-
-
-Place = tuple[str, str, str, int]
+    on_factors: bool = False  # thin factors stand for the kernels
 
 
 @dataclass(frozen=True)
 class BankPlan:
-    """Bank of Gram matrices to be built.
-
-    ``split`` is the index of the split whose known rows, labelled or not, the bank covers.  It is
-    None for a bank of all rows of the data set, whose preprocessing is fitted on all rows or whose
-    matrices are precomputed.  ``feature_bytes`` are those of preprocessed features that a worker
-    keeps: of all rows, and of the bank's points if they are some of these.
-    """
+    """Bank of Gram matrices to be built."""
 
     id: str
     dataset: str
     spec: BankSpec
     preprocessing: PreprocessingSpec
-    split: int | None
+    split: int | None  # whose known rows it covers; None for all rows of the data set
     seed: int
     n_points: int
     n_kernels: int
     dtype: str
     backend: str
     n_bytes: int
-    feature_bytes: int = 0
+    feature_bytes: int = 0  # of preprocessed features that a worker keeps
 
     @property
     def stored(self) -> bool:
@@ -165,27 +120,13 @@ class BankPlan:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Settings of one run, of a grid or as other runs decide.
+    """Settings of one run, of a grid or as other runs decide."""
 
-    Parameters
-    ----------
-    params : dict of str to object
-        Plain settings.
-    at : dict of str to object
-        See :attr:`RunPlan.at`.
-    after : str
-        See :attr:`RunPlan.after`.
-    is_followed : bool
-        See :attr:`RunPlan.is_followed`.
-    source : str
-        Id of the run whose solution gave a setting; empty for none.
-    """
-
-    params: dict[str, Any]
-    at: dict[str, Any]
+    params: dict[str, Any]  # plain settings
+    at: dict[str, Any]  # see RunPlan
     after: str = ""
     is_followed: bool = False
-    source: str = ""
+    source: str = ""  # id of the run whose solution gave a setting
 
     @cached_property
     def texts(self) -> dict[str, str]:
@@ -199,16 +140,8 @@ class Proposal:
 class RunPlan:
     """Run: a method with fixed parameters on one split of one data set and bank.
 
-    ``params`` are plain settings, see :mod:`mkldist.solvers.settings`.  ``graph`` is the graph
-    whose Laplacian the method takes; None for a method without one.  The run consists of
-    ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
-    all; and as many on every inner fold of a ``selection``.  Weights of classes, ``class_weight``,
-    multiply the losses of their rows beside the row weights of the data set.  With ``on_path`` the
-    solvers start from the solutions of another run, see :attr:`chain`.  ``n_labelled`` points of
-    its bank are labelled, all where it is None.  ``at`` is its position along dims of the results
-    that are no parameters of the method, such as the ``trial`` of a search.  ``after`` is the id of
-    a run of the same problem at a looser tolerance, whose solution it may start from;
-    ``is_followed`` is True for a run that another may start from so.
+    The run consists of `n_jobs` solvers: of more than two classes one for each, or with
+    `shared_weights` one for all; and as many on every inner fold of a `selection`.
     """
 
     id: str
@@ -218,17 +151,17 @@ class RunPlan:
     split: int
     method: str
     key: str
-    params: dict[str, Any]
-    graph: GraphTable | None = None
+    params: dict[str, Any]  # plain settings, see mkldist.solvers.settings
+    graph: GraphTable | None = None  # whose Laplacian the method takes
     shared_weights: bool = False
     selection: SelectionSpec | None = None
     class_weight: Literal["balanced"] | dict[str, float] | None = None
     n_jobs: int = 1
-    on_path: bool = False
-    n_labelled: int | None = None
-    at: dict[str, Any] = field(default_factory=dict)
-    after: str = ""
-    is_followed: bool = False
+    on_path: bool = False  # the solvers start from the solutions of another run, see `chain`
+    n_labelled: int | None = None  # points of the bank; None for all
+    at: dict[str, Any] = field(default_factory=dict)  # along dims that are no parameters: `trial`
+    after: str = ""  # id of a run at a looser tolerance, whose solution it may start from
+    is_followed: bool = False  # another may start from it so
 
     def at_other_point(self, run_id: str, proposal: Proposal) -> RunPlan:
         """Return the run of the same problem with other settings.
@@ -236,10 +169,13 @@ class RunPlan:
         A plan may have a hundred thousand of them; to copy a run takes a small part of the time
         that it takes to make one.
         """
-        fields = self.__dict__.copy()
-        fields["id"] = run_id
-        fields["params"], fields["at"] = proposal.params, proposal.at
-        fields["after"], fields["is_followed"] = proposal.after, proposal.is_followed
+        fields = self.__dict__ | {
+            "id": run_id,
+            "params": proposal.params,
+            "at": proposal.at,
+            "after": proposal.after,
+            "is_followed": proposal.is_followed,
+        }
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)
         return other
@@ -279,30 +215,14 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a sweep in batches, the banks that they need, and the expected cost.
+    """All runs of a sweep in batches, the banks that they need, and the expected cost."""
 
-    Parameters
-    ----------
-    id : str
-        Content hash of the sweep's name and runs.
-    spec : SweepSpec
-        The sweep.
-    banks : tuple of BankPlan
-        Banks to be built.
-    batches : tuple of BatchPlan
-        Runs, divided into batches.
-    memory_per_worker : int
-        Bytes that a worker of one thread is expected to take at its peak.
-    estimated_passes : int
-        Passes over banks that all batches together are expected to take.
-    """
-
-    id: str
+    id: str  # content hash of the sweep's name and runs
     spec: SweepSpec
     banks: tuple[BankPlan, ...]
     batches: tuple[BatchPlan, ...]
-    memory_per_worker: int
-    estimated_passes: int
+    memory_per_worker: int  # bytes of a worker of one thread at its peak
+    estimated_passes: int  # over banks, of all batches together
 
     @cached_property
     def runs(self) -> tuple[RunPlan, ...]:

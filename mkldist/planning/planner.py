@@ -23,7 +23,7 @@ from mkldist.core.devices import CPU
 from mkldist.core.identity import CommonParts, content_id
 from mkldist.core.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
-from mkldist.planning.costs import peak_memory, typical_passes
+from mkldist.planning.costs import passes_by_bank, peak_memory
 from mkldist.planning.model import (
     BankFacts,
     BankPlan,
@@ -37,20 +37,13 @@ from mkldist.planning.model import (
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
-from mkldist.spec.model import SweepSpec
+from mkldist.spec.model import MethodSpec, SweepSpec
 
 BATCHES_PER_THREAD = 2
 
 
 def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
     """Divide splits into groups, so that every thread gets a few batches of one shared bank.
-
-    Parameters
-    ----------
-    splits : sequence of int
-        The splits.
-    n_threads : int
-        Tasks that run at the same time, on all workers together.
 
     Examples
     --------
@@ -67,13 +60,6 @@ def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]
     All runs of a split stay together, because they share passes.  Two banks of one id with
     different labels have different normalisations, and two of different data sets have different
     splits; the runs of such banks share no passes.
-
-    Parameters
-    ----------
-    runs : iterable of RunPlan
-        The runs.
-    n_threads : int
-        Tasks that run at the same time, on all workers together.
     """
     banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
@@ -86,15 +72,7 @@ def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]
 
 
 def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...]]:
-    """Divide the runs of a batch among several threads, runs of one path together.
-
-    Parameters
-    ----------
-    runs : iterable of RunPlan
-        The runs.
-    n_shares : int
-        Number of shares; there are fewer where there are fewer paths.
-    """
+    """Divide the runs of a batch among several threads, runs of one path together."""
     chains: dict[object, list[RunPlan]] = defaultdict(list)
     for run in runs:
         chains[run.chain].append(run)
@@ -128,25 +106,11 @@ def make_plan(
     memory_limit: int | None,
     proposals: Mapping[Place, Sequence[Proposal]] | None = None,
 ) -> Plan:
-    """Plan a sweep.
+    """Plan a sweep on so many threads of all workers, each with a limit of memory for its task.
 
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    datasets : mapping of str to DatasetFacts
-        Facts by data set.
-    banks : mapping of (str, str) to BankFacts
-        Facts by data set and bank label.
-    grids : mapping of str to mapping of str to MethodGrid
-        Settings by data set and method key.
-    n_threads : int
-        Tasks that run at the same time, on all workers together.
-    memory_limit : int or None
-        Bytes that a worker may take for each task; None without a limit.
-    proposals : mapping of Place to sequence of Proposal, optional
-        Settings of methods whose runs other runs decide on: what a search proposes, or what has
-        its C from another method.
+    Facts are by data set, and by data set and bank; grids by data set and method.  `proposals` are
+    the settings of methods whose runs other runs decide on: what a search proposes, or what has
+    its C from another method.
     """
     planner = _Planner(spec, grids, n_threads, memory_limit, proposals or {})
     bank_plans: list[BankPlan] = []
@@ -161,13 +125,14 @@ def make_plan(
                 bank_plans += [plan] * bool(own)
                 batches += own
     batches = _with_distinct_ids(batches, planner.owners)
+    passes = passes_by_bank(spec.execution, bank_plans, batches, memory_limit)
     return Plan(
         id=content_id(name=spec.name, runs=sorted(run.id for b in batches for run in b.runs)),
         spec=spec,
         banks=tuple(bank_plans),
         batches=tuple(batches),
         memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
-        estimated_passes=typical_passes(spec.execution, bank_plans, batches, memory_limit),
+        estimated_passes=sum(passes.values()),
     )
 
 
@@ -200,12 +165,6 @@ def _with_distinct_ids(
         )
         for batch in batches
     ]
-
-
-def factor_identity(spec: BankSpec) -> list[float | None]:
-    """Return the limits of factors, which decide what runs on them find."""
-    limits = FactorLimits.of(spec.rank, spec.tolerance)
-    return [limits.rank, limits.tolerance]
 
 
 def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
@@ -242,15 +201,6 @@ class _Planner:
     def _is_open(self) -> bool:
         return any(grid.is_open for grid in self._all_grids)
 
-    def _keys_on(self, bank: BankSpec) -> list[str]:
-        """Return the keys of the methods that run on a bank."""
-        return [method.key for method in self.spec.methods if method.runs_on(bank)]
-
-    @cached_property
-    def _sharing(self) -> frozenset[str]:
-        """Keys of the methods whose classes are to share kernel weights."""
-        return frozenset(m.key for m in self.spec.methods if m.kernel_weights == "shared")
-
     @cached_property
     def _grid_points(self) -> dict[tuple[str, str], list[Proposal]]:
         """The points of every grid by data set and method, one object each for all splits."""
@@ -280,9 +230,9 @@ class _Planner:
         self, bank: BankPlan, facts: DatasetFacts, groups: Sequence[Sequence[int]]
     ) -> Iterator[BatchPlan]:
         """Yield the batches of a bank: all methods and parameters of some splits."""
-        keys = self._keys_on(bank.spec)
+        methods = [method for method in self.spec.methods if method.runs_on(bank.spec)]
         for splits in groups:
-            of_each = (self._runs(bank, facts, split, key) for split in splits for key in keys)
+            of_each = (self._runs(bank, facts, split, one) for split in splits for one in methods)
             yield _batch(bank.id, tuple(chain.from_iterable(of_each)))
 
     def _bank(
@@ -301,11 +251,8 @@ class _Planner:
         of_features = preprocessing.model_dump(exclude={"target"})
         n_values, factors = kernels.n_kernels * layout.n_entries, {}
         if spec.backend == FACTORS:
-            n_values = (
-                kernels.n_kernels
-                * n_points
-                * FactorLimits.of(spec.rank, spec.tolerance).first(n_points)
-            )
+            rank = FactorLimits.of(spec.rank, spec.tolerance).first(n_points)
+            n_values = kernels.n_kernels * n_points * rank
             factors = {"factors": [FACTORS_VERSION, PIECE, self.spec.seed]}
         dtype = self._dtype(spec, n_values)
         n_bytes = n_values * np.dtype(dtype).itemsize
@@ -356,16 +303,19 @@ class _Planner:
             return "mmap"
         return "memory" if n_bytes <= bank_bytes(self.memory_limit) else "stream"
 
-    def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> list[RunPlan]:
+    def _runs(
+        self, bank: BankPlan, facts: DatasetFacts, split: int, entry: MethodSpec
+    ) -> list[RunPlan]:
         """Return the runs of a method on a split."""
-        grid = self.grids[bank.dataset][key]
+        grid = self.grids[bank.dataset][entry.key]
         graph = facts.graph if grid.method.needs_laplacian else None
-        shared = key in self._sharing and facts.n_problems > 1
+        shared = entry.kernel_weights == "shared" and facts.n_problems > 1
         selection = self.spec.inner_folds
         n_folds = facts.inner_folds[split] if selection else 0
         execution = self.spec.execution
         if execution == "shared" and grid.is_path and grid.method.has_path:
             execution = "path"
+        limits = FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
         problem = CommonParts(
             version=IDENTITY_VERSION,
             bank=bank.id,
@@ -378,9 +328,9 @@ class _Planner:
             **({} if facts.class_weight is None else {"class_weight": facts.class_weight}),
             **({"kernel_weights": "shared"} if shared else {}),
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
-            **({"factors": factor_identity(bank.spec)} if bank.is_factored else {}),
+            **({"factors": [limits.rank, limits.tolerance]} if bank.is_factored else {}),
         )
-        place = bank.dataset, bank.spec.label, key, split
+        place = bank.dataset, bank.spec.label, entry.key, split
         if self._is_open:
             self._places.setdefault(problem.id_with({}), []).append(place)
         first = RunPlan(
@@ -390,7 +340,7 @@ class _Planner:
             bank_label=bank.spec.label,
             split=split,
             method=grid.method.name,
-            key=key,
+            key=entry.key,
             params={},
             graph=graph,
             shared_weights=shared,
@@ -400,14 +350,11 @@ class _Planner:
             on_path=execution == "path" and grid.method.has_path,
             n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )
+        if grid.is_open:
+            proposals = self.proposals.get(place, ())
+        else:  # splits with fewer training rows are for searches alone
+            proposals = self._grid_points[place[0], place[2]] if split < facts.n_splits else ()
         return [
             first.at_other_point(problem.id_with(proposal.texts), proposal)
-            for proposal in self._proposals(place, grid, facts)
+            for proposal in proposals
         ]
-
-    def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
-        """Return what the records so far propose, or the grid of a method that needs none."""
-        if grid.is_open:
-            return self.proposals.get(place, ())
-        in_full = place[3] < facts.n_splits
-        return self._grid_points[place[0], place[2]] if in_full else ()

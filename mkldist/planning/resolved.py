@@ -112,24 +112,7 @@ def resolve(
     base: Path,
     given: Mapping[str, GivenData] = NOTHING,
 ) -> Resolved:
-    """Load the data of a sweep and check everything that it names.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    data_dirs : sequence of Path
-        Folders in which data sets are searched by name.
-    base : Path
-        Folder to which relative paths of the sweep file refer.
-    given : mapping of str to GivenData
-        Data sets that are in memory, by name.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For unknown methods, parameters, data sets or kernels, and for data that cannot be used.
-    """
+    """Load the data of a sweep and check everything that it names."""
     check_search(spec)
     of_methods = resolve_methods(spec)
     check_graph_has_use(spec)

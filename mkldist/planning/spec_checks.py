@@ -40,27 +40,7 @@ from mkldist.spec.toml_texts import spelled
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
-    """Let the user's functions be imported from the folder of a sweep file, if that is allowed.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    folder : Path
-        Folder of the sweep file, which Python then searches first.
-    allowed : bool
-        True if the user asked for it.
-
-    Returns
-    -------
-    str
-        The folder, absolute; empty if the sweep has no such function.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If a bank or a method has such a function and that is not allowed.
-    """
+    """Let the user's functions be imported from the folder of a sweep file, if that is allowed."""
     functions = ((f"{place}.function", function) for place, function in code_of(spec))
     found = [*functions, *code_of_methods(spec)]
     check_allowed(found, allowed=allowed)
@@ -119,14 +99,7 @@ EXAMPLE_RANGE = '{ low = 0.01, high = 1000, scale = "log" }'
 
 
 def check_search(spec: SweepSpec) -> None:
-    """Refuse a search that cannot be done, and distributions without a search.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a distribution without ``[search]``; for ``[search]`` without a distribution, without
-        ``[selection]``, or adaptive without Optuna.
-    """
+    """Refuse a search that cannot be done, and distributions without a search."""
     places = [
         f"{where}.{name}"
         for entry in spec.methods
@@ -174,22 +147,7 @@ def _tables(entry: MethodSpec) -> dict[str, dict[str, Any]]:
 
 
 def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
-    """Return the space of a method with the dims that its trials have in the results.
-
-    Parameters
-    ----------
-    grid : MethodGrid
-        The space.
-    search : SearchSpec
-        The search.
-    where : str
-        Place of the method in the sweep file, for messages.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If the rungs and the method both vary the tolerance, or the first rung's is not looser.
-    """
+    """Return the space of a method with the dims that its trials have in the results."""
     dims: dict[str, list[object]] = {TRIAL: list(range(search.trials))}
     if search.rung_dim == "tol":
         if grid.space is not None and "tol" in grid.space.names:
@@ -254,14 +212,7 @@ GIVER = 'spicymkl with loss = "hinge" and regularizer = "block1"'
 
 
 def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
-    """Refuse values from another method where they cannot stand.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For another parameter than C, a method whose C means something else, a table of more keys,
-        and a search of the other parameters.
-    """
+    """Refuse values from another method where they cannot stand."""
     for name, value in settings.items():
         if is_from_method(value) and name != GIVEN:
             raise SpecError(
@@ -298,27 +249,7 @@ def _check_spelling(place: str, value: object) -> None:
 def source_entry(
     spec: SweepSpec, entry: MethodSpec, dataset: str, where: str, key: str
 ) -> MethodSpec:
-    """Return the entry of the method that gives another its C.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    entry : MethodSpec
-        The method that takes C.
-    dataset : str
-        Name of the data set; empty for none in particular.
-    where : str
-        Place of its C in the sweep file.
-    key : str
-        Label, or name, of the method that gives it.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If there is no such method, if its own C comes from another, or if it lacks a bank on which
-        the other runs.
-    """
+    """Return the entry of the method that gives another its C."""
     others = {method.key: method for method in spec.methods if method is not entry}
     if key not in others:
         raise SpecError(
@@ -343,23 +274,7 @@ def source_entry(
 
 
 def check_source(where: str, key: str, grid: MethodGrid) -> None:
-    """Refuse a method whose solutions give no C.
-
-    Parameters
-    ----------
-    where : str
-        Place of the C that it is to give.
-    key : str
-        Its label, or name.
-    grid : MethodGrid
-        Its settings.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a method whose settings are searched, or whose problem is not that of weights in the
-        simplex with the hinge loss.
-    """
+    """Refuse a method whose solutions give no C."""
     if grid.space is not None:
         raise SpecError(where, f"{key}, whose settings are searched", "a method with values of C")
     if not all(point.gives_C for point in grid.points):
@@ -367,20 +282,7 @@ def check_source(where: str, key: str, grid: MethodGrid) -> None:
 
 
 def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
-    """Refuse a C from another method for more than two classes, each of which would need its own.
-
-    Parameters
-    ----------
-    grids : mapping of str to MethodGrid
-        Settings of the methods on a data set, by their keys.
-    dataset : Dataset
-        The data set.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first method.
-    """
+    """Refuse a C from another method for more than two classes: each would need its own."""
     for key, grid in grids.items():
         if grid.source and dataset.multiclass:
             raise SpecError(
@@ -393,13 +295,7 @@ def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None
 
 
 def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
-    """Refuse a method that lacks a graph, or can neither weigh points nor share kernel weights.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first such data set, and the methods that can.
-    """
+    """Refuse a method that lacks a graph, or can neither weigh points nor share kernel weights."""
     method = METHODS[entry.name]
     for dataset in spec.datasets:
         has_graph = spec.graph_of(dataset) is not None
@@ -434,13 +330,7 @@ def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
 
 
 def check_graph_has_use(spec: SweepSpec) -> None:
-    """Refuse graphs in a sweep whose methods all refuse one.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first graph, and the methods that need one.
-    """
+    """Refuse graphs in a sweep whose methods all refuse one."""
     problem = ProblemFacts(laplacian=True)
     refusals = [METHODS[entry.name].refuses(problem) for entry in spec.methods]
     given = ["graph"] if spec.graph else []
@@ -456,13 +346,7 @@ def check_graph_has_use(spec: SweepSpec) -> None:
 
 
 def check_banks(spec: SweepSpec) -> None:
-    """Refuse methods on banks that are not there, and banks on which no method runs.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first.
-    """
+    """Refuse methods on banks that are not there, and banks on which no method runs."""
     names = list(dict.fromkeys(n for bank in spec.sized_banks for n in (bank.series, bank.label)))
     for entry in spec.methods:
         for name in entry.banks or ():
@@ -488,22 +372,7 @@ def check_kernel_numbers(
     grids: Mapping[str, Mapping[str, MethodGrid]],
     banks: Mapping[tuple[str, str], BankFacts],
 ) -> None:
-    """Refuse the number of a kernel that a bank does not have.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    grids : mapping of str to mapping of str to MethodGrid
-        All settings of the sweep's methods, by data set and key.
-    banks : mapping of (str, str) to BankFacts
-        Facts by data set and bank label.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first method with such a number, and the bank.
-    """
+    """Refuse the number of a kernel that a bank does not have."""
     keys = {
         bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
         for bank in spec.sized_banks
@@ -525,18 +394,6 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
     """Refuse methods that cannot learn the labels of a data set.
 
     Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
-
-    Parameters
-    ----------
-    grids : mapping of str to MethodGrid
-        All settings of the sweep's methods by their keys.
-    dataset : Dataset
-        The data set.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first method and loss that cannot, and what can.
     """
     targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
     problem = ProblemFacts(targets=targets)
@@ -548,20 +405,7 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
 
 
 def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
-    """Refuse shared kernel weights where no data set has classes that could share them.
-
-    Parameters
-    ----------
-    methods : sequence of MethodSpec
-        The sweep's methods.
-    datasets : sequence of Dataset
-        Its data sets; one of more than two classes is enough.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first such method.
-    """
+    """Refuse shared kernel weights where no data set has classes that could share them."""
     if any(dataset.multiclass for dataset in datasets):
         return
     for entry in methods:
@@ -598,11 +442,6 @@ def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
     """Return the grid of every method, by data set and the method's key; no data are read.
 
     Data sets on which a method has no parameters of their own share its grid.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For unknown methods, parameters and data sets, and for values that a method does not take.
     """
     names = [dataset.name for dataset in spec.datasets]
     for entry in spec.methods:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.core.identity import content_id
 from mkldist.core.metrics import Metric
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import passes_by_bank, typical_passes
+from mkldist.planning.costs import passes_by_bank
 from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan, without
 from mkldist.planning.resolved import Resolved
@@ -516,12 +516,8 @@ class Rounds:
         return any(moved)
 
     def _passes(self, batches: Sequence[BatchPlan]) -> int:
-        return typical_passes(
-            self.spec.execution,
-            self.plan.banks,
-            batches,
-            self.memory_limit,
-        )
+        by_bank = passes_by_bank(self.spec.execution, self.plan.banks, batches, self.memory_limit)
+        return sum(by_bank.values())
 
     def _make(self) -> None:
         """Plan the runs that are decided so far."""
