@@ -35,13 +35,7 @@ TILES_PER_SIDE = 8
 
 
 def default_tile(n_points: int) -> int:
-    """Return a tile edge that wastes little padding and keeps about half of the entries.
-
-    Examples
-    --------
-    >>> default_tile(200), default_tile(10), default_tile(10_000)
-    (25, 2, 250)
-    """
+    """Return a tile edge that wastes little padding and keeps about half of the entries."""
     side = max(TILES_PER_SIDE, math.ceil(n_points / MAX_TILE))
     return max(1, math.ceil(n_points / side))
 
@@ -197,14 +191,7 @@ Answer: TypeAlias = Floats | SymmetricOperator | list[FactoredMatrix]
 class Chunk:
     """A rectangle of a bank.
 
-    Parameters
-    ----------
-    kernels : slice
-        Kernels covered.
-    entries : slice
-        Entries covered: whole tiles.
-    values : (k, e) float32 or float64
-        The stored entries.  Valid until the next chunk is requested.
+    `values` (k, e): the stored entries.  Valid until the next chunk is requested.
     """
 
     kernels: slice
@@ -216,14 +203,8 @@ class Chunk:
 class Rows:
     """Some of the requested kernels.
 
-    Parameters
-    ----------
-    positions : (s,) intp
-        Positions of these kernels in the request.
-    lines : (s,) intp
-        Row of `values` that holds each of these kernels.
-    values : (k, E) float32 or float64
-        Entries.  Valid until the next rows are requested.
+    `positions` (s,): positions of these kernels in the request. `lines` (s,): row of `values` that
+    holds each of these kernels. `values` (k, E): entries.  Valid until the next rows are requested.
     """
 
     positions: Ints
@@ -235,14 +216,7 @@ class Rows:
 class DiagonalPart:
     """Self-similarities of some points under some kernels.
 
-    Parameters
-    ----------
-    kernels : slice
-        Kernels covered.
-    points : slice
-        Points covered.
-    values : (k, p) float32 or float64
-        ``k(x, x)``.  Valid until the next part is requested.
+    `values` (k, p): ``k(x, x)``.  Valid until the next part is requested.
     """
 
     kernels: slice
@@ -254,26 +228,13 @@ class DiagonalPart:
 class PassCounter:
     """Work done on a bank.
 
-    Parameters
-    ----------
-    passes : int
-        Traversals of all kernels.
-    combines : int
-        Combinations whose few kernels of non-zero weight were read one by one.
-    matvecs : int
-        Products of one kernel with one request's vectors.
-    diagonals : int
-        Readings of all diagonals without a pass.
-    radii : int
-        Sets of points on which the radii of all kernels were computed.
-    bytes_read : int
-        Bytes of stored entries read.
-    bytes_computed : int
-        Bytes of entries computed, by banks that are not stored.
-    threads_cpu_seconds : float
-        Processor time of the bank's own threads, which read or compute ahead, and of its shards.
-    bytes_moved : int
-        Bytes of requests and answers that went to and from the shards of a bank.
+    `combines`: combinations whose few kernels of non-zero weight were read one by one. `matvecs`:
+    products of one kernel with one request's vectors. `diagonals`: readings of all diagonals
+    without a pass. `radii`: sets of points on which the radii of all kernels were computed.
+    `bytes_computed`: bytes of entries computed, by banks that are not stored.
+    `threads_cpu_seconds`: processor time of the bank's own threads, which read or compute ahead,
+    and of its shards. `bytes_moved`: bytes of requests and answers that went to and from the shards
+    of a bank.
     """
 
     passes: int = 0
@@ -306,21 +267,9 @@ class Bank(abc.ABC):
 
     A subclass counts the bytes that it reads, and :mod:`mkldist.bank.passes` all other work.
 
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels.
-    layout : TileLayout
-        Places of the entries that are kept of a matrix.
-    dtype : dtype
-        Stored type, float32 or float64; answers are always float64.
-
-    Attributes
-    ----------
-    counter : PassCounter
-        Work done on the bank.
-    known_radii : dict of str to (M,) float64
-        Squared radii of all kernels, by the set of points: see :mod:`mkldist.bank.passes`.
+    `layout`: places of the entries that are kept of a matrix. `dtype`: stored type, float32 or
+    float64; answers are always float64. `known_radii`: squared radii of all kernels, by the set of
+    points: see :mod:`mkldist.bank.passes`.
     """
 
     n_kernels: int
@@ -384,12 +333,7 @@ class Bank(abc.ABC):
 class ArrayBank(Bank):
     """A bank whose entries are one (M, E) array, in memory or mapped from a file.
 
-    Parameters
-    ----------
-    values : (M, E) float32 or float64
-        Entries of all kernels.
-    layout : TileLayout
-        Layout with E entries.
+    `values` (M, E): entries of all kernels.
     """
 
     def __init__(self, values: Floating, layout: TileLayout) -> None:
@@ -439,14 +383,8 @@ class MemoryBank(ArrayBank):
     ) -> MemoryBank:
         """Pack (M, n, n) symmetric Gram matrices.
 
-        Parameters
-        ----------
-        grams : (M, n, n) array-like
-            Gram matrices; the upper triangle of tiles is read.
-        dtype : dtype
-            float32 or float64.
-        tile : int, optional
-            Edge of a tile; by default :func:`mkldist.bank.bank.default_tile` of n.
+        `grams` (M, n, n): gram matrices; the upper triangle of tiles is read. `tile`: Edge of a
+        tile; by default :func:`mkldist.bank.bank.default_tile` of n.
         """
         matrices = np.asarray(grams)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
@@ -481,11 +419,6 @@ def block_kernels(layout: TileLayout) -> int:
     They take at most 512 MiB of float64 where one kernel does not take more.  Every chunk but the
     last one has whole blocks of them, and so has every shard, so that each product has the same
     shape wherever a bank is kept.
-
-    Examples
-    --------
-    >>> [block_kernels(TileLayout.for_points(n)) for n in (200, 1000, 10_000)]
-    [480, 119, 1]
     """
     return max(1, min(BLOCK_KERNELS, BLOCK_BYTES // (8 * layout.n_entries)))
 
@@ -493,12 +426,7 @@ def block_kernels(layout: TileLayout) -> int:
 def slabs(layout: TileLayout, within: slice | None = None) -> Iterator[slice]:
     """Cut the entries into slices of whole tiles, about 2^14 entries each.
 
-    Parameters
-    ----------
-    layout : TileLayout
-        Layout of the bank.
-    within : slice, optional
-        Entries of some of these slices, to yield only them.
+    `within`: entries of some of these slices, to yield only them.
     """
     step = max(1, SLAB_ENTRIES // layout.tile_entries) * layout.tile_entries
     whole = within or slice(0, layout.n_entries)
@@ -509,12 +437,8 @@ def slabs(layout: TileLayout, within: slice | None = None) -> Iterator[slice]:
 class PartBank(Bank):
     """Some kernels of another bank.
 
-    Parameters
-    ----------
-    whole : Bank
-        The other bank, which stays open.  Its counter is advanced too.
-    kernels : (S,) intp
-        Indices of the kernels in it.
+    `whole`: the other bank, which stays open.  Its counter is advanced too. `kernels` (S,): indices
+    of the kernels in it.
     """
 
     def __init__(self, whole: Bank, kernels: Ints) -> None:
@@ -583,11 +507,6 @@ class MemoryBudget:
     one that is used next, and in the end every cache once in a round.  Therefore the most recently
     used of the other caches is evicted, unless one has not been used for twice the longest
     interval: that one is evicted first, as its solver has probably ended.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Bytes of all caches together.
     """
 
     def __init__(self, n_bytes: int) -> None:
@@ -627,21 +546,8 @@ class MemoryBudget:
 class RowCache:
     """A cache of the kernels requested last, each with all of its entries.
 
-    Parameters
-    ----------
-    n_entries : int
-        Number E of entries of a kernel.
-    dtype : dtype-like
-        Type of the entries.
-    budget : MemoryBudget
-        Memory of the cache.  One kernel is kept even if it exceeds the budget.
-    most : int, optional
-        Largest number of kernels to keep.
-
-    Attributes
-    ----------
-    capacity : int
-        Number of kernels that fit.
+    `n_entries`: number E of entries of a kernel. `budget`: memory of the cache.  One kernel is kept
+    even if it exceeds the budget. `most`: largest number of kernels to keep.
     """
 
     def __init__(
@@ -657,13 +563,7 @@ class RowCache:
     def rows(self, kernels: Ints, fetch: Fetch) -> Iterator[Rows]:
         """Yield kernels, as many at a time as fit.
 
-        Parameters
-        ----------
-        kernels : (s,) intp
-            Indices of the kernels, in any order.
-        fetch : callable
-            Function that reads kernels.  It receives the ascending indices of the kernels that
-            the cache lacks and an empty row for each, and fills the rows.
+        `kernels` (s,): indices of the kernels, in any order.
         """
         for start in range(0, len(kernels), self.capacity):
             positions = np.arange(start, min(start + self.capacity, len(kernels)))

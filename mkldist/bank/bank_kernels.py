@@ -45,13 +45,7 @@ class GivenKernel:
 
     @property
     def name(self) -> str:
-        """The name in results.
-
-        Examples
-        --------
-        >>> GivenKernel("strings", 0, True).name, GivenKernel("strings", 2, False).name
-        ('precomputed[strings]', 'precomputed(2)[strings]')
-        """
+        """The name in results."""
         return f"{PRECOMPUTED}{'' if self.alone else f'({self.number})'}[{self.view}]"
 
 
@@ -59,18 +53,10 @@ class GivenKernel:
 class BankKernels:
     """The kernels of a bank.
 
-    Parameters
-    ----------
-    of_features : KernelList or None
-        Kernel functions on features, the first of the bank.
-    given : tuple of GivenKernel
-        Gram matrices of views, the last: all matrices of one view after the other.
-    of_texts : KernelList or None
-        Kernel functions on columns of texts, between those on features and the matrices.
-    text_names : tuple of str
-        Names of the columns of texts.
-    text_views : mapping of str to tuple of int
-        Columns of each view of texts.
+    `of_features`: kernel functions on features, the first of the bank. `given`: Gram matrices of
+    views, the last: all matrices of one view after the other. `of_texts`: kernel functions on
+    columns of texts, between those on features and the matrices. `text_names`: names of the columns
+    of texts. `text_views`: columns of each view of texts.
     """
 
     of_features: KernelList | None

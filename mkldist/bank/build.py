@@ -35,12 +35,7 @@ from mkldist.optim.pivoted_cholesky import PIECE, Piece
 class BuildReceipt:
     """Count of the blocks that were built.
 
-    Parameters
-    ----------
-    blocks : int
-        Blocks computed and stored, without those that were complete before.
-    bytes : int
-        Bytes of their values.
+    `blocks`: blocks computed and stored, without those that were complete before.
     """
 
     blocks: int = 0
@@ -52,13 +47,6 @@ class BlockBuilder:
 
     When a bank is loaded, a thread stores its new blocks while the bank is used already.  Leaving
     the context waits for that thread.
-
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values.
-    store : GramStore
-        Store of the blocks.
     """
 
     def __init__(self, source: BankSource, store: GramStore) -> None:
@@ -77,13 +65,7 @@ class BlockBuilder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Wait until all blocks are stored.
-
-        Raises
-        ------
-        OutputError
-            If the store cannot be written and the block of the context raised no error.
-        """
+        """Wait until all blocks are stored."""
         self._writer.shutdown()
         if self._storing is not None and kind is None:
             self._storing.result()
@@ -99,15 +81,7 @@ class BlockBuilder:
             wait([self._storing])
 
     def build(self, blocks: Iterable[Block]) -> None:
-        """Compute and store the incomplete ones among the given blocks.
-
-        Raises
-        ------
-        GramError
-            If a kernel overflows the store's dtype; the block is not stored.
-        OutputError
-            If the store cannot be written.
-        """
+        """Compute and store the incomplete ones among the given blocks."""
         # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
         buffer = block_buffer(self._store)
         for block in blocks:
@@ -121,13 +95,6 @@ class BlockBuilder:
 
         Complete blocks are read; the others are computed.  The caller must not change the entries
         before the context ends, because a thread stores them meanwhile.
-
-        Raises
-        ------
-        GramError
-            If a kernel overflows the store's dtype.
-        mkldist.bank.readers.DamagedBlocksError, mkldist.errors.UnreadableError
-            See :func:`mkldist.bank.readers.load_entries`.
         """
         computed: list[tuple[Block, BuildTime]] = []
 
@@ -161,13 +128,7 @@ class BlockBuilder:
 
 
 def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
-    """Compute and store the incomplete ones among the given blocks.
-
-    Raises
-    ------
-    GramError, OutputError
-        See :meth:`BlockBuilder.build`.
-    """
+    """Compute and store the incomplete ones among the given blocks."""
     with BlockBuilder(source, store) as builder:
         builder.build(blocks)
     return builder.receipt
@@ -175,17 +136,7 @@ def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) 
 
 @dataclass(eq=False)
 class StoredPieces:
-    """Pieces of the factor of one kernel in a store, which counts those that it takes.
-
-    Parameters
-    ----------
-    store : FactorStore
-        The store.
-    kernel : int
-        The kernel.
-    n_blocks, n_bytes : int
-        Pieces written, and their bytes.
-    """
+    """Pieces of the factor of one kernel in a store, which counts those that it takes."""
 
     store: FactorStore
     kernel: int
@@ -194,13 +145,7 @@ class StoredPieces:
     _watch: Stopwatch = field(default_factory=Stopwatch)
 
     def get(self, index: int) -> Piece | None:
-        """Return a piece, None if it is missing or damaged.
-
-        Raises
-        ------
-        mkldist.errors.UnreadableError
-            If the medium did not answer for some seconds.
-        """
+        """Return a piece, None if it is missing or damaged."""
         block = self.store.block(self.kernel, index)
         try:
             return retried(lambda: self.store.read(block))
@@ -210,13 +155,7 @@ class StoredPieces:
             self._watch = Stopwatch()
 
     def put(self, index: int, piece: Piece) -> None:
-        """Store a piece, and the time since the last one was read or stored.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the store cannot be written.
-        """
+        """Store a piece, and the time since the last one was read or stored."""
         self.store.write(self.store.block(self.kernel, index), piece, self._watch.spent())
         self.n_blocks += 1
         self.n_bytes += self.store.shape.chunk_bytes
@@ -226,15 +165,7 @@ class StoredPieces:
 def build_factors(
     source: BankSource, store: FactorStore, seed: int, blocks: Iterable[FactorBlock]
 ) -> BuildReceipt:
-    """Make and store the missing ones among the given pieces, and those that precede them.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
-    mkldist.errors.OutputError
-        If the store cannot be written.
-    """
+    """Make and store the missing ones among the given pieces, and those that precede them."""
     n_blocks = n_bytes = 0
     for block in blocks:
         pieces = StoredPieces(store, block.kernel)
@@ -257,33 +188,9 @@ def open_bank(
 ) -> Bank:
     """Return the bank of a store.
 
-    Parameters
-    ----------
-    store : GramStore
-        A store, complete unless there is a builder.
-    backend : {"memory", "mmap", "stream"}
-        ``"memory"`` loads the bank into this process.  ``"mmap"`` maps it from the node cache, so
-        that the processes of a node share it; a bank too large for the cache, or a cache that
-        cannot be written, is streamed.  ``"stream"`` reads the store in every pass.
-    memory_limit : int, optional
-        Bytes that this process may take.  A mapped bank larger than half of it gives pages back
-        while it is read; a streamed one keeps single kernels in a quarter of it.
-    cache : NodeCache, optional
-        Node cache for ``"mmap"``; by default that of the user.
-    builder : BlockBuilder, optional
-        Builder that computes the blocks that the store lacks.
-    buffer : BankBuffer, optional
-        Memory into which a bank is loaded.
-
-    Raises
-    ------
-    mkldist.bank.readers.DamagedBlocksError
-        If blocks are damaged; its ``blocks`` names them.  A streamed bank raises it when it is
-        read.
-    mkldist.errors.UnreadableError
-        If the medium does not answer.
-    mkldist.errors.GramError, mkldist.errors.OutputError
-        If a block cannot be built.
+    `memory_limit`: bytes that this process may take.  A mapped bank larger than half of it gives
+    pages back while it is read; a streamed one keeps single kernels in a quarter of it. `cache`:
+    node cache for ``"mmap"``; by default that of the user.
     """
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)

@@ -31,12 +31,7 @@ class ByteStore:
     fsspec finds the credentials of object stores.  What is written is not flushed to the device:
     its readers know it by checksums, and it can be made again.
 
-    Parameters
-    ----------
-    root : str
-        Path or URL; see :func:`open_bytes`.
-    folder : str
-        Name of the folder below it.
+    `folder`: name of the folder below it.
     """
 
     root: str
@@ -58,13 +53,7 @@ class ByteStore:
         return Path(self.root) / TEMPORARY
 
     def put(self, name: str, parts: Sequence[Buffer]) -> None:
-        """Write the concatenated `parts` under `name`, replacing what is there.
-
-        Raises
-        ------
-        OutputError
-            If the medium is full, read-only or refuses.
-        """
+        """Write the concatenated `parts` under `name`, replacing what is there."""
         with self.writable(name):
             if self.is_local:
                 path = Path(self.location) / name
@@ -77,13 +66,7 @@ class ByteStore:
             filesystem.pipe_file(f"{base}/{name}", b"".join(parts))
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of a file, or None if there is no such file.
-
-        Raises
-        ------
-        UnreadableError
-            If the medium does not answer.
-        """
+        """Return the content of a file, or None if there is no such file."""
         filesystem, base = self.file_system()
         with readable(f"{self.location}/{name}"):
             try:
@@ -171,13 +154,7 @@ class ByteStore:
 
 
 def open_bytes(root: str | Path, folder: str) -> ByteStore:
-    """Return the blobs in a folder below a path or below a URL that fsspec understands.
-
-    Examples
-    --------
-    >>> open_bytes("memory://banks", "7f").location
-    'memory://banks/7f'
-    """
+    """Return the blobs in a folder below a path or below a URL that fsspec understands."""
     return ByteStore(str(root).removeprefix("file://"), folder)
 
 

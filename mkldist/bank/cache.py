@@ -42,12 +42,8 @@ TURN = ".removing"
 class BankUse:
     """The use of a folder of banks by this process.
 
-    Parameters
-    ----------
-    turn : Path, optional
-        The file of :data:`TURN`; None for a URL and a folder that cannot be written.
-    lock : ReadWriteLock, optional
-        The shared lock, where there is one.
+    `turn`: the file of :data:`TURN`; None for a URL and a folder that cannot be written. `lock`:
+    the shared lock, where there is one.
     """
 
     def __init__(self, turn: Path | None = None, lock: ReadWriteLock | None = None) -> None:
@@ -81,10 +77,7 @@ def using_banks(root: str | None) -> Iterator[BankUse]:
 
     A URL has no locks, and a folder that cannot be written needs none.
 
-    Parameters
-    ----------
-    root : str or None
-        Folder of banks, made if it is missing; None if nothing is stored.
+    `root`: folder of banks, made if it is missing; None if nothing is stored.
     """
     with ExitStack() as held:
         use = BankUse()
@@ -98,13 +91,7 @@ def using_banks(root: str | None) -> Iterator[BankUse]:
 
 @contextmanager
 def removing_banks(root: Path) -> Iterator[None]:
-    """Keep others from using the banks below a folder while the context lasts.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If somebody uses them now, or the folder cannot be written or locked.
-    """
+    """Keep others from using the banks below a folder while the context lasts."""
     with ExitStack() as held:
         try:
             make_folder(root)
@@ -126,21 +113,8 @@ def removing_banks(root: Path) -> Iterator[None]:
 def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[ReadWriteLock]:
     """Hold the lock of a file, made if it is missing, while the context lasts.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its folder is there.
-    shared : bool
-        True to hold it together with others who share it.
-    wait : bool
-        True to wait for others who hold it.
-
-    Raises
-    ------
-    BlockingIOError
-        If it is held by others, and `wait` is False.
-    OSError
-        If the file cannot be opened or locked.
+    `shared`: True to hold it together with others who share it. `wait`: true to wait for others who
+    hold it.
     """
     from filelock import ReadWriteLock, Timeout
 
@@ -179,13 +153,9 @@ def default_directory() -> Path:
 class NodeCache:
     """Memory-mapped files of banks below one folder of this machine.
 
-    Parameters
-    ----------
-    directory : Path, optional
-        The folder, made when needed; by default :func:`default_directory`.
-    budget_bytes : int
-        Bytes that all files may take together.  The least recently used files are deleted to make
-        room.  A process that has mapped a deleted file can read it until it closes the bank.
+    `directory`: the folder, made when needed; by default :func:`default_directory`. `budget_bytes`:
+    bytes that all files may take together.  The least recently used files are deleted to make room.
+    A process that has mapped a deleted file can read it until it closes the bank.
     """
 
     def __init__(self, directory: Path | None = None, budget_bytes: int = DEFAULT_BUDGET) -> None:
@@ -208,24 +178,7 @@ class NodeCache:
 
         If several processes need the file, one makes it and the others wait.
 
-        Parameters
-        ----------
-        store : GramStore
-            A complete store.
-        resident_limit : int, optional
-            See :class:`mkldist.bank.readers.MappedBank`.
-
-        Returns
-        -------
-        MappedBank or None
-            None if the bank is larger than the budget or the disk has no room for it.
-
-        Raises
-        ------
-        mkldist.bank.readers.DamagedBlocksError
-            If blocks of the store cannot be read.
-        mkldist.errors.OutputError
-            If the folder cannot be written, or its file system has no locks.
+        Returns None if the bank is larger than the budget or the disk has no room for it.
         """
         if _file_bytes(store) > self.budget_bytes:
             return None
@@ -373,12 +326,8 @@ def _pieces(path: Path, n_bytes: int) -> Iterator[bytes]:
 class NodeFolders:
     """Folders of one kind, beside the files of the node cache.
 
-    Parameters
-    ----------
-    kind : str
-        What they hold, the name of the folder that they lie in.
-    budget_bytes : int
-        Bytes that all of them may take together, as far as tasks do not use more at once.
+    `kind`: what they hold, the name of the folder that they lie in. `budget_bytes`: bytes that all
+    of them may take together, as far as tasks do not use more at once.
     """
 
     kind: str
@@ -393,15 +342,7 @@ class NodeFolders:
     def used(self, name: str) -> Iterator[Path]:
         """Yield a folder that stays while the context lasts, marked as used now.
 
-        Parameters
-        ----------
-        name : str
-            Name of the folder, made if it is missing.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If it cannot be written, or its file system has no locks.
+        `name`: name of the folder, made if it is missing.
         """
         with ExitStack() as held:
             folder = self.root / name
@@ -428,13 +369,6 @@ class NodeFolders:
 
         A folder that somebody uses stays.  If those in use leave too little room, the budget is
         exceeded.
-
-        Parameters
-        ----------
-        n_bytes : int
-            Bytes that are to be written.
-        keep : str
-            Name of the folder that takes them; it stays.
         """
         used: list[tuple[float, int, str]] = []
         for folder in self.root.iterdir() if self.root.is_dir() else ():

@@ -32,13 +32,7 @@ PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays
 
 @dataclass(frozen=True, eq=False)
 class DevicePasses:
-    """Passes over kernels on a device.
-
-    Parameters
-    ----------
-    values : ArrayValues
-        Their values.
-    """
+    """Passes over kernels on a device."""
 
     values: ArrayValues
 
@@ -97,14 +91,7 @@ class DevicePasses:
     def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
         """Return ``K V`` of some kernels between all points and some, (S, n, R).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels.
-        columns : (c,) intp
-            Some points.
-        vectors : (c, R) float64
-            V.
+        `kernels` (S,): the kernels. `columns` (c,): some points. `vectors` (c, R): V.
         """
         found = np.zeros((len(kernels), self.n_points, vectors.shape[1]))
         for rows, place, part in self._parts(kernels, None, columns, vectors):
@@ -116,14 +103,7 @@ class DevicePasses:
     ) -> Floats:
         """Return ``sum_s w_s K_s V`` of some kernels between some points and others, (r, R).
 
-        Parameters
-        ----------
-        kernels, weights : (S,) intp, (S,) float64
-            The kernels and their weights.
-        columns, vectors
-            As for :meth:`products`.
-        rows : (r,) intp
-            Other points.
+        `kernels`, `weights` (S,): the kernels and their weights. `rows` (r,): other points.
         """
         found = self.device.zeros((len(rows), vectors.shape[1]))
         for here, place, part in self._parts(kernels, rows, columns, vectors):
@@ -232,13 +212,6 @@ class DeviceSource(FeatureSource):
     """Kernels on features, with a device for their passes.
 
     The loops of this processor compute what the device is not asked for.
-
-    Parameters
-    ----------
-    points, kernels, cosine
-        See :class:`~mkldist.bank.sources.FeatureSource`.
-    device : Device
-        The device.
     """
 
     device: Device | None = None
@@ -279,13 +252,7 @@ class DeviceSource(FeatureSource):
 
 
 def on_device(source: BankSource, name: str, where: str) -> BankSource:
-    """Return a source whose passes a device computes; the source itself for ``"cpu"``.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If the device is not there, or does not compute these kernels.
-    """
+    """Return a source whose passes a device computes; the source itself for ``"cpu"``."""
     if name == CPU:
         return source
     if not isinstance(source, FeatureSource):
@@ -297,17 +264,7 @@ def on_device(source: BankSource, name: str, where: str) -> BankSource:
 def device_for(kernels: KernelList | None, name: str, where: str) -> Device:
     """Return the device that computes some kernels.
 
-    Parameters
-    ----------
-    kernels : KernelList or None
-        The kernels; None for others than those of dense features.
-    name, where
-        As for :func:`on_device`.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        As for :func:`on_device`.
+    `kernels`: the kernels; None for others than those of dense features.
     """
     device = device_named(name, where)
     if kernels is None or not takes(kernels):

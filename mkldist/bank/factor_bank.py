@@ -58,13 +58,7 @@ from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 
 class FileRegions:
-    """Places of a file, each taken where it fits first.
-
-    Attributes
-    ----------
-    end : int
-        Bytes of the file.
-    """
+    """Places of a file, each taken where it fits first."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -103,18 +97,8 @@ HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 class CachedFactor:
     """A factor on a shelf, which forgets it when nobody has this any more.
 
-    Parameters
-    ----------
-    pivots : (r,) intp
-        The pivots in order.
-    left : float
-        Share of the trace that the factor lacks.
-    diagonal : (n,) float64
-        Diagonal of ``G G'``.
-    shelf : FactorCache
-        Where the values are.
-    number : int
-        Their number there.
+    `pivots` (r,): the pivots in order. `left`: share of the trace that the factor lacks. `diagonal`
+    (n,): diagonal of ``G G'``.
     """
 
     pivots: Ints
@@ -171,20 +155,10 @@ class _Place:
 class FactorCache:
     """Values of factors, in memory as far as it allows and else in a file.
 
-    Parameters
-    ----------
-    n_bytes : int, optional
-        Bytes of memory, those at hand included; None without a limit.  A single factor is at hand
-        even if it exceeds them.
-    folder : Path, optional
-        Folder of the file, made when it is needed; by default that for temporary files.
-    dtype : {"float64", "float32"}
-        Type in which factors are kept, which must have their values.
-
-    Attributes
-    ----------
-    n_read, n_written : int
-        Factors that were read from the file, and written to it.
+    `n_bytes`: bytes of memory, those at hand included; None without a limit.  A single factor is at
+    hand even if it exceeds them. `folder`: folder of the file, made when it is needed; by default
+    that for temporary files. `dtype`: type in which factors are kept, which must have their values.
+    `n_read`, `n_written`: factors that were read from the file, and written to it.
     """
 
     def __init__(
@@ -213,17 +187,8 @@ class FactorCache:
     def put(self, factor: PivotedFactor, *, preferred: bool = False) -> CachedFactor:
         """Take a factor.
 
-        Parameters
-        ----------
-        factor : PivotedFactor
-            The factor; its values must not change.
-        preferred : bool
-            True if it will be asked for sooner than those that are there.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the file cannot be written.
+        `factor`: the factor; its values must not change. `preferred`: True if it will be read
+        sooner than those that are there.
         """
         with self._used():
             self._preferences += preferred
@@ -255,13 +220,7 @@ class FactorCache:
                     self._places[factor.number].preferred = self._preferences
 
     def values(self, number: int) -> Floats:
-        """Return the values of a factor, in float64.
-
-        Raises
-        ------
-        mkldist.errors.OutputError
-            If the file does not answer, or reads back damaged.
-        """
+        """Return the values of a factor, in float64."""
         with self._used():
             place = self._places[number]
             values = place.kept
@@ -400,18 +359,10 @@ class FactorBank(Bank):
     an operator is answered by one.  All other requests are answered from entries that are
     multiplied out tile by tile, as of any bank.
 
-    Parameters
-    ----------
-    factors : sequence of ThinFactor
-        The M factors, each of n rows.
-    exact : (M, n) float64, optional
-        Diagonals of the kernels, of which what the factors lack is added to them.
-    times : (M,) float64, optional
-        Factors w by which that is multiplied; by default 1.
-    shelf : FactorCache, optional
-        Who has the values of factors that are not in memory, and is told which are in use.
-    products : ThinProducts
-        What multiplies the factors.
+    `factors`: the M factors, each of n rows. `exact` (M, n): diagonals of the kernels, of which
+    what the factors lack is added to them. `times` (M,): factors w by which that is multiplied; by
+    default 1. `shelf`: who has the values of factors that are not in memory, and is told which are
+    in use.
     """
 
     def __init__(
@@ -509,10 +460,7 @@ class FactorBank(Bank):
     def forms_of_rests(self, vectors: Floats) -> Floats:
         """Return the parts of quadratic forms that are due to diagonals, (M, R).
 
-        Parameters
-        ----------
-        vectors : (n, R) float64
-            The vectors.
+        `vectors` (n, R): the vectors.
         """
         squares = vectors**2
         return np.stack([self._rest(kernel) @ squares for kernel in range(self.n_kernels)])
@@ -620,30 +568,7 @@ def factorised(
 ) -> PivotedFactor:
     """Return the factor of one kernel of a source.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values.
-    kernel : int
-        Index of the kernel.
-    rank : int
-        Most columns.
-    seed : int
-        Seed of the pivots, which differ from kernel to kernel.
-    tolerance : float
-        Share of the trace that may be left.
-    number : int, optional
-        Number of the kernel by which its pivots differ, where the source has some of the kernels of
-        another.
-    begun : PivotedFactor, optional
-        Factor of this kernel that is to have more columns.
-    kept, dtype
-        See :func:`mkldist.optim.pivoted_cholesky.pivoted_cholesky`.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If the kernel has values that are not finite, or too large for `dtype`.
+    `tolerance`: share of the trace that may be left.
     """
 
     def between(rows: Ints, columns: Ints | slice) -> Floats:

@@ -52,25 +52,8 @@ def expansion(
 ) -> Floats:
     """Return some rows of ``sum_m w_m K_m V``, (r, R).
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values.
-    weights : (M,) float64
-        Weights of the kernels; those of weight zero are not computed.
-    vectors : (n, R) float64
-        V; no values are computed for its rows of zeros.
-    counter : PassCounter
-        Work done, to which that of this function is added.
-    threads : int
-        Parts that are computed at the same time.
-    rows : (r,) intp, optional
-        The rows; None for all.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
+    `weights` (M,): weights of the kernels; those of weight zero are not computed. `vectors` (n, R):
+    V; no values are computed for its rows of zeros. `rows` (r,): the rows; None for all.
     """
     used, kernels = np.flatnonzero(vectors.any(axis=1)), np.flatnonzero(weights)
     asked = np.arange(len(vectors)) if rows is None else rows
@@ -107,17 +90,11 @@ PASS_VALUES = 2e12  # about an hour of one processor
 class FactorLimits:
     """Limits of the factors of a bank.
 
-    Parameters
-    ----------
-    rank : int, optional
-        Most columns of a factor; by default as many as there are points.
-    tolerance : float
-        Share of a kernel's trace that its factor may lack before any solution asks for more.
-    n_bytes : int, optional
-        Most bytes of factors in memory; None without a limit.  The others lie in a file.
-    pass_values : float
-        Most kernel values that a pass over all kernels may compute for a certificate; where there
-        are more, the certificate takes a sample.
+    `rank`: most columns of a factor; by default as many as there are points. `tolerance`: share of
+    a kernel's trace that its factor may lack before any solution asks for more. `n_bytes`: most
+    bytes of factors in memory; None without a limit.  The others lie in a file. `pass_values`: most
+    kernel values that a pass over all kernels may compute for a certificate; where there are more,
+    the certificate takes a sample.
     """
 
     rank: int | None = None
@@ -150,26 +127,11 @@ def least_bytes(n_points: int, limits: FactorLimits) -> int:
 class FactoredKernels:
     """Kernels, and factors of them.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the kernels' values.
-    scale : (M,) float64
-        Factor by which each kernel is normalised.
-    factors : FactorBank
-        The factors of the kernels as the source has them.
-    limits : FactorLimits
-        Limits of the factors.
-    numbers : (M,) intp
-        Numbers of the kernels among all those of a store, by which their pivots differ.
-    seed : int
-        Seed of the pivots.
-    threads : int
-        Kernels that are factorised, or parts of a pass computed, at the same time.
-    store : FactorStore or None
-        Store of the factors, which has what they lack here, or takes it.
-    counter : PassCounter
-        Work of passes over the kernels themselves.
+    `scale` (M,): factor by which each kernel is normalised. `factors`: the factors of the kernels
+    as the source has them. `numbers` (M,): numbers of the kernels among all those of a store, by
+    which their pivots differ. `threads`: kernels that are factorised, or parts of a pass computed,
+    at the same time. `store`: store of the factors, which has what they lack here, or takes it.
+    `counter`: work of passes over the kernels themselves.
     """
 
     source: BankSource
@@ -195,12 +157,7 @@ class FactoredKernels:
         A pass over many points would take longer than a solver does.  Variances over more than
         5,000 points are therefore those of 5,000 of them, which the seed draws.
 
-        Parameters
-        ----------
-        indices : sequence of (n,) intp or None
-            Points of each view; None for all points.
-        normalisations : sequence of str
-            Some of ``trace``, ``variance``.
+        `indices`: points of each view; None for all points.
         """
         if takes_pass(normalisations) and self.source.n_points > VARIANCE_POINTS:
             scales = [self._drawn_scale(index, normalisations[-1:]) for index in indices]
@@ -269,10 +226,7 @@ class FactoredKernels:
     def with_diagonals(self, times: Floats) -> FactoredKernels:
         """Return the same kernels, with factors to which what they lack of diagonals is added.
 
-        Parameters
-        ----------
-        times : (M,) float64
-            Factors by which what they lack is multiplied.
+        `times` (M,): factors by which what they lack is multiplied.
         """
         exact = self.factors.exact
         if exact is None:
@@ -283,14 +237,8 @@ class FactoredKernels:
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
         """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
 
-        Parameters
-        ----------
-        weights : (M,) float64
-            Weights of the kernels.
-        vectors : (n, R) float64
-            V; kernel values are computed where it is not zero.
-        rows : (r,) intp, optional
-            The rows; None for all.
+        `weights` (M,): weights of the kernels. `vectors` (n, R): V; kernel values are computed
+        where it is not zero. `rows` (r,): the rows; None for all.
         """
         return expansion(
             self.source, weights * self.scale, vectors, self.counter, self.threads, rows
@@ -299,12 +247,7 @@ class FactoredKernels:
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels.
-        vectors : (n,) or (n, R) float64
-            The vectors v.
+        `kernels` (S,): the kernels. `vectors` (n,) or (n, R): the vectors v.
         """
         part = self.select(kernels)
         [found] = answer_views([(part.view, Quadratic(vectors))])
@@ -315,11 +258,6 @@ class FactoredKernels:
 
         The bank keeps its place, so that views of it have the longer factors.  No solver may be at
         work on it.
-
-        Parameters
-        ----------
-        ranks : mapping of int to int
-            Columns that the factors of some kernels are to have.
         """
         bank, before = self.factors, [factor.rank for factor in self.factors.factors]
         most = min(self.limits.most(self.source.n_points), self._most_in_memory)
@@ -365,22 +303,9 @@ def begin_factors(
 ) -> FactoredKernels:
     """Factorise all kernels of a source as they are, to few columns each.
 
-    Parameters
-    ----------
-    source, limits, seed, threads, store
-        See :class:`FactoredKernels`.
-    folder : Path, optional
-        Folder of this machine for the factors that memory does not hold, made when it is needed;
-        by default that for temporary files.
-    dtype : {"float64", "float32"}
-        Precision to which factors are rounded, that of the store if there is one.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
-    mkldist.errors.OutputError
-        If the folder cannot be written.
+    `folder`: folder of this machine for the factors that memory does not hold, made when it is
+    needed; by default that for temporary files. `dtype`: precision to which factors are rounded,
+    that of the store if there is one.
     """
     as_they_are = limits.n_bytes is None and dtype == "float64"
     shelf = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
@@ -455,12 +380,8 @@ GROUPS = 8
 class SampledForms:
     """Estimates of ``v'(K_m - G_m G_m')v`` with their standard errors.
 
-    Parameters
-    ----------
-    lacking : (S, R) float64
-        The estimates, not negative where the factors lie below their kernels.
-    errors : (S, R) float64
-        Standard errors.
+    `lacking` (S, R): the estimates, not negative where the factors lie below their kernels.
+    `errors` (S, R): standard errors.
     """
 
     lacking: Floats
@@ -477,23 +398,7 @@ def sampled_forms(
 ) -> SampledForms:
     """Estimate what the factors of some kernels lack.
 
-    Parameters
-    ----------
-    kernels : FactoredKernels
-        The kernels and their factors.
-    chosen : (S,) intp
-        The kernels to look at.
-    vectors : (n, R) float64
-        The vectors v.
-    n_drawn : int
-        Points of a group, drawn with replacement; at least 2.
-    seed : int
-        Seed of the draws.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
+    `chosen` (S,): the kernels to look at. `vectors` (n, R): the vectors v.
     """
     sizes = np.abs(vectors).sum(axis=1)
     if not sizes.any():

@@ -43,17 +43,7 @@ class DiagonalSums:
 
     Each sum adds one point after the other, so it does not depend on the sizes of the parts.
 
-    Parameters
-    ----------
-    request : Diagonal
-        The request.
-    n_kernels : int
-        Number M of kernels.
-
-    Attributes
-    ----------
-    sums : (M, R) float64
-        Sums over the parts so far.
+    `sums` (M, R): sums over the parts so far.
     """
 
     def __init__(self, request: Diagonal, n_kernels: int) -> None:
@@ -66,15 +56,7 @@ class DiagonalSums:
 
 
 def read_diagonals(bank: Bank, gathered: Iterable[DiagonalSums]) -> None:
-    """Gather sums without a pass.
-
-    Parameters
-    ----------
-    bank : Bank
-        The bank; its counter is advanced.
-    gathered : iterable of DiagonalSums
-        Answers to which every part is added.
-    """
+    """Gather sums without a pass."""
     takers = list(gathered)
     for part in bank.diagonals():
         for taker in takers:
@@ -99,16 +81,9 @@ FIRST_VIOLATION = 1e-6
 def squared_radius(K: Floats) -> float:
     """Return the squared radius of the smallest ball around the points of a Gram matrix.
 
-    Parameters
-    ----------
-    K : (n, n) float64
-        Symmetric positive semi-definite.
-
-    Returns
-    -------
-    float
-        A lower bound within a relative 1e-10 of the squared radius; within 1e-6 where entries
-        rounded to float32 make K indefinite; 0 if the points coincide up to rounding.
+    `K` (n, n): symmetric positive semi-definite. Returns a lower bound within a relative 1e-10 of
+    the squared radius; within 1e-6 where entries rounded to float32 make K indefinite; 0 if the
+    points coincide up to rounding.
     """
     n, trace = len(K), float(np.trace(K))
     means = K.mean(axis=0)
@@ -155,31 +130,13 @@ def _gap(slack: Floats, beta: Floats) -> float:
 
 
 def points_id(index: Ints | None, n_points: int) -> str:
-    """Return the name of a set of points, the same whatever their order.
-
-    Examples
-    --------
-    >>> points_id(np.array([1, 0]), 2) == points_id(None, 2)
-    True
-    """
+    """Return the name of a set of points, the same whatever their order."""
     points = np.arange(n_points) if index is None else np.sort(index)
     return array_id(points.astype("<i8"))
 
 
 def answer_radii(bank: Bank, requests: Sequence[Radii]) -> list[Floats]:
-    """Answer requests for radii by one traversal for all sets of points that are not known yet.
-
-    Parameters
-    ----------
-    bank : Bank
-        The bank; its counter is advanced, and it keeps the answers.
-    requests : sequence of Radii
-        Requests on any sets of points.
-
-    Returns
-    -------
-    list of (M,) float64
-    """
+    """Answer requests for radii by one traversal for all sets of points that are not known yet."""
     wanted = {points_id(r.index, bank.n_points): r.index for r in requests}
     unknown = {name: i for name, i in wanted.items() if name not in bank.known_radii}
     if unknown:
@@ -222,18 +179,8 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     this requires a BLAS that computes each row of a product of fixed shape independently of its
     neighbours, as OpenBLAS does.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank; its counter is advanced.
-    requests : sequence of requests
-        Of any kinds.
-
-    Returns
-    -------
-    list of float64 arrays
-        One answer per request, in order, of the shape that the request documents; an operator
-        where a combination takes one and the bank has it.
+    Returns one answer per request, in order, of the shape that the request documents; an operator
+    where a combination takes one and the bank has it.
     """
     for request in requests:
         check(bank.n_points, bank.n_kernels, request)
@@ -268,15 +215,7 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
 
 
 def driven(steps: Generator[Request, Any, Result], reply_to: Callable[[Request], Floats]) -> Result:
-    """Run a generator of requests to its end, and return its result.
-
-    Parameters
-    ----------
-    steps : generator
-        Yields requests, takes the reply to each, and returns the result.
-    reply_to : callable
-        Returns the reply to a request.
-    """
+    """Run a generator of requests to its end, and return its result."""
     reply: Floats | None = None
     while True:
         try:
@@ -359,19 +298,8 @@ def combine_sparse(
 ) -> tuple[dict[int, Floats], list[WeightedSum]]:
     """Write the combinations of few kernels, and return those that are left.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank; its counter is advanced.
-    combines : dict of int to Combine
-        Requests by their positions.
-
-    Returns
-    -------
-    answers : dict of int to float64 array
-        The arrays of all answers, by the positions of the requests.
-    dense : list of WeightedSum
-        Combinations of many kernels, whose targets in `answers` are not written yet.
+    Returns `answers`: the arrays of all answers, by the positions of the requests. Returns `dense`:
+    combinations of many kernels, whose targets in `answers` are not written yet.
     """
     answers: dict[int, Floats] = {}
     sparse: list[WeightedSum] = []
@@ -420,21 +348,8 @@ def _traverse(
 def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Floats) -> Floats:
     """Return sums to which combinations of all kernels are added, as a pass adds them.
 
-    Parameters
-    ----------
-    bank : ArrayBank
-        The bank, or a shard of one that begins with a whole block; its counter is advanced.
-    weights : (R, M) float64
-        Weights of its kernels.
-    entries : slice
-        The e entries to add, of some of :func:`mkldist.bank.bank.slabs`.
-    sums : (R, e) float64
-        Sums over the kernels before these.
-
-    Returns
-    -------
-    (R, e) float64
-        In memory of its own.
+    `weights` (R, M): weights of its kernels. `sums` (R, e): sums over the kernels before these.
+    The result is in memory of its own.
     """
     groups, combined = _grouped(weights), np.array(sums, dtype=np.float64)
     kernels = slice(0, bank.n_kernels)

@@ -24,16 +24,9 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
 
     A product is the same to the last bit whatever other lines and columns stand beside it.
 
-    Parameters
-    ----------
-    values : (k, E) float32 or float64
-        Entries of matrices; each row is contiguous.
-    lines : (s,) intp
-        Rows of `values` to use.
-    columns : (R, E) float64
-        The columns, contiguous.
-    sums : (s, R) float64
-        Sums to which the products are added; contiguous.
+    `values` (k, E): entries of matrices; each row is contiguous. `lines` (s,): rows of `values` to
+    use. `columns` (R, E): the columns, contiguous. `sums` (s, R): sums to which the products are
+    added; contiguous.
     """
     memory, step = flat(values)
     blocks = COLUMNS // FEW if len(columns) <= FEW else 1
@@ -66,18 +59,9 @@ def add_dots_of_one(
     :func:`add_dots`.  As there, the products of :data:`ENTRIES` entries are added up at a time,
     which keeps the rounding of long sums small.
 
-    Parameters
-    ----------
-    memory : (E,) float32 or float64
-        Entries, as of :func:`flat`; every stretch must lie inside.
-    first : int
-        Added to all starts.
-    starts : (s,) intp
-        Where each stretch begins.
-    column : (e,) float64
-        The column, contiguous.
-    sums : (s,) float64
-        Sums to which the products are added; contiguous.
+    `memory` (E,): entries, as of :func:`flat`; every stretch must lie inside. `starts` (s,): where
+    each stretch begins. `column` (e,): the column, contiguous. `sums` (s,): sums to which the
+    products are added; contiguous.
     """
     last = len(starts) - 1
     for s in range(0, len(starts), 4):
@@ -152,12 +136,7 @@ ColumnRequest = Quadratic | Inner
 class Columns:
     """Columns of some requests, computed for one slice of entries at a time.
 
-    Parameters
-    ----------
-    layout : TileLayout
-        Layout of the bank.
-    requests : sequence of Quadratic or Inner
-        The requests, in the order of their columns.
+    `requests`: the requests, in the order of their columns.
     """
 
     def __init__(self, layout: TileLayout, requests: Sequence[ColumnRequest]) -> None:
@@ -178,17 +157,7 @@ class Columns:
 class OuterProducts:
     """Columns of the forms ``v' K v``: the entries of ``v v'``, times the weights of their tiles.
 
-    Parameters
-    ----------
-    layout : TileLayout
-        Layout of the matrices K.
-    vectors : (n,) or (n, R) float64
-        The vectors v.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number R of vectors.
+    `vectors` (n,) or (n, R): the vectors v.
     """
 
     def __init__(self, layout: TileLayout, vectors: Floats) -> None:
@@ -266,20 +235,8 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
     Few vectors are multiplied with the tiles themselves: each entry is read once and used for both
     of its places in the matrix.  For many vectors a matrix is unpacked and multiplied by the BLAS.
 
-    Parameters
-    ----------
-    layout : TileLayout
-        Of n points.
-    values : (k, E) float32 or float64
-        The kept entries of matrices.
-    lines : (s,) intp
-        Rows of `values` to use.
-    vectors : (n,) or (n, R) float64
-        V.
-
-    Returns
-    -------
-    (s, n) or (s, n, R) float64
+    `values` (k, E): the kept entries of matrices. `lines` (s,): rows of `values` to use. `vectors`
+    (n,) or (n, R): V. The result is (s, n) or (s, n, R).
     """
     if vectors.ndim == 2 and vectors.shape[1] > FEW:
         products = np.empty((len(lines), *vectors.shape))
@@ -304,20 +261,8 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     matrix is unpacked and multiplied by the BLAS.  The last bits of a form differ between one
     vector, several, and many.
 
-    Parameters
-    ----------
-    layout : TileLayout
-        Of n points.
-    values : (k, E) float32 or float64
-        The kept entries of matrices.
-    lines : (s,) intp
-        Rows of `values` to use.
-    vectors : (n,) or (n, R) float64
-        The vectors.
-
-    Returns
-    -------
-    (s,) or (s, R) float64
+    `values` (k, E): the kept entries of matrices. `lines` (s,): rows of `values` to use. `vectors`
+    (n,) or (n, R): the vectors. The result is (s,) or (s, R).
     """
     if vectors.ndim == 2 and vectors.shape[1] > MANY:
         forms = np.empty((len(lines), vectors.shape[1]))
@@ -419,16 +364,8 @@ def _add_both(
 def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
     """Add ``sum_s weights[s] values[lines[s]]`` to `total`, (E,), in the order of s.
 
-    Parameters
-    ----------
-    values : (k, E) float32 or float64
-        Entries of matrices.
-    lines : (s,) intp
-        Rows of `values` to use.
-    weights : (s,) float64
-        Their weights.
-    total : (E,) float64
-        Overwritten.
+    `values` (k, E): entries of matrices. `lines` (s,): rows of `values` to use. `weights` (s,):
+    their weights. `total` (E,): overwritten.
     """
     _add_rows(read_only(values), lines, weights, total)
 
@@ -468,15 +405,7 @@ class KernelRows(Protocol):
 
 
 def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Floats:
-    """Answer a request for few kernels, which are read one by one.
-
-    Parameters
-    ----------
-    source : KernelRows
-        Source of the kernels.
-    request : Combine, Matvec or Quadratic
-        The request; a `Quadratic` names its kernels.
-    """
+    """Answer a request for few kernels, which are read one by one."""
     if not isinstance(request, Combine):
         return products(source, request)
     sums, found = weighted_sums(request, source.layout.n_points)

@@ -67,12 +67,7 @@ PAUSES = (0.2, 1.0, 5.0)
 class DamagedBlocksError(StoreError):
     """Blocks that cannot be read: missing, cut short or changed on the medium.
 
-    Parameters
-    ----------
-    where, found, expected, hint : str
-        See :class:`mkldist.errors.MkldistError`.
-    blocks : tuple of int
-        Indices of the blocks, for :meth:`GramStore.invalidate` and a rebuild.
+    `blocks`: indices of the blocks, for :meth:`GramStore.invalidate` and a rebuild.
     """
 
     def __init__(
@@ -93,15 +88,7 @@ class DamagedBlocksError(StoreError):
 
 
 def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
-    """Read one block into `out`, (k, t·b²) contiguous.
-
-    Raises
-    ------
-    DamagedBlocksError
-        Naming the block.
-    UnreadableError
-        If the medium did not answer for some seconds; the block may be sound.
-    """
+    """Read one block into `out`, (k, t·b²) contiguous."""
     try:
         return retried(lambda: store.read(block, out=out))
     except UnreadableError as error:
@@ -118,13 +105,7 @@ def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
 
 
 def retried(read: Callable[[], Read]) -> Read:
-    """Return ``read()``, called again for some seconds while the medium does not answer.
-
-    Raises
-    ------
-    UnreadableError
-        If the last call failed too.
-    """
+    """Return ``read()``, called again for some seconds while the medium does not answer."""
     for pause in PAUSES:
         try:
             return read()
@@ -134,13 +115,7 @@ def retried(read: Callable[[], Read]) -> Read:
 
 
 def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
-    """Call ``load(block)``, which reads it, for every block of a store.
-
-    Raises
-    ------
-    DamagedBlocksError
-        After all blocks were tried; it names all that cannot be read.
-    """
+    """Call ``load(block)``, which reads it, for every block of a store."""
     damaged: list[DamagedBlocksError] = []
     for block in store.blocks:
         try:
@@ -157,23 +132,7 @@ def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
 
 
 def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Floating:
-    """Return all entries of a store, (M, E) in its dtype.
-
-    Parameters
-    ----------
-    store : GramStore
-        A store.
-    buffer : BankBuffer
-        Memory for the entries.
-    read : callable
-        Function that is called as ``read(store, block, out)`` and writes a block to the contiguous
-        array `out`.
-
-    Raises
-    ------
-    DamagedBlocksError
-        Naming all blocks that cannot be read.
-    """
+    """Return all entries of a store, (M, E) in its dtype."""
     values = buffer.take((store.n_kernels, store.layout.n_entries), store.dtype)
     of_one = block_buffer(store)
 
@@ -217,25 +176,8 @@ class MappedBank(ArrayBank):
     `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
     cache as long as the machine has memory for them.
 
-    Parameters
-    ----------
-    path : Path
-        The file, which begins with M·E entries.  It may be deleted while it is mapped.
-    n_kernels : int
-        Number M of kernels.
-    layout : TileLayout
-        Layout with E entries.
-    dtype : dtype
-        float32 or float64.
-    resident_limit : int, optional
-        Bytes of the bank that may stay mapped in; all by default.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-    ValueError
-        If it is too short.
+    `path`: the file, which begins with M·E entries.  It may be deleted while it is mapped.
+    `resident_limit`: bytes of the bank that may stay mapped in; all by default.
     """
 
     def __init__(
@@ -306,12 +248,7 @@ class StreamedBank(Bank):
     In a pass a thread reads one block ahead, into two buffers in turn.  Single kernels are kept in
     memory, because solvers come back to their active kernels.
 
-    Parameters
-    ----------
-    store : GramStore
-        A complete store.
-    row_cache_bytes : int
-        Memory for single kernels; at least one is kept.
+    `row_cache_bytes`: memory for single kernels; at least one is kept.
     """
 
     def __init__(self, store: GramStore, row_cache_bytes: int) -> None:

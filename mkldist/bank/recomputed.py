@@ -63,14 +63,8 @@ class RecomputedBank(Bank):
     Memory holds a few chunks, whose number does not depend on M, and the kernels used last.  Where
     the source has a device, the device answers what it can.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of the values.
-    row_cache_bytes : int
-        Memory for single kernels; at least one is kept.
-    threads : int
-        Threads that compute chunks while the last one is used; at most 8 are started.
+    `row_cache_bytes`: memory for single kernels; at least one is kept. `threads`: threads that
+    compute chunks while the last one is used; at most 8 are started.
     """
 
     def __init__(self, source: BankSource, row_cache_bytes: int = 0, threads: int = 1) -> None:
@@ -179,15 +173,6 @@ class DeviceProducts:
 
     Parameters, shapes and errors of the methods are those of
     :class:`mkldist.bank.recomputed.PointProducts`.
-
-    Parameters
-    ----------
-    source : BankSource
-        The source.
-    passes : DevicePasses
-        Its kernels on the device.
-    counter : PassCounter
-        Work done.
     """
 
     source: BankSource
@@ -262,19 +247,7 @@ def point_products(
 ) -> PointProducts | None:
     """Return products of the kernels of a source, by its device if it has one.
 
-    Parameters
-    ----------
-    source : BankSource
-        The source.
-    counter : PassCounter
-        Work done, to which that of the products is added.
-    threads : int
-        Parts that the processor computes at the same time.
-
-    Returns
-    -------
-    PointProducts or None
-        None if neither a device nor the loops know all kernels.
+    Returns None if neither a device nor the loops know all kernels.
     """
     passes = passes_of(source)
     if passes is not None:
@@ -292,18 +265,7 @@ def has_point_products(source: BankSource) -> bool:
 class LoopedProducts:
     """Kernels of a source that the loops know.
 
-    Parameters
-    ----------
-    source : BankSource
-        The source.
-    points : (n, d) float64
-        Its points.
-    kernels : KernelList
-        Its kernels.
-    counter : PassCounter
-        Work done.
-    threads : int
-        Parts that are computed at the same time.
+    `points` (n, d): its points. `threads`: parts that are computed at the same time.
     """
 
     source: BankSource
@@ -315,17 +277,7 @@ class LoopedProducts:
     def products(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``K_m V`` of some kernels, (S, n, R).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels; ascending ones take least.
-        vectors : (n, R) float64
-            V.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            If a kernel has values that are not finite.
+        `kernels` (S,): the kernels; ascending ones take least. `vectors` (n, R): V.
         """
         chosen, own, of_used = self._used(kernels, vectors)
         n = len(self.points)
@@ -356,21 +308,8 @@ class LoopedProducts:
     def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
         """Return some rows of ``sum_s w_s K_s V``, (r, R).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels; ascending ones take least.
-        weights : (S,) float64
-            Their weights.
-        vectors : (n, R) float64
-            V.
-        rows : (r,) intp
-            The rows.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            If the sum has values that are not finite.
+        `kernels` (S,): the kernels; ascending ones take least. `weights` (S,): their weights.
+        `vectors` (n, R): V. `rows` (r,): the rows.
         """
         chosen, own, of_used = self._used(kernels, vectors)
         found = np.empty((len(rows), vectors.shape[1]))
@@ -386,14 +325,8 @@ class LoopedProducts:
     def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
         """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels; ascending ones take least.
-        weights : (S,) float64
-            Their weights.
-        points : (q,) intp
-            The points.
+        `kernels` (S,): the kernels; ascending ones take least. `weights` (S,): their weights.
+        `points` (q,): the points.
         """
         q = len(points)
         chosen, own, found = self.kernels.select(kernels), self.points[points], np.empty((q, q))
@@ -461,13 +394,7 @@ class _Steps(NamedTuple):
 
 @dataclass(eq=False)
 class ProductCache:
-    """Products ``K_m v`` of some kernels, each with the last vector v that was asked for.
-
-    Parameters
-    ----------
-    of : PointProducts
-        The kernels.
-    """
+    """Products ``K_m v`` of some kernels, each with the last vector v that was asked for."""
 
     of: PointProducts
     _known: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)  # v and K_m v
@@ -479,14 +406,8 @@ class ProductCache:
         A vector of few entries is taken for a step from the last vector.  The caller may change the
         vector afterwards.
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            The kernels, ascending.
-        weights : (S,) float64
-            Their weights.
-        vector : (n,) float64
-            The vector v.
+        `kernels` (S,): the kernels, ascending. `weights` (S,): their weights. `vector` (n,): the
+        vector v.
         """
         if self._is_step(kernels, vector):
             found = self._computed(kernels, vector)
@@ -563,16 +484,8 @@ class ProductCache:
 class KernelSum(SymmetricOperator):
     """The operator ``K = sum_s w_s K_s`` by its kernels.
 
-    Parameters
-    ----------
-    kept : ProductCache
-        Products of the kernels.
-    kernels : (S,) intp
-        The kernels, ascending.
-    weights : (S,) float64
-        Weights w.
-    diagonals : (S, n) float64
-        Diagonals of the kernels.
+    `kernels` (S,): the kernels, ascending. `weights` (S,): weights w. `diagonals` (S, n): diagonals
+    of the kernels.
     """
 
     kept: ProductCache
@@ -597,12 +510,8 @@ class KernelSum(SymmetricOperator):
 class PointBank(RecomputedBank):
     """Kernels by their products with vectors.
 
-    Parameters
-    ----------
-    source : BankSource
-        Source of kernels that :func:`~mkldist.bank.recomputed.point_products` knows.
-    threads : int
-        Parts that are computed at the same time.
+    `source`: source of kernels that :func:`~mkldist.bank.recomputed.point_products` knows.
+    `threads`: parts that are computed at the same time.
     """
 
     def __init__(self, source: BankSource, threads: int = 1) -> None:

@@ -65,17 +65,7 @@ def n_kernels_of(bank: MemoryBank) -> int:
 
 
 def answer_part(bank: MemoryBank, kernels: slice, requests: list[Request]) -> PartialAnswers:
-    """Answer the part of some requests that a shard answers.
-
-    Parameters
-    ----------
-    bank : MemoryBank
-        The shard.
-    kernels : slice
-        Its kernels in the whole bank.
-    requests : list of requests
-        Requests to the whole bank, of any kinds but `Combine`.
-    """
+    """Answer the part of some requests that a shard answers."""
     begun = time.thread_time()
     answers = answer(bank, [_part_of(request, kernels) for request in requests])
     bank.counter.threads_cpu_seconds += time.thread_time() - begun
@@ -87,16 +77,8 @@ def add_part(
 ) -> PartialSums:
     """Add the kernels of a shard to combinations of those before.
 
-    Parameters
-    ----------
-    bank : MemoryBank
-        The shard.
-    weights : (R, k) float64
-        Weights of its kernels.
-    entries : slice
-        The e entries to add, of whole slabs.
-    before : PartialSums or None
-        Sums over the shards before; None for the first.
+    `weights` (R, k): weights of its kernels. `before`: sums over the shards before; None for the
+    first.
     """
     begun, spent = time.thread_time(), 0.0
     if before is None:
@@ -175,16 +157,8 @@ class ShardCalls(Protocol):
 class ShardedBank(Bank):
     """A bank of which others hold the shards.
 
-    Parameters
-    ----------
-    calls : ShardCalls
-        Calls on the shards.
-    shards : sequence of slice
-        Kernels of each shard, in order, as :func:`mkldist.bank.shards.cut` makes them.
-    shape : BankShape
-        The bank.
-    row_cache_bytes : int
-        Memory for single kernels; at least one is kept.
+    `shards`: kernels of each shard, in order, as :func:`mkldist.bank.shards.cut` makes them.
+    `row_cache_bytes`: memory for single kernels; at least one is kept.
     """
 
     def __init__(

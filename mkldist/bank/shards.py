@@ -28,21 +28,7 @@ def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ..
     Each shard begins with a whole block, so that a pass multiplies the same parts of the bank as if
     all of it were in one memory.
 
-    Parameters
-    ----------
-    shape : BankShape
-        The bank.
-    most_bytes : int
-        Largest size of a shard; one block is a shard even if it is larger.
-    at_least : int
-        Number of shards, such as that of workers, where there are so many blocks.
-
-    Examples
-    --------
-    >>> from mkldist.bank.bank import TileLayout
-    >>> shape = BankShape(2000, TileLayout.for_points(200), "float64")
-    >>> cut(shape, 1000 * kernel_bytes(shape))
-    (slice(0, 960, None), slice(960, 1920, None), slice(1920, 2000, None))
+    `most_bytes`: largest size of a shard; one block is a shard even if it is larger.
     """
     size = block_kernels(shape.layout)
     n_blocks = -(-shape.n_kernels // size)
@@ -56,13 +42,7 @@ def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ..
 
 
 def shard_entries(source: BankSource, shape: BankShape, kernels: slice) -> Floating:
-    """Compute the entries of a shard, (k, E) in the dtype of the bank.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        If a kernel has values that are not finite.
-    """
+    """Compute the entries of a shard, (k, E) in the dtype of the bank."""
     layout, size = shape.layout, shape.layout.tile_entries
     values = np.empty((kernels.stop - kernels.start, layout.n_entries), dtype=shape.dtype)
     for some, tiles in _parts(shape, kernels):

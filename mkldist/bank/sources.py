@@ -56,14 +56,8 @@ class BankSource(Protocol):
 class FeatureSource:
     """Kernels evaluated on points: the usual source.
 
-    Parameters
-    ----------
-    points : (n, d) float64
-        Preprocessed features; NaN where a point lacks them.
-    kernels : KernelList
-        The M kernels.
-    cosine : bool
-        Scale every kernel to unit self-similarities, entry by entry.
+    `points` (n, d): preprocessed features; NaN where a point lacks them. `cosine`: Scale every
+    kernel to unit self-similarities, entry by entry.
     """
 
     points: Floats
@@ -124,18 +118,11 @@ class FeatureSource:
 class ArraySource:
     """Given Gram matrices.
 
-    Parameters
-    ----------
-    grams : (M, N, N) float array
-        Symmetric matrices, possibly memory-mapped.  Asymmetry that is due to rounding is averaged.
-    cosine : bool
-        Scale every matrix to a diagonal of ones; rows of zero diagonal become zero.
-    rows : (n,) intp, optional
-        Points of the bank among the N of the matrices; None for all of them.
-    presence : Presence, optional
-        Which of the bank's points have which matrices; their other rows are zero.
-    names : tuple of str
-        Names of the matrices for messages; by default their numbers.
+    `grams` (M, N, N): symmetric matrices, possibly memory-mapped.  Asymmetry that is due to
+    rounding is averaged. `cosine`: scale every matrix to a diagonal of ones; rows of zero diagonal
+    become zero. `rows` (n,): points of the bank among the N of the matrices; None for all of them.
+    `presence`: which of the bank's points have which matrices; their other rows are zero. `names`:
+    names of the matrices for messages; by default their numbers.
     """
 
     grams: npt.NDArray[np.floating]
@@ -224,13 +211,7 @@ class ArraySource:
 
 @dataclass(frozen=True, eq=False)
 class JoinedSource:
-    """The kernels of several sources on the same points, one source after the other.
-
-    Parameters
-    ----------
-    parts : tuple of BankSource
-        At least one.
-    """
+    """The kernels of several sources on the same points, one source after the other."""
 
     parts: tuple[BankSource, ...]
 
@@ -287,16 +268,8 @@ class JoinedSource:
 def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) -> None:
     """Set tiles to zero in the rows and columns of points that a kernel does not have.
 
-    Parameters
-    ----------
-    present : (k, n) bool
-        Points that each kernel has.
-    tiles : slice
-        The tiles.
-    layout : TileLayout
-        Layout of n points.
-    out : (k, t, b, b) float array
-        Their values, changed in place.
+    `present` (k, n): points that each kernel has. `out` (k, t, b, b): their values, changed in
+    place.
     """
     padded = np.zeros((len(present), layout.side * layout.tile), dtype=bool)
     padded[:, : layout.n_points] = present
@@ -309,14 +282,7 @@ def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:
     """Raise GramError if a kernel has values that are not finite.
 
-    Parameters
-    ----------
-    values : (k, e) float array
-        Values of successive kernels.
-    first : int
-        Index of the first of them.
-    source : BankSource
-        Source of the values, which knows the names of the kernels.
+    `values` (k, e): values of successive kernels.
     """
     if math.isfinite(float(np.add.reduce(values, axis=None))):
         return
@@ -345,16 +311,10 @@ FEW_POINTS = 64  # whose diagonals are computed at once
 class PlainSource:
     """Kernels evaluated tile by tile, on sparse points by sparse products.
 
-    Parameters
-    ----------
-    points : (n, d) csr_array of float64 or array of str objects
-        The points; texts are empty where a point has none.
-    kernels : KernelList
-        The M kernels; on sparse points of inner products and squared distances.
-    cosine : bool
-        Scale every kernel to unit self-similarities, entry by entry.
-    names : tuple of str
-        Names of the kernels for messages; by default their numbers, function and columns.
+    `points` (n, d): the points; texts are empty where a point has none. `kernels`: the M kernels;
+    on sparse points of inner products and squared distances. `cosine`: scale every kernel to unit
+    self-similarities, entry by entry. `names`: names of the kernels for messages; by default their
+    numbers, function and columns.
     """
 
     points: Any
@@ -420,12 +380,7 @@ class PlainSource:
 class SelectedSource:
     """Some kernels of a source.
 
-    Parameters
-    ----------
-    whole : BankSource
-        The source.
-    index : (S,) intp
-        The kernels.  Successive ones that follow each other there are computed together.
+    `index` (S,): the kernels.  Successive ones that follow each other there are computed together.
     """
 
     whole: BankSource

@@ -66,16 +66,7 @@ FACTORS_VERSION = 3  # raised when the same kernels and seed would give other pi
 class Block:
     """A few kernels × a few tiles: the unit of building, writing, checking and reading.
 
-    Parameters
-    ----------
-    index : int
-        Position in :attr:`BankShape.blocks`.
-    kernels : slice
-        k of the M kernels.
-    tiles : slice
-        t of the T tiles.
-    entries : slice
-        The t·b² entries of those tiles.
+    `entries`: the t·b² entries of those tiles.
     """
 
     index: int
@@ -94,14 +85,8 @@ class Block:
 class FactorBlock:
     """A piece of the factor of one kernel.
 
-    Parameters
-    ----------
-    index : int
-        Number of the piece among the most pieces that all factors have.
-    kernel, piece : int
-        The kernel, and the piece of its factor.
-    shape : (int, int)
-        Columns and points.
+    `index`: number of the piece among the most pieces that all factors have. `kernel`, `piece`: the
+    kernel, and the piece of its factor. `shape` (int, int): columns and points.
     """
 
     index: int
@@ -258,15 +243,7 @@ class DamagedDescriptionError(StoreError):
 
 @dataclass(frozen=True)
 class BuildTime:
-    """Time to compute and store Gram matrices, of all tasks together.
-
-    Parameters
-    ----------
-    seconds : float
-        Wall time.
-    cpu_seconds : float
-        Processor time.
-    """
+    """Time to compute and store Gram matrices, of all tasks together."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -294,14 +271,7 @@ class Stopwatch:
 class StoredBank(Generic[Shape, OneBlock]):
     """What the stores of Gram matrices and of factors have in common.
 
-    Parameters
-    ----------
-    blobs : ByteStore
-        Its files.
-    shape : BankShape or FactorShape
-        Facts that determine its blocks.
-    attrs : mapping
-        Further facts recorded at creation, such as the name of the data set.
+    `attrs`: further facts recorded at creation, such as the name of the data set.
     """
 
     blobs: ByteStore
@@ -319,13 +289,6 @@ class StoredBank(Generic[Shape, OneBlock]):
 
         Any number of processes may do so at once.  A damaged description is written again: every
         block says by itself whose it is.
-
-        Raises
-        ------
-        StoreError
-            If a bank of another shape has this name.
-        OutputError
-            If `root` cannot be written.
         """
         blobs = open_bytes(root, bank_id)
         blobs.discard_abandoned()
@@ -352,15 +315,7 @@ class StoredBank(Generic[Shape, OneBlock]):
 
     @classmethod
     def open(cls, root: str | Path, bank_id: str) -> Self:
-        """Return the store of an existing bank.
-
-        Raises
-        ------
-        DamagedDescriptionError
-            If its description is missing, cut short or altered.
-        StoreError
-            If it is of another version.
-        """
+        """Return the store of an existing bank."""
         blobs = open_bytes(root, bank_id)
         with _reading(blobs):
             facts, attrs, array = _opened(blobs)
@@ -475,15 +430,7 @@ class StoredBank(Generic[Shape, OneBlock]):
         self._complete.add(block.index)
 
     def _get(self, block: OneBlock, parts: Sequence[Floating]) -> None:
-        """Read the values of a block into contiguous arrays of the store's dtype.
-
-        Raises
-        ------
-        StoreError
-            If the block is missing, damaged, or that of another bank or place.
-        UnreadableError
-            If the medium does not answer.
-        """
+        """Read the values of a block into contiguous arrays of the store's dtype."""
         tag = np.empty(TAG, self.dtype)
         whole = [*parts, self._padding(parts), tag]
         name = self._chunk(block)
@@ -565,23 +512,7 @@ class GramStore(StoredBank[BankShape, Block]):
         dtype: npt.DTypeLike,
         attrs: Mapping[str, Any] | None = None,
     ) -> GramStore:
-        """Return the store of a bank, made if it is missing, see :meth:`described`.
-
-        Parameters
-        ----------
-        root : str or Path
-            Folder or fsspec URL of all banks.
-        bank_id : str
-            Name of this bank below `root`.
-        n_kernels : int
-            Number M of kernels.
-        layout : TileLayout
-            Points and tiles.
-        dtype : dtype-like
-            float32 or float64.
-        attrs : mapping, optional
-            JSON-serialisable facts to keep.
-        """
+        """Return the store of a bank, made if it is missing, see :meth:`described`."""
         shape = BankShape(n_kernels, layout, np.dtype(dtype).name)
         return cls.described(root, bank_id, shape, attrs)
 
@@ -616,19 +547,7 @@ class GramStore(StoredBank[BankShape, Block]):
     def write(self, block: Block, values: Floating, spent: BuildTime = NO_TIME) -> None:
         """Write a block, then mark it complete.
 
-        Parameters
-        ----------
-        block : Block
-            One of :attr:`blocks`.  If several processes write it at once, one whole block stays.
-        values : (k, t·b²) float array
-            Its values, converted to the store's dtype.
-        spent : BuildTime
-            Time to compute the values; that to write them is added.
-
-        Raises
-        ------
-        OutputError
-            If the medium is full, read-only or refuses.  The block then stays as it was.
+        `values` (k, t·b²): its values, converted to the store's dtype.
         """
         if values.shape != block.shape:
             raise ValueError(f"found values {values.shape}; expected {block.shape}")
@@ -637,24 +556,8 @@ class GramStore(StoredBank[BankShape, Block]):
     def read(self, block: Block, out: Floating | None = None) -> Floating:
         """Return the values of a complete block.
 
-        Parameters
-        ----------
-        block : Block
-            One of :attr:`blocks`.
-        out : (k, t·b²) float array, optional
-            Array to read into, without a copy if it is contiguous and of the store's dtype.  Its
-            content is undefined after an error.
-
-        Returns
-        -------
-        (k, t·b²) float32 or float64
-
-        Raises
-        ------
-        StoreError
-            Naming the block, if it is missing, damaged, or that of another bank or place.
-        UnreadableError
-            If the medium does not answer.
+        `out` (k, t·b²): array to read into, without a copy if it is contiguous and of the store's
+        dtype.  Its content is undefined after an error. The result is (k, t·b²).
         """
         if out is not None and out.shape != block.shape:
             raise ValueError(f"found an output array {out.shape}; expected {block.shape}")
@@ -737,13 +640,7 @@ BankStore: TypeAlias = GramStore | FactorStore
 
 
 def open_store(root: str | Path, bank_id: str) -> BankStore:
-    """Return the store of an existing bank, of Gram matrices or of factors.
-
-    Raises
-    ------
-    StoreError
-        If it is missing, damaged or of another version.
-    """
+    """Return the store of an existing bank, of Gram matrices or of factors."""
     blobs = open_bytes(root, bank_id)
     with _reading(blobs):
         kind = _opened(blobs)[0]["kind"]

@@ -32,21 +32,8 @@ LARGEST_SHARE = 0.7  # of a kernel's entries; a larger copy saves too little
 class ViewKernels:
     """Kernels of a bank on some of its points, each copied at its first request.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank, over N points.
-    index : (n,) intp
-        The points.
-    centred : bool
-        True if kernels are centred in feature space on these points.
-    budget : MemoryBudget
-        Memory of the copies, shared with other views.
-
-    Attributes
-    ----------
-    layout : TileLayout
-        Layout of n points.
+    `index` (n,): the points. `centred`: True if kernels are centred in feature space on these
+    points. `budget`: memory of the copies, shared with other views.
     """
 
     def __init__(self, bank: Bank, index: Ints, *, centred: bool, budget: MemoryBudget) -> None:
@@ -89,13 +76,7 @@ NORMALISATIONS = ("trace", "centre", "variance")
 
 
 def divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return each trace or variance in order, with True if it is that of centred kernels.
-
-    Examples
-    --------
-    >>> divisors(["trace", "centre", "trace"])
-    [('trace', False), ('trace', True)]
-    """
+    """Return each trace or variance in order, with True if it is that of centred kernels."""
     return [
         (name, name == "variance" or "centre" in normalisations[:place])
         for place, name in enumerate(normalisations)
@@ -104,24 +85,12 @@ def divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def takes_pass(normalisations: Sequence[str]) -> bool:
-    """Return True if a divisor depends on entries off the diagonal.
-
-    Examples
-    --------
-    >>> takes_pass(["trace", "centre"]), takes_pass(["variance"])
-    (False, True)
-    """
+    """Return True if a divisor depends on entries off the diagonal."""
     return any(centred for _, centred in divisors(normalisations))
 
 
 def check_uncentred(normalisations: Sequence[str], where: str) -> None:
-    """Refuse to centre the kernels of a bank in which some points lack some kernels.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If one of them is ``centre``.
-    """
+    """Refuse to centre the kernels of a bank in which some points lack some kernels."""
     if "centre" in normalisations:
         raise SpecError(
             where,
@@ -135,20 +104,11 @@ def check_uncentred(normalisations: Sequence[str], where: str) -> None:
 class BankView:
     """A bank restricted to some points and normalised there.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank, over N points.
-    index : (n,) intp, or None
-        Points of the view, each at most once; None for all points in order.
-    scale : (M,) float64
-        Factor of each kernel; 0 for a kernel that vanishes on these points.
-    centred : bool
-        True if the kernels are centred in feature space on these points.
-    kernels : ViewKernels, optional
-        Copies of single kernels on these points; by default single kernels are read from the bank.
-    traces : (M,) float64, optional
-        Traces of the bank's kernels on these points; by default the bank is asked for them.
+    `index` (n,): points of the view, each at most once; None for all points in order. `scale` (M,):
+    factor of each kernel; 0 for a kernel that vanishes on these points. `centred`: True if the
+    kernels are centred in feature space on these points. `kernels`: copies of single kernels on
+    these points; by default single kernels are read from the bank. `traces` (M,): traces of the
+    bank's kernels on these points; by default the bank is asked for them.
     """
 
     bank: Bank
@@ -296,15 +256,7 @@ class BankView:
 def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:
     """Answer requests of views of one bank; all that need every kernel share one pass.
 
-    Parameters
-    ----------
-    asked : sequence of (BankView, Request)
-        Requests, each with its view.
-
-    Returns
-    -------
-    list of float64 arrays
-        One answer per request, in order, of the shape that the request documents.
+    Returns one answer per request, in order, of the shape that the request documents.
     """
     answers = [view._own_answer(request) for view, request in asked]
     left = [place for place, found in enumerate(answers) if found is None]
@@ -340,24 +292,8 @@ def make_views(
     and its variance is that of these points.  Such kernels cannot be centred: the mean of some
     points would then differ from kernel to kernel, and a pass could not combine them.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank, over N points.
-    indices : sequence of (n,) intp or None
-        Points of each view, each at most once; None for all points.
-    normalisations : sequence of str
-        Some of ``trace``, ``centre``, ``variance``.
-    budget : MemoryBudget, optional
-        Memory in which views of few of the bank's points keep single kernels; without it they keep
-        none.
-    presence : Presence, optional
-        Which of the N points have which kernels; by default all have all.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown normalisation, and for kernels to be centred that some points lack.
+    `indices`: points of each view, each at most once; None for all points. `presence`: which of the
+    N points have which kernels; by default all have all.
     """
     for name in normalisations:
         if name not in NORMALISATIONS:
