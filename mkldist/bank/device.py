@@ -22,8 +22,8 @@ from mkldist.errors import SpecError
 from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
 from mkldist.kernels.gaps import without_gaps
-from mkldist.kernels.gram_tiles import BASE_OF, INNER
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.loops import BASE_OF, INNER
 from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy

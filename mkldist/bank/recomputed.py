@@ -1,7 +1,7 @@
 """Banks that are not stored: their kernels, or products of them, are computed from the source.
 
 :class:`RecomputedBank` computes every kernel again in every pass.  :class:`PointBank` computes
-products of kernels with vectors by a device or by the loops of :mod:`mkldist.kernels.product_sums`,
+products of kernels with vectors by a device or by the loops of :mod:`mkldist.kernels.loops`,
 and never has a matrix, for solvers that begin near their solution.  Such a solver changes few dual
 variables from one product to the next.  The products of each kernel with its last vector are
 therefore cached, and a product with another vector takes the kernel values of those entries alone
@@ -45,10 +45,16 @@ from mkldist.bank.sources import (
     finite_answers,
 )
 from mkldist.core.arrays import Floating, Floats, Ints, may_overflow
-from mkldist.kernels.expansion_sums import expansion_sums, takes
-from mkldist.kernels.gram_tiles import BASE_OF, INNER
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.product_sums import kernel_forms, kernel_products, weighted_values
+from mkldist.kernels.loops import (
+    BASE_OF,
+    INNER,
+    expansion_sums,
+    kernel_forms,
+    kernel_products,
+    takes,
+    weighted_values,
+)
 from mkldist.optim.symmetric_operator import SymmetricOperator
 
 CHUNK_KERNELS = 48

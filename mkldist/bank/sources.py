@@ -18,7 +18,7 @@ from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.tile_values import fill_tiles
+from mkldist.kernels.loops import fill_tiles
 
 
 class BankSource(Protocol):

@@ -23,9 +23,9 @@ from mkldist.core.identity import array_id
 from mkldist.errors import GramError
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.gaps import Presence, without_gaps
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.loops import expansion_sums, takes
 
 BLOCK_BYTES = 2**25  # of kernel values that are in memory together
 KERNELS_AT_ONCE = 16  # which share the distances of a feature subset

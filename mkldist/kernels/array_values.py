@@ -1,6 +1,6 @@
 """Values of kernels by the Python array API standard, for devices that run no compiled loop.
 
-The formulas and the treatment of digits are those of :mod:`mkldist.kernels.gram_tiles`: squared
+The formulas and the treatment of digits are those of :mod:`mkldist.kernels.loops`: squared
 distances are sums of squared differences, and come from inner products of centred points where
 there are many features.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.devices import Device
 from mkldist.kernel_functions.exponential import VANISHES_AT
-from mkldist.kernels.gram_tiles import BASE_OF, CITY, COMPILED, INNER, SQUARED, WIDE
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.loops import BASE_OF, CITY, COMPILED, INNER, SQUARED, WIDE
 
 TAKEN = tuple(function.name for function in COMPILED)
 """Names of the kernel functions that devices compute."""

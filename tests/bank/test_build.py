@@ -13,7 +13,7 @@ from mkldist.bank.sources import ArraySource, FeatureSource
 from mkldist.bank.store import GramStore
 from mkldist.errors import GramError, OutputError
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.gram_tiles import WIDE
+from mkldist.kernels.loops import WIDE
 from mkldist.spec.banks import BankSpec
 
 ALL_FUNCTIONS = BankSpec(

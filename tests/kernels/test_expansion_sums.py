@@ -7,9 +7,8 @@ import pytest
 
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.expansion_sums import expansion_sums, takes
-from mkldist.kernels.gram_tiles import WIDE
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.loops import WIDE, expansion_sums, takes
 
 RNG = np.random.default_rng(0)
 G, P, L, R = (

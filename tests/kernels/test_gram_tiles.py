@@ -8,8 +8,8 @@ import pytest
 from mkldist.kernel_functions.exponential import VANISHES_AT
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.gram_tiles import WIDE, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.loops import WIDE, fill_tiles
 from mkldist.spec.banks import BankSpec
 from tests.kernels.by_scikit_learn import bank, by_scikit_learn
 
@@ -22,7 +22,7 @@ def tiles(
     rows, cols = np.triu_indices(n_edges)
     out = np.full((len(kernels), len(rows), edge, edge), np.nan)
     columns = np.ascontiguousarray(points.T)
-    evaluate_gram_tiles(kernels, columns, rows, cols, out, cosine=cosine)
+    fill_tiles(kernels, columns, rows, cols, out, cosine=cosine)
     return out, np.stack([rows, cols], axis=1)
 
 
@@ -53,7 +53,7 @@ def test_single_tiles_and_kernels_equal_scikit_learn(d: int) -> None:
         for row, col in ((0, 0), (0, 2), (1, 2), (2, 2)):
             tile = np.full((1, 1, edge, edge), np.nan)
             places = np.array([row]), np.array([col])
-            evaluate_gram_tiles(kernels.select([m]), columns, *places, tile)
+            fill_tiles(kernels.select([m]), columns, *places, tile)
             part = expected[row * edge :, col * edge :][:edge, :edge]
             np.testing.assert_allclose(tile[0, 0], part, rtol=1e-9, atol=1e-11)
 
@@ -62,7 +62,7 @@ def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> No
     points, edge = np.random.default_rng(3).normal(size=(11, WIDE + 3)) / 8, 4
     kernels, rows, cols = bank(WIDE + 3), np.array([2, 2, 2]), np.array([0, 1, 2])
     found = np.full((len(kernels), 3, edge, edge), np.nan)
-    evaluate_gram_tiles(kernels, np.ascontiguousarray(points.T), rows, cols, found)
+    fill_tiles(kernels, np.ascontiguousarray(points.T), rows, cols, found)
     for m in range(len(kernels)):
         expected = by_scikit_learn(kernels, m, points[8:], points)
         whole = np.hstack(found[m])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.kernels import gram_tiles
+from mkldist.kernels import loops
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.tile_values import fill_tiles
+from mkldist.kernels.loops import fill_tiles
 from mkldist.spec.banks import BankSpec
 
 POINTS = np.abs(np.random.default_rng(0).normal(size=(11, 3)))
@@ -70,12 +70,12 @@ def test_diagonals_are_those_of_the_gram_matrices(cosine):
 
 def test_kernels_of_compiled_functions_take_one_call_of_the_loop(monkeypatch):
     calls = []
-    fill = gram_tiles._fill
-    monkeypatch.setattr(gram_tiles, "_fill", lambda *args: calls.append(fill(*args)))
+    fill = loops._fill
+    monkeypatch.setattr(loops, "_fill", lambda *args: calls.append(fill(*args)))
     family = kernel_list(BankSpec(family="xu2008"), 3, ["a", "b", "c"], {}, 0)
     filled(family, np.float64, cosine=True)
     assert len(calls) == 1
 
 
 def test_the_codes_of_the_loop_are_those_of_its_functions():
-    assert [function.code for function in gram_tiles.COMPILED] == [0, 1, 2, 3]
+    assert [function.code for function in loops.COMPILED] == [0, 1, 2, 3]
