@@ -14,7 +14,7 @@ from mkldist.analysis.statistics import fit_repeated, lack_of_fit
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT, RunState
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -22,7 +22,7 @@ from mkldist.results.rows import (
     settings_of,
 )
 from mkldist.results.schema import CLASS, RUNGS, SPLIT, metric_of
-from mkldist.solvers.outcome import is_active
+from mkldist.solvers.progress import is_active
 
 if TYPE_CHECKING:
     import pandas as pd

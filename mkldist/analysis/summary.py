@@ -35,7 +35,7 @@ from mkldist.results.schema import (
     task_of,
 )
 from mkldist.results.tree import Snapshot
-from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ import numpy.typing as npt
 from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floating, Floats, Ints, read_only
 from mkldist.core.compiled import compiled
-from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.optim.symmetric_operator import SymmetricOperator
+from mkldist.optim.factored_matrix import FactoredMatrix, SymmetricOperator
 
 LAYOUT_VERSION = 2
 MAX_TILE = 256

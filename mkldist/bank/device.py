@@ -24,7 +24,7 @@ from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
 from mkldist.kernels.gaps import without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import BASE_OF, INNER
-from mkldist.optim.thin_products import ON_HOST, ThinProducts
+from mkldist.optim.factored_matrix import ON_HOST, ThinProducts
 
 EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy
 PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays

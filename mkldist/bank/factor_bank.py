@@ -46,15 +46,20 @@ from mkldist.core.arrays import Floating, Floats, Ints
 from mkldist.core.checksums import crc32c
 from mkldist.core.durable import make_folder, output_error
 from mkldist.errors import GramError
-from mkldist.optim.factored_matrix import FactoredMatrix, RowsOf
+from mkldist.optim.factored_matrix import (
+    ON_HOST,
+    FactoredMatrix,
+    RowsOf,
+    Thin,
+    ThinProducts,
+    values_of,
+)
 from mkldist.optim.pivoted_cholesky import (
     PieceCache,
     PivotedFactor,
     ThinFactor,
     pivoted_cholesky,
 )
-from mkldist.optim.thin_factor import Thin, values_of
-from mkldist.optim.thin_products import ON_HOST, ThinProducts
 
 
 class FileRegions:

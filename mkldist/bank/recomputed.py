@@ -55,7 +55,7 @@ from mkldist.kernels.loops import (
     takes,
     weighted_values,
 )
-from mkldist.optim.symmetric_operator import SymmetricOperator
+from mkldist.optim.factored_matrix import SymmetricOperator
 
 CHUNK_KERNELS = 48
 CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewer kernels

@@ -207,7 +207,7 @@ def _calibration_lines(model: Model) -> list[str]:
 
 def _n_active(model: Model) -> int:
     """Return the number of kernels that are active for one class at least, as tables count them."""
-    from mkldist.solvers.outcome import is_active
+    from mkldist.solvers.progress import is_active
 
     pairs = zip(model.functions, model.weights, strict=True)
     return len({i for one, weights in pairs for i in one.index[is_active(weights)]})

@@ -33,12 +33,11 @@ from mkldist.fit.inputs import (
 )
 from mkldist.fit.problem import functions_of, problem_on
 from mkldist.methods.registry import METHODS
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Solution
-from mkldist.solvers.clock import Clock
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.most_points import most_points
-from mkldist.solvers.outcome import SAMPLED, StopReason
+from mkldist.solvers.progress import SAMPLED, Clock, StopReason
 from mkldist.solvers.solver_params import SolverParams, check_effect, validate
 
 SECONDS_BETWEEN = 1.0  # lines about iterations, unless every one is asked for

@@ -73,7 +73,7 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Kernel
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays
 from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
 
 if TYPE_CHECKING:

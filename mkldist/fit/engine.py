@@ -38,8 +38,7 @@ from mkldist.fit.problem import (
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
-from mkldist.solvers.base import Method, Solution
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays, Method, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_timed
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams

@@ -57,10 +57,8 @@ from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Gaussian, Spectrum
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers, predicted_classes
-from mkldist.solvers.base import Method
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.path import PATH_OF_C
-from mkldist.solvers.proximity import proximity_of
+from mkldist.solvers.base import PATH_OF_C, Method, proximity_of
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import check_names, validate
 from mkldist.solvers.targets import losses_by_target

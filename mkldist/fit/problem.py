@@ -36,8 +36,7 @@ from mkldist.kernels.graph import graph_laplacian
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays, Method, Problem, Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled
 from mkldist.spec.banks import BankSpec

@@ -52,11 +52,9 @@ from mkldist.results.schema import (
     metric_of,
 )
 from mkldist.results.tree import open_results
-from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.proximity import exact_proximity_of, proximity_of
-from mkldist.solvers.settings import plain_settings
-from mkldist.solvers.solver_params import validate
+from mkldist.solvers.base import Solution, exact_proximity_of, proximity_of
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.solver_params import plain_settings, validate
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.model import (

@@ -36,7 +36,7 @@ import numpy.typing as npt
 import scipy
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.optim.thin_factor import Thin
+from mkldist.optim.factored_matrix import Thin
 
 PIECE = 100  # columns of a piece
 PROPOSALS = 100  # pivots proposed at once

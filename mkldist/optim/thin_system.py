@@ -23,8 +23,7 @@ import numpy as np
 import scipy
 
 from mkldist.core.arrays import Floats
-from mkldist.optim.thin_factor import Thin, values_of
-from mkldist.optim.thin_products import ON_HOST, ThinProducts
+from mkldist.optim.factored_matrix import ON_HOST, Thin, ThinProducts, values_of
 
 COLUMNS = 600  # most columns of the preconditioner
 TINY = float(np.finfo(np.float64).tiny)

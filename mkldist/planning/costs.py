@@ -27,13 +27,12 @@ from mkldist.core.memory import (
 )
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.optim.block_ascent import LARGEST
+from mkldist.optim.box_qp import LARGEST
 from mkldist.planning.model import BankFacts, BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
 from mkldist.solvers.base import Method
-from mkldist.solvers.factor_needs import LEAST_GROWTH, MOST_GROWTH
+from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.most_points import most_points
-from mkldist.solvers.on_factors import MANY, MOST_CHANGES
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
 from mkldist.solvers.refusals import ProblemFacts, all_of
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.model import SweepSpec

@@ -28,7 +28,7 @@ from mkldist.kernels.graph import adjacency, graph_kernels
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.costs import memory_of, most_points_of
 from mkldist.planning.model import BankFacts, DatasetFacts
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits

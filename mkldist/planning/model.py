@@ -151,7 +151,7 @@ class RunPlan:
     split: int
     method: str
     key: str
-    params: dict[str, Any]  # plain settings, see mkldist.solvers.settings
+    params: dict[str, Any]  # plain settings, see mkldist.solvers.solver_params
     graph: GraphTable | None = None  # whose Laplacian the method takes
     shared_weights: bool = False
     selection: SelectionSpec | None = None

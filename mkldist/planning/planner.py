@@ -34,7 +34,7 @@ from mkldist.planning.model import (
     Proposal,
     RunPlan,
 )
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec, SweepSpec

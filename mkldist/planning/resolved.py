@@ -51,7 +51,7 @@ from mkldist.planning.spec_checks import (
     resolve_methods,
     smaller_shares,
 )
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.model import SweepSpec

@@ -22,7 +22,7 @@ from mkldist.kernel_functions.custom import search_first
 from mkldist.methods.block_norm.written_regularizers import imported_by
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.model import BankFacts
-from mkldist.solvers.parameters import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
+from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.targets import losses_by_target

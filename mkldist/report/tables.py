@@ -29,7 +29,7 @@ from mkldist.report.charts import slug
 from mkldist.report.facts import Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
 from mkldist.results.schema import CLASS, PREDICTED, SPLIT, RunState
-from mkldist.solvers.outcome import STATIONARITY, StopReason
+from mkldist.solvers.progress import STATIONARITY, StopReason
 
 MOST_COUNTS = 12  # classes that a cell names
 CONFUSIONS = ("confusion", "unlabelled_confusion")

@@ -17,7 +17,7 @@ from mkldist.report.answer import answer_sentences
 from mkldist.report.facts import Facts
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import DATASET_SERIES, SPLIT, RunState, metric_of
-from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 
 if TYPE_CHECKING:
     import xarray as xr

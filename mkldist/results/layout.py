@@ -49,7 +49,7 @@ from mkldist.results.schema import (
     Variable,
     node_variables,
 )
-from mkldist.solvers.settings import setting
+from mkldist.solvers.solver_params import setting
 from mkldist.spec.model import SOURCE_PREFIX, TRIAL
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ import numpy.typing as npt
 from mkldist.core.arrays import Floats, Ints, read_only
 from mkldist.core.memory import physical_memory
 from mkldist.results.schema import RunState
-from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import STATIONARITY, StopReason, is_active
-from mkldist.solvers.proximity import exact_proximity_of, proximity_of
+from mkldist.solvers.base import Solution, exact_proximity_of, proximity_of
+from mkldist.solvers.progress import STATIONARITY, StopReason, is_active
 
 if TYPE_CHECKING:
     from mkldist.planning.model import RunPlan

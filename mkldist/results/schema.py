@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.scores import part_scores
-from mkldist.solvers.outcome import ACTIVE_SHARE, N_LARGEST, STATIONARITY
+from mkldist.solvers.progress import ACTIVE_SHARE, N_LARGEST, STATIONARITY
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -141,7 +141,7 @@ def _linear_algebra() -> Finding:
 
 def _compiled_code() -> Finding:
     from mkldist.core.compiled import jit_is_disabled
-    from mkldist.solvers.hinge import slack_rounding
+    from mkldist.solvers.svm import slack_rounding
 
     if jit_is_disabled():
         return Finding("compiled code", "none by NUMBA_DISABLE_JIT", "Unset it: Python is slow")

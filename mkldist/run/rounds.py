@@ -32,9 +32,8 @@ from mkldist.planning.planner import make_plan, without
 from mkldist.planning.resolved import Resolved
 from mkldist.results.journal import Journal
 from mkldist.results.schema import SPLIT, RunState
-from mkldist.solvers.parameters import MethodGrid
-from mkldist.solvers.settings import setting
-from mkldist.solvers.space import Space, Span
+from mkldist.solvers.grids import MethodGrid, Space, Span
+from mkldist.solvers.solver_params import setting
 from mkldist.spec.model import GIVEN, SOURCE_PREFIX, TRIAL, SearchSpec, SweepSpec
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.datasets import SplitsSpec
 from mkldist.spec.model import SweepSpec
 

@@ -34,7 +34,9 @@ which problems it cannot solve.  An entry in :mod:`mkldist.methods.registry` reg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -48,12 +50,8 @@ from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.core.target import Target
 from mkldist.errors import GramError
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.clock import Clock
-from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.solvers.outcome import SAMPLED, STATIONARITY, StopReason, is_active
-from mkldist.solvers.path import Renewal
+from mkldist.optim.accuracy import relative_gap
+from mkldist.solvers.progress import SAMPLED, STATIONARITY, Clock, DualBound, StopReason, is_active
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
@@ -67,6 +65,97 @@ from mkldist.solvers.refusals import (
     unfit_factors,
 )
 from mkldist.solvers.solver_params import SolverParams
+
+
+class KeptArrays:
+    """Arrays by key, those used last; at most so many bytes.
+
+    An array larger than that is made each time, and displaces no other.
+    Two threads that need an array at the same time may both make it.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of all arrays together.
+
+    Attributes
+    ----------
+    kernels_id : str
+        Names the kernels of the solver that is given these arrays, for keys of what depends on
+        one of them; empty where they have no name.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.kernels_id = ""
+        self._limit = limit
+        self._kept: OrderedDict[Hashable, Floats] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[KeptArrays], tuple[int]]:
+        """Pickle the limit: another process makes its own arrays."""
+        return KeptArrays, (self._limit,)
+
+    def on(self, kernels_id: str) -> KeptArrays:
+        """Return these same arrays for a solver on the kernels of a name."""
+        same = object.__new__(type(self))
+        vars(same).update(vars(self))
+        same.kernels_id = kernels_id
+        return same
+
+    def get(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+        """Return the array of a key, which nobody may change, or else make and keep it.
+
+        Parameters
+        ----------
+        key : hashable
+            All that the array depends on.
+        make : callable
+            Makes the array.
+        """
+        known = self.known(key)
+        return self.keep(key, make()) if known is None else known
+
+    def known(self, key: Hashable) -> Floats | None:
+        """Return the array of a key, which nobody may change, or None if none is kept."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def keep(self, key: Hashable, made: Floats) -> Floats:
+        """Keep an array, which nobody may change from now on, and return it."""
+        made.flags.writeable = False
+        if made.nbytes > self._limit:
+            return made
+        with self._lock:
+            self._kept.setdefault(key, made)
+            held = sum(array.nbytes for array in self._kept.values())
+            while held > self._limit:
+                held -= self._kept.popitem(last=False)[1].nbytes
+        return made
+
+
+PATH_OF_C = (0.3, 1.0, 3.0)
+"""Values of C that suit kernels of variance 1, on any number of points."""
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """How a method starts from a solution on kernels that have changed since.
+
+    Parameters
+    ----------
+    renewed : callable
+        Takes a problem and a state, asks the kernels for what the state holds of them, and returns
+        the state that has this.
+    by_points : bool
+        True if few dual variables change then, so that a solver may go on with kernels themselves.
+    """
+
+    renewed: Callable[[Any, Any], Generator[Request, Any, Any]]
+    by_points: bool = False
+
 
 USUAL_PASSES = 40
 
@@ -281,7 +370,7 @@ class Solution:
     counters : Counters
         Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
-        With ``params.trace`` what :meth:`mkldist.solvers.trace.Trace.arrays` says, one row per
+        With ``params.trace`` what :meth:`mkldist.solvers.progress.Trace.arrays` says, one row per
         outer iteration; else empty.
     extra : dict of str to float
         Further scalars that a method reports, by name.  With ``stationarity`` among them, the
@@ -497,3 +586,31 @@ class Method:
     def along_path(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by rising C, from strong to weak regularisation, if there is a path."""
         return sorted(points, key=attrgetter("C")) if self.has_path else list(points)
+
+
+def exact_proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
+    """Return bound and gap of one or several solutions for the kernels that factors stand for.
+
+    They are ``exact_dual_objective`` and ``exact_gap`` of the sums; nothing where a solution has no
+    such bound.
+    """
+    bounds = [solution.exact_dual_objective for solution in solutions]
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return {}
+    objective, bound = float(sum(solution.objective for solution in solutions)), float(sum(known))
+    return {"exact_gap": relative_gap(objective, bound), "exact_dual_objective": bound}
+
+
+def proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
+    """Return what is left to gain in one or several solutions, by its name.
+
+    It is the ``gap`` of the sums of objectives and of bounds; where no gap is known, the largest
+    ``stationarity``.
+    """
+    found = [solution.stationarity for solution in solutions if STATIONARITY in solution.extra]
+    if found:
+        return {STATIONARITY: max(found)}
+    objective = float(sum(solution.objective for solution in solutions))
+    bound = float(sum(solution.dual_objective for solution in solutions))
+    return {"gap": relative_gap(objective, bound)}

@@ -21,12 +21,11 @@ import numpy as np
 
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
+from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, diagonal_of, ridged
-from mkldist.optim.form_rounding import form_rounding
-from mkldist.solvers.hinge import EPS
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.squared_losses import squared_hinge
-from mkldist.solvers.svm import Certificate, SvmSolution, dual_rounding, maximise_dual
+from mkldist.solvers.svm import EPS, Certificate, SvmSolution, dual_rounding, maximise_dual
 
 SHARE = 0.1  # of the tolerance, that Newton steps on the primal leave
 

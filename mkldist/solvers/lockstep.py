@@ -21,7 +21,7 @@ from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, R
 from mkldist.bank.view import BankView, answer_views
 from mkldist.core.arrays import Bools, Ints
 from mkldist.solvers.base import Problem, Solution, Steps
-from mkldist.solvers.clock import working_cpu_time, working_time
+from mkldist.solvers.progress import working_cpu_time, working_time
 
 
 class RequestCount:

@@ -1,4 +1,15 @@
-"""Parameters that every method has: when to stop, and what they say of the method."""
+"""Parameters that every method has: when to stop, and what they say of the method.
+
+The settings of a run are its parameters as plain values: its id hashes them, its record stores
+them, and its worker makes parameters of them again.  All three are JSON, which has no infinity:
+
+* infinity stands for "no limit", and only a parameter whose default is infinity takes it
+  (:class:`SolverParams` refuses it elsewhere);
+* :func:`plain_settings` leaves such a parameter out, and likewise one whose default is None, which
+  stands for "not used";
+* a parameter that is left out is infinite: a worker gets its default, and :func:`setting` reads
+  it back.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +56,7 @@ class SolverParams(BaseModel):
     """Parameters that every method has; a method adds its own by subclassing.
 
     Infinity means no limit: only a parameter whose default is infinity takes it, see
-    :mod:`mkldist.solvers.settings`.
+    :mod:`mkldist.solvers.solver_params`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
@@ -212,3 +223,27 @@ def check_effect(
             f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
             hint if len(idle) < len(points) else "",
         )
+
+
+def plain_settings(params: SolverParams) -> dict[str, Any]:
+    """Return the parameters of a run as JSON values, without those at infinity or None.
+
+    Examples
+    --------
+    >>> from mkldist.solvers.solver_params import SolverParams
+    >>> plain_settings(SolverParams(tol=0.1))
+    {'tol': 0.1, 'max_iter': 500, 'trace': False}
+    """
+    values = params.model_dump(mode="json")
+    return {name: value for name, value in values.items() if value not in (math.inf, None)}
+
+
+def setting(settings: Mapping[str, Any], name: str) -> Any:
+    """Return one parameter of a run's plain settings; infinity where it is left out.
+
+    Examples
+    --------
+    >>> setting({"tol": 0.1, "max_iter": 500, "trace": False}, "time_limit")
+    inf
+    """
+    return settings.get(name, math.inf)

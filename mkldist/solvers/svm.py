@@ -14,10 +14,15 @@ that is left.  A small duality gap of the outer problem needs that accuracy, and
 reach it by a few factorisations.
 
 C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i max(0, ...)``.
+
+A solver of two classes trains one machine on the combined kernel.  A solver of several classes
+that share their kernel weights trains one for each class, all on the same combined kernel.  Its
+objective ``J(d) = sum_c J_c(d)`` and the derivatives are then sums over the classes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,13 +30,148 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.optim.block_ascent import block_ascent
-from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.factored_matrix import Gram, diagonal_of
-from mkldist.optim.form_rounding import form_rounding
-from mkldist.optim.symmetric_operator import SymmetricOperator
-from mkldist.solvers.hinge import EPS, best_bias, hinge_terms, slack_spread
+from mkldist.core.compiled import compiled
+from mkldist.core.counters import Counters
+from mkldist.optim.accuracy import form_rounding, relative_gap
+from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates
+from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class HingeTerms(NamedTuple):
+    """Sums over the points that the bounds of a hinge-loss machine consist of.
+
+    Parameters
+    ----------
+    norm : float
+        ``beta'f``, the squared norm of the decision function.
+    total : float
+        ``sum |beta|``.
+    loss, loss_rounding : float
+        Weighted hinge loss, and how much rounding may have taken off it.
+    energy : float
+        ``sum_i K_ii beta_i^2``.
+    rest : float
+        ``sum beta``, zero up to rounding at a feasible point.
+    """
+
+    norm: float
+    total: float
+    loss: float
+    loss_rounding: float
+    energy: float
+    rest: float
+
+
+def hinge_terms(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
+) -> HingeTerms:
+    """Return the sums at coefficients `beta` and decision values `f` without bias, in one pass."""
+    return HingeTerms(*_sums(beta, f, y, weights, bias, reach, np.empty(len(f))))
+
+
+@compiled(python_first=True)
+def _sums(
+    beta: Floats,
+    f: Floats,
+    y: Floats,
+    weights: Floats,
+    bias: float,
+    reach: Floats,
+    slack: Floats,
+) -> tuple[float, float, float, float, float, float]:
+    """Return the fields of :class:`HingeTerms`; the slacks are overwritten."""
+    norm = total = loss = largest = energy = rest = 0.0
+    for i in range(len(f)):
+        slack[i] = 1.0 - y[i] * (f[i] + bias)
+        norm += beta[i] * f[i]
+        total += abs(beta[i])
+        loss += weights[i] * max(slack[i], 0.0)
+        largest = max(largest, weights[i])
+        size = reach[i] * beta[i]
+        energy += size * size
+        rest += beta[i]
+    return norm, total, loss, largest * slack_rounding(slack, reach, beta), energy, rest
+
+
+@compiled(python_first=True)
+def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
+    """Return how much rounding may have taken off the sum of the positive parts of slacks.
+
+    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``.
+    Their rounding errors add up like a random walk.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        ``1 - y_i (f_i + b)`` as computed.
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    beta : (n,) float64
+        Expansion coefficients.
+    """
+    squares = total = 0.0
+    for i in range(len(slack)):
+        term = reach[i] * beta[i]
+        squares += term * term
+    size = math.sqrt(squares)
+    for i in range(len(slack)):
+        unsure = EPS * (reach[i] * size + 1.0)
+        if slack[i] > -unsure:
+            total += unsure
+    return total
+
+
+def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
+    """Return the middle of the minimisers over b of ``sum_i w_i max(0, 1 - y_i (f_i + b))``.
+
+    The sum is convex and piecewise linear in b with kinks at ``y_i - f_i``; its slope is minus
+    the weight of the positives, plus w_i at each kink.
+
+    Parameters
+    ----------
+    f : (n,) float64
+        Decision values without bias.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    weights : (n,) float64, optional
+        Positive weights w of the points; by default one for each.
+    """
+    kinks = y - f
+    if weights is not None:
+        return middle_kink(kinks, weights, float(weights[y > 0].sum()))
+    kinks.sort()
+    positives = int(np.count_nonzero(y > 0))
+    left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
+    right = kinks[positives] if positives < len(kinks) else left
+    return float(0.5 * (left + right))
+
+
+def middle_kink(kinks: Floats, weights: Floats, wanted: float) -> float:
+    """Return the middle of the interval in which the weight of the kinks passed is `wanted`."""
+    order = np.argsort(kinks, kind="stable")
+    passed = np.cumsum(weights[order])
+    rounding = 1e-12 * float(passed[-1])
+    left, right = np.searchsorted(passed, [wanted - rounding, wanted + rounding])
+    last = len(kinks) - 1
+    ends = kinks[order[[min(int(left), last), min(int(right), last)]]]
+    return float(ends.mean())
+
+
+def slack_spread(slack: Floats, beta: Floats, lower: Floats, upper: Floats) -> float:
+    """Return how far apart the slacks of points below their bounds are, as a bias sees them.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        ``y_i - f_i`` without bias.
+    beta, lower, upper : (n,) float64
+        Expansion coefficients and their bounds.
+    """
+    rising, falling = slack[beta < upper], slack[beta > lower]
+    return float(rising.max() - falling.min()) if len(rising) and len(falling) else 0.0
+
 
 Ascent = Callable[[Floats, Floats, float], tuple[int, int]]
 """Function of beta, the gradient ``y - K beta`` and the violation of optimality that may be left.
@@ -381,7 +521,7 @@ def _evaluate(
     """Return the bounds at `beta`, with ``f = K beta`` and C of each point as `weights`.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
-    value, so that it stays an upper bound; see :mod:`.hinge`.  The rounding errors of the
+    value, so that it stays an upper bound; see :mod:`.svm`.  The rounding errors of the
     dual value are taken off it; see :func:`dual_rounding`.
     """
     bias = best_bias(f, y, None if equal else weights)
@@ -410,3 +550,82 @@ def dual_rounding(
         Number n of points.
     """
     return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))
+
+
+INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
+
+
+class InnerSvm:
+    """Solve one support vector machine after another on slowly changing Gram matrices.
+
+    Parameters
+    ----------
+    y : (n,) or (n, k) float64
+        Labels in {-1, +1}; with k columns there is a machine for each.
+    C : float or (n,) float64
+        Bound of the dual variables, of all or of each point.
+    tol : float
+        Relative duality gap of the outer problem; machines are solved to a small share of it.
+    counters : Counters
+        Counters to which solves are added.
+    """
+
+    def __init__(self, y: Floats, C: Bound, tol: float, counters: Counters) -> None:
+        self._y, self._C, self._tol = y, C, INNER_SHARE * tol
+        self._counters = counters
+        self._start: Floats | None = None
+
+    def begin_at(self, alpha: Floats) -> None:
+        """Start the next solve from dual variables `alpha`, shaped like the labels."""
+        self._start = alpha
+
+    def sharpen(self) -> None:
+        """Solve as exactly as rounding permits from now on."""
+        self._tol = 0.0
+
+    def __call__(self, K: Gram) -> SvmSolution:
+        """Solve with Gram matrix `K` (n, n), or its operator, from the last solution."""
+        svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
+        self._start = svm.alpha
+        return svm
+
+
+def train(
+    K: Gram,
+    y: Floats,
+    C: Bound,
+    tol: float,
+    counters: Counters,
+    start: Floats | None = None,
+) -> SvmSolution:
+    """Train a support vector machine on labels `y`, or one on each of their columns.
+
+    Parameters
+    ----------
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, or its operator.
+    y : (n,) or (n, k) float64
+        Labels in {-1, +1}, both in every column.
+    C : float or (n,) float64
+        Bound of the dual variables, of all or of each point.
+    tol : float
+        Relative duality gap of each machine.
+    counters : Counters
+        Counters to which solves are added.
+    start : array of the shape of `y`, optional
+        Dual variables to start from.
+    """
+    columns = y[:, None] if y.ndim == 1 else y
+    starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
+    machines = []
+    for labels, alpha in zip(columns.T, starts, strict=True):
+        svm = solve_svm(K, np.ascontiguousarray(labels), C, tol=tol, start=alpha)
+        counters.count_svm(svm.iterations, svm.newton_steps)
+        machines.append(svm)
+    return machines[0] if y.ndim == 1 else SvmSolution.side_by_side(machines)
+
+
+def sum_over_classes(q: Floats) -> Floats:
+    """Return the quadratic forms (M,) of one machine, or the sums over k of those (M, k) of k."""
+    total: Floats = q if q.ndim == 1 else q.sum(axis=1)
+    return total

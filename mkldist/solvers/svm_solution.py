@@ -5,11 +5,9 @@ from __future__ import annotations
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Own
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Own, StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution
-from mkldist.solvers.trace import Trace
 
 
 def svm_solution(

@@ -10,7 +10,7 @@ import pytest
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.fit.api import SolverLines
-from mkldist.solvers.clock import Clock
+from mkldist.solvers.progress import Clock
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.sign(X[:, 0] * X[:, 1])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from tests.methods import plain_bank
 from tests.variants import quick
 

@@ -16,7 +16,7 @@ import pytest
 
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references import Case, all_cases
 from tests.methods.references.recorded import (

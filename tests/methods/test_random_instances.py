@@ -14,7 +14,7 @@ import pytest
 
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
 from tests.methods.instances import solid_factors
 from tests.methods.references import conic_value

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mkldist.optim import block_ascent as module
-from mkldist.optim.block_ascent import block_ascent
+from mkldist.optim import box_qp as module
+from mkldist.optim.box_qp import block_ascent
 from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.solvers.svm import solve_svm
 

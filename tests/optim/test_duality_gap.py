@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mkldist.bank.bank import MemoryBank
 from mkldist.bank.passes import answer
 from mkldist.bank.products import ENTRIES
 from mkldist.bank.requests import Quadratic
-from mkldist.optim.form_rounding import ADDED_AT_ONCE, form_rounding
+from mkldist.optim.accuracy import ADDED_AT_ONCE, form_rounding
 from tests.variants import quick
 
 

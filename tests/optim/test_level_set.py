@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.optim.level_set import nearest_below, project_onto_level_set
+from mkldist.optim.cutting_planes import nearest_below, project_onto_level_set
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from mkldist.optim.line_search import root_of_slope
+from mkldist.optim.descent import root_of_slope
 
 SLOPES = {
     "line": lambda t: 3.0 * t - 2.0,

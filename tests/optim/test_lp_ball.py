@@ -8,7 +8,7 @@ import pytest
 from mkldist.methods.primal.weight_step import (
     suboptimality,
 )
-from mkldist.optim.lp_ball import WeightSet, lp_norm, project_onto_lp_ball
+from mkldist.optim.weight_sets import WeightSet, lp_norm, project_onto_lp_ball
 
 
 @pytest.mark.parametrize("p", [1.0, 1.01, 1.3, 1.5, 2.0, 3.0, 7.0, 64.0])

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mkldist.optim.quasi_newton import LimitedMemory
+from mkldist.optim.descent import LimitedMemory
 
 
 def dense_bfgs(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

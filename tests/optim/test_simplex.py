@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mkldist.optim.level_set import project_onto_simplex
+from mkldist.optim.weight_sets import project_onto_simplex
 
 
 @settings(deadline=None)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.optim import thin_products
-from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner
-from mkldist.optim.thin_products import ThinProducts
+from mkldist.optim import factored_matrix as thin_products
+from mkldist.optim.factored_matrix import FactoredMatrix, ThinProducts, centred_inner
 from mkldist.optim.thin_system import ThinSystem
 from tests.kernels.made_up import DEVICES, device_there
 

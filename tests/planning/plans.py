@@ -7,7 +7,7 @@ from typing import Any
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import BankFacts, DatasetFacts, Plan
 from mkldist.planning.planner import make_plan
-from mkldist.solvers.parameters import MethodGrid, expand
+from mkldist.solvers.grids import MethodGrid, expand
 from mkldist.spec.model import SweepSpec
 
 

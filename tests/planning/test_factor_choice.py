@@ -11,7 +11,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import most_points_of
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import SweepSpec
 

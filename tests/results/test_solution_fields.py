@@ -10,7 +10,7 @@ import pytest
 from mkldist.core.counters import Counters
 from mkldist.results.record import solution_fields
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 
 
 def solution(weights: list[float], objective: float, dual: float, **words) -> Solution:

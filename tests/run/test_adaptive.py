@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mkldist.run.rounds import STARTUP, all_fresh, proposed
-from mkldist.solvers.space import Space, Span
+from mkldist.solvers.grids import Space, Span
 
 SPACE = Space({"C": Span(1e-3, 1e3, log=True)}, {"loss": ["hinge", "squared"]}, {})
 FEW = Space({"k": Span(1, 12, whole=True)}, {}, {})

@@ -99,7 +99,7 @@ from mkldist.run.doctor import _compiled_code
 before = _compiled_code()
 import numpy as np
 import mkldist.core.compiled
-from mkldist.solvers.hinge import slack_rounding
+from mkldist.solvers.svm import slack_rounding
 mkldist.core.compiled.SECONDS_IN_PYTHON = 0.0
 slack_rounding(np.ones(2), np.ones(2), np.ones(2))
 after = _compiled_code()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.run.rounds import all_fresh, drawn, fresh, setting_key
-from mkldist.solvers.space import Space, Span
+from mkldist.solvers.grids import Space, Span
 
 SPACE = Space({"C": Span(0.0, 1.0)}, {"loss": ["a", "b", "c"]}, {})
 FEW = Space({"k": Span(1, 3, whole=True)}, {"loss": ["a", "b"]}, {})

@@ -12,7 +12,7 @@ from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.first_sweep import Facts, first_sweep, sweep_name
 from mkldist.run.sweep_setup import planned
-from mkldist.solvers.path import PATH_OF_C
+from mkldist.solvers.base import PATH_OF_C
 from mkldist.spec.load import load_sweep
 
 ROWS = 60

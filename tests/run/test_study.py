@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mkldist.run.rounds import Study, drawn_batch
-from mkldist.solvers.space import Space, Span
+from mkldist.solvers.grids import Space, Span
 from mkldist.spec.model import SearchSpec
 
 SPACE = Space({"C": Span(0.01, 100.0, log=True)}, {}, {})

@@ -32,7 +32,7 @@ from mkldist.run.tasks import (
     solve_batch,
 )
 from mkldist.run.work_queue import BuildItem
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import damage
 from tests.run.sweeps import sweep_text

@@ -12,7 +12,7 @@ import pytest
 
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, reason_to_stop, usual_passes
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.bounds import Bounds, Own
+from mkldist.optim.accuracy import relative_gap
+from mkldist.solvers.progress import Bounds, Own
 
 DUAL = np.ones(3)
 

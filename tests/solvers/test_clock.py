@@ -11,8 +11,8 @@ import pytest
 
 from mkldist.core import compiled as compiled_module
 from mkldist.core.compiled import compiled, preparation_seconds
-from mkldist.solvers import clock as clock_module
-from mkldist.solvers.clock import Clock
+from mkldist.solvers import progress as clock_module
+from mkldist.solvers.progress import Clock
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.solvers.exact_forms import best_multiple, largest_forms
+from mkldist.solvers.queries import best_multiple, largest_forms
 from tests.methods import plain_bank
 
 

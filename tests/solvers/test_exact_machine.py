@@ -12,7 +12,7 @@ from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.sources import ArraySource
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.exact_machine import estimated_value, with_expansions, with_kernels
+from mkldist.solvers.exact_certificate import estimated_value, with_expansions, with_kernels
 from mkldist.solvers.lockstep import Job, solve_alone
 
 N, C = 90, 3.0

@@ -11,8 +11,7 @@ from cvxpy.error import SolverError
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.hinge import slack_spread
-from mkldist.solvers.svm import solve_svm
+from mkldist.solvers.svm import slack_spread, solve_svm
 from tests.methods import instances, plain_bank
 from tests.methods.references.simplex_svm import simplex_optimum
 

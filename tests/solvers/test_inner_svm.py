@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes, train
-from mkldist.solvers.svm import solve_svm
+from mkldist.solvers.svm import InnerSvm, solve_svm, sum_over_classes, train
 from tests.methods import instances
 
 C = 10.0

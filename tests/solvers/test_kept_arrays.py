@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays
 
 
 def test_an_array_is_made_once_and_nobody_changes_it():

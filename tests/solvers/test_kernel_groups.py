@@ -8,7 +8,7 @@ import pytest
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.methods.wrapper.group_mkl import KernelGroups, on_groups
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
 
 LABELS = np.array([3, 1, 3, 7, 1, 3])

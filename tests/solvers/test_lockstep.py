@@ -13,7 +13,7 @@ from mkldist.bank.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive, solve_alone
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances
 from tests.variants import quick
 

@@ -14,11 +14,10 @@ from mkldist.bank.factored_kernels import FactoredKernels
 from mkldist.bank.requests import Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
-from mkldist.solvers import factor_needs, on_factors
+from mkldist.solvers import on_factors
 from mkldist.solvers.base import Problem
-from mkldist.solvers.bounds import DualBound
 from mkldist.solvers.on_factors import solve_on_factors
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import DualBound, StopReason
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
@@ -152,10 +151,8 @@ def test_work_of_all_rounds_is_counted():
 def test_norms_in_the_objective_are_slopes_of_the_loss_times_the_function(name, params, unit):
     solution, _ = solved(kernels_of(GRAMS), name, tol=1e-7, **params)
     slopes, coefficients = np.abs(solution.dual_variables), np.abs(solution.coefficients)
-    np.testing.assert_allclose(
-        slopes, factor_needs.unit_of_norms(solution) * coefficients, rtol=1e-3
-    )
-    assert unit is None or factor_needs.unit_of_norms(solution) == pytest.approx(unit, rel=1e-3)
+    np.testing.assert_allclose(slopes, on_factors.unit_of_norms(solution) * coefficients, rtol=1e-3)
+    assert unit is None or on_factors.unit_of_norms(solution) == pytest.approx(unit, rel=1e-3)
 
 
 def ending(level, **changes):

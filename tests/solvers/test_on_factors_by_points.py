@@ -14,7 +14,7 @@ from mkldist.bank import factored_kernels
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.bank.sources import FeatureSource
 from mkldist.kernels.evaluate import evaluate
-from mkldist.solvers import factor_needs, on_factors
+from mkldist.solvers import on_factors
 from tests.kernels.few_lists import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
@@ -179,7 +179,7 @@ def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
 
 
 def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeypatch):
-    monkeypatch.setattr(factor_needs, "HOPELESS", 0.0)
+    monkeypatch.setattr(on_factors, "HOPELESS", 0.0)
     seen, with_diagonals = [], FactoredKernels.with_diagonals
 
     def spy(self, times):

@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.parameters import expand, searched
+from mkldist.solvers.grids import expand, searched
 from mkldist.spec import checks
 
 LEVEL = METHODS["level"]

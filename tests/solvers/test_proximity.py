@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.proximity import proximity_of
+from mkldist.solvers.base import Solution, proximity_of
+from mkldist.solvers.progress import StopReason
 
 
 def solution(objective, bound, **extra):

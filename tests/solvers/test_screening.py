@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic
-from mkldist.solvers.screening import Candidates, distance_to_optimum
+from mkldist.solvers.working_set import Candidates, distance_to_optimum
 from tests.methods import instances, plain_bank
 from tests.variants import quick
 

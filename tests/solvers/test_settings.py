@@ -10,9 +10,8 @@ import pytest
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.parameters import expand
-from mkldist.solvers.settings import plain_settings, setting
-from mkldist.solvers.solver_params import validate
+from mkldist.solvers.grids import expand
+from mkldist.solvers.solver_params import plain_settings, setting, validate
 from tests.methods import instances
 
 

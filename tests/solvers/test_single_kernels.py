@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.queries import gram_matrices
 from tests.methods import plain_bank
 
 

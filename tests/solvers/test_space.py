@@ -9,8 +9,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.parameters import searched
-from mkldist.solvers.space import Span
+from mkldist.solvers.grids import Span, searched
 
 C = {"low": 0.01, "high": 1000, "scale": "log"}
 

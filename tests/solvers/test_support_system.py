@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.solvers.support_system import SupportSystem, ThinSupportSystem, support_system
+from mkldist.solvers.primal_newton import SupportSystem, ThinSupportSystem, support_system
 
 RNG = np.random.default_rng(0)
 G = RNG.normal(size=(30, 8))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from mkldist.solvers.hinge import best_bias
-from mkldist.solvers.svm import solve_svm
+from mkldist.solvers.svm import best_bias, solve_svm
 from tests.methods import instances
 
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)

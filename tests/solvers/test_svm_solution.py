@@ -11,11 +11,10 @@ import pytest
 
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution, solve_svm
 from mkldist.solvers.svm_solution import fixed_weights_solution, svm_solution
-from mkldist.solvers.trace import Trace
 
 Y = np.array([1.0, -1.0])
 WEIGHTS = np.array([0.25, 0.75])

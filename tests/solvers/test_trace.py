@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.solvers.bounds import Own
-from mkldist.solvers.clock import Clock
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import Clock, Own, Trace
 from tests.methods.instances import balanced
 
 

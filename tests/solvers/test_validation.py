@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.parameters import expand
+from mkldist.solvers.grids import expand
 from mkldist.solvers.solver_params import validate
 
 SPICY = METHODS["spicymkl"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.memory import TRACED_WEIGHT_BYTES, trace_bytes
-from mkldist.solvers.trace import WeightCourse, largest
+from mkldist.solvers.progress import WeightCourse, largest
 
 
 def some_weights(n_iterations: int, n_kernels: int, share: float = 0.5) -> np.ndarray:

@@ -40,10 +40,9 @@ from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, centred_inner
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.exact_forms import fixed_weights_bound
-from mkldist.solvers.inner_svm import train
-from mkldist.solvers.single_kernels import gram_operators
+from mkldist.solvers.queries import fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import train
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass

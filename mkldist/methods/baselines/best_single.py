@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.exact_forms import fixed_weights_bound
+from mkldist.solvers.queries import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
 
 

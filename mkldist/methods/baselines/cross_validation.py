@@ -27,7 +27,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.single_kernels import check_kernel_number, gram_operators
+from mkldist.solvers.queries import check_kernel_number, gram_operators
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import solve_svm
 from mkldist.solvers.svm_solution import fixed_weights_solution

@@ -48,16 +48,13 @@ from mkldist.bank.requests import Combine, Quadratic, Request
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.core.memory import MATRICES_PER_SOLVER
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
-from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.l2_svm import solve_l2_svm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import DualBound, StopReason, Trace
+from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.trace import Trace
 
 HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none
 
@@ -164,7 +161,7 @@ def lower_bound(
 ) -> Generator[Request, Any, DualBound]:
     """Return the lower bound of the factors, which is one for the kernels.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     yield from ()
     return DualBound(solution.dual_objective, solution.dual_variables)
@@ -175,7 +172,7 @@ def value_with_kernels(
 ) -> Generator[Request, Any, float]:
     """Ask for Q at gamma with the kernels, an upper bound of its least value.
 
-    Parameters are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     gamma = solution.coefficients
     forms = yield from largest_forms(gamma[:, None])

@@ -16,9 +16,8 @@ from pydantic import Field
 from mkldist.bank.requests import Request
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.trace import Trace
 
 EQUAL = 1e-9  # relative difference of sums of weights that is rounding
 

@@ -13,9 +13,9 @@ import numpy as np
 from mkldist.bank.requests import Combine
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.exact_forms import fixed_weights_bound
-from mkldist.solvers.inner_svm import train
+from mkldist.solvers.queries import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import train
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 

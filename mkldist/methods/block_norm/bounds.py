@@ -14,7 +14,7 @@ dual value of rho, made feasible as in Section 5, enclose the optimum.
 
 A small strength lets rho be large only near the null spaces of the kernels, where rounding decides
 ``rho' K_m rho``.  Both values therefore take the largest norms that rounding permits
-(:mod:`mkldist.optim.form_rounding`), and the primal value adds what rounding may have taken off the
+(:mod:`mkldist.optim.accuracy`), and the primal value adds what rounding may have taken off the
 losses.
 """
 
@@ -31,11 +31,9 @@ from mkldist.core.counters import Counters
 from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.optim.form_rounding import EPS, form_rounding
+from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.solvers.base import Solution
-from mkldist.solvers.bounds import Bounds, Own
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import Bounds, Own, StopReason, Trace
 
 NORM_SUM = "norm_sum"
 """Name under which a solution reports ``sum_m ||f_m||``."""

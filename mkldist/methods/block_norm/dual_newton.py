@@ -23,7 +23,7 @@ from mkldist.methods.block_norm.inner_objective import (
     Line,
     ThinHessian,
 )
-from mkldist.optim.line_search import root_of_slope
+from mkldist.optim.descent import root_of_slope
 from mkldist.optim.thin_system import ThinSystem
 
 RIDGE = 1e-14  # of the mean diagonal of the Hessian

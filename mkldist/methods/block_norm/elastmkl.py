@@ -30,8 +30,7 @@ from mkldist.methods.block_norm.params import BlockNormParams, memory_of_compone
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
-from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.path import Renewal
+from mkldist.solvers.base import Method, Problem, Renewal, Steps
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0

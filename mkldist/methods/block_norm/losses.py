@@ -44,7 +44,7 @@ import scipy
 from mkldist.core.arrays import Floats
 from mkldist.core.target import Target
 from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
-from mkldist.solvers import hinge
+from mkldist.solvers import svm as hinge
 
 _BIAS_STEPS = 100
 

@@ -23,9 +23,9 @@ from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.methods.block_norm.working_set_iteration import BlockNormState
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.exact_forms import largest_forms
-from mkldist.solvers.screening import Candidates
+from mkldist.solvers.progress import DualBound
+from mkldist.solvers.queries import largest_forms
+from mkldist.solvers.working_set import Candidates
 
 
 def exact_bound(
@@ -33,7 +33,7 @@ def exact_bound(
 ) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the dual point of the solution, by one pass.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     loss = params.make_loss(problem.y, problem.weights)
     psi = params.make_regularizer()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 
 INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate

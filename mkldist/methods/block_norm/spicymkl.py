@@ -50,10 +50,8 @@ from mkldist.methods.block_norm.on_factors import exact_bound, renewed
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.path import Renewal
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.progress import StopReason, Trace
 
 
 class SpicyMKLParams(BlockNormParams):

@@ -34,12 +34,10 @@ from mkldist.methods.block_norm.losses import Loss, Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Problem, Steps, reason_to_stop
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.screening import Candidates, distance_to_optimum
-from mkldist.solvers.trace import Trace
-from mkldist.solvers.working_set import most_newcomers
+from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.working_set import Candidates, distance_to_optimum, most_newcomers
 
 FIRST_KERNELS = 40
 LEAST_LEFT = 0.1  # of a pass's gap, on the working set when the next is due

@@ -42,7 +42,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.identity import array_id
 from mkldist.core.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.core.target import Target
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays
 from mkldist.solvers.solver_params import SolverParams
 
 EPS = float(np.finfo(np.float64).eps)

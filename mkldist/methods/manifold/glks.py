@@ -51,14 +51,12 @@ from mkldist.methods.manifold.deformed import ManifoldParams
 from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.primal import primalmkl
-from mkldist.optim.form_rounding import form_rounding
-from mkldist.optim.line_search import root_of_slope
+from mkldist.optim.accuracy import form_rounding
+from mkldist.optim.descent import root_of_slope
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.squared_losses import SquaredLoss, squared
-from mkldist.solvers.trace import Trace
 
 
 class GlksParams(ManifoldParams):

@@ -69,12 +69,10 @@ from mkldist.methods.manifold.lapmkl_weights import (
 )
 from mkldist.methods.primal.params import LOWER_CHI_2
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds, Own
-from mkldist.solvers.outcome import STATIONARITY, StopReason
 from mkldist.solvers.primal_newton import ETA
+from mkldist.solvers.progress import STATIONARITY, Bounds, Own, StopReason, Trace
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.squared_losses import squared_hinge
-from mkldist.solvers.trace import Trace
 
 HALVINGS, SUFFICIENT = 30, 1e-4
 Weights = Generator[Request, Any, Floats]

@@ -36,11 +36,10 @@ from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.form_rounding import form_rounding
+from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.solvers.base import Problem, Solution, Steps
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.queries import AT_A_TIME, gram_matrices
 from mkldist.solvers.squared_losses import SquaredLoss
 
 Solver = Callable[[Problem, PrimalMKLParams], Steps]

@@ -23,7 +23,7 @@ from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import Deformation
 from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint
-from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
+from mkldist.solvers.queries import AT_A_TIME, gram_matrices
 from mkldist.solvers.squared_losses import SquaredLoss
 
 RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R

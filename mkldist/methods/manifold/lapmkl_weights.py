@@ -26,8 +26,8 @@ from mkldist.methods.manifold.deformed import Deformation
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedMinimum, SharedPoint
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
-from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.support_system import SupportSystem
+from mkldist.optim.weight_sets import WeightSet
+from mkldist.solvers.primal_newton import SupportSystem
 
 SIMPLEX = WeightSet(1.0)
 MODEL_SHARE = 1e-4  # of the gap, left by the minimum of the model

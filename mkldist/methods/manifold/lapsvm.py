@@ -46,13 +46,11 @@ from mkldist.methods.manifold.deformed import (
     memory_on_graph,
 )
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.primal_newton import PrimalMachine
-from mkldist.solvers.single_kernels import check_kernel_number
+from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.queries import check_kernel_number
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.squared_losses import SquaredLoss, squared_hinge
-from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
 SETTLED = 0.015  # share of the points whose class may change between two checks

@@ -24,10 +24,9 @@ from mkldist.bank.requests import Combine
 from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.manifold_svm import ManifoldSvm
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import StopReason, Trace
 
 
 class LSVMParams(ManifoldParams):

@@ -36,8 +36,7 @@ from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import EPS, Deformation, Solver, decision_rounding
 from mkldist.solvers.base import Problem
-from mkldist.solvers.hinge import best_bias
-from mkldist.solvers.inner_svm import InnerSvm
+from mkldist.solvers.svm import InnerSvm, best_bias
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,10 +60,8 @@ from mkldist.methods.manifold.deformed import LARGEST, LEAST, memory_on_graph
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import Bounds, StopReason, Trace
 
 TINY = float(np.finfo(np.float64).tiny)
 RESOLUTION = 1e-15  # of a factor, relative to the interval in which it is sought

@@ -27,11 +27,10 @@ from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.squared_losses import squared
-from mkldist.solvers.trace import Trace
 
 REFINEMENTS = 2
 

@@ -10,15 +10,13 @@ import numpy as np
 from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
+from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.factored_matrix import Gram, diagonal_of
-from mkldist.optim.form_rounding import form_rounding
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Bounds, DualBound
-from mkldist.solvers.exact_forms import largest_forms
-from mkldist.solvers.outcome import StopReason
 from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import Bounds, DualBound, StopReason, Trace
+from mkldist.solvers.queries import largest_forms
 
 PATIENCE = 8  # iterations without a better bound after which only rounding is left
 UNSCREENED = {"screened": 0.0, "partial_passes": 0.0}
@@ -141,7 +139,7 @@ def exact_bound(
     The dual value is a parabola in multiples of the residual.  Any multiple is feasible where the
     loss has no slope, and then the best one counts.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     loss, lam = squared_loss(params, problem.y, problem.weights), params.lam
     r = signed_by_class(params, solution.dual_variables, problem.y)

@@ -19,7 +19,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.optim.factored_matrix import Gram
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.weight_sets import WeightSet
 
 COLUMNS = 1000  # kernels with a column of their own, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15

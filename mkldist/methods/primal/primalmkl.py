@@ -68,11 +68,9 @@ from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import Iterate, d_step, feasible_weights, z_step
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
 from mkldist.methods.primal.working_set_descent import renewed, solve_on_working_set
-from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.path import Renewal
-from mkldist.solvers.trace import Trace
+from mkldist.optim.weight_sets import WeightSet
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.progress import Bounds, Trace
 from mkldist.solvers.working_set import SMALL
 
 

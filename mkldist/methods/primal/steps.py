@@ -14,11 +14,10 @@ from mkldist.methods.primal.kernel_products import WeightColumns
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
+from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import Gram, moved
-from mkldist.optim.line_search import root_of_slope
-from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint
-from mkldist.solvers.support_system import support_system
+from mkldist.optim.weight_sets import WeightSet
+from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint, support_system
 
 LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model
 SLOPE_SHARE = 0.5  # of the first slope's size, beyond which the end of a step is too far

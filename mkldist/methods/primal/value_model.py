@@ -14,8 +14,8 @@ import numpy as np
 from mkldist.core.arrays import Floats
 from mkldist.methods.primal.weight_step import nesterov, suboptimality
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.support_system import SupportSystem, ThinSupportSystem
+from mkldist.optim.weight_sets import WeightSet
+from mkldist.solvers.primal_newton import SupportSystem, ThinSupportSystem
 
 ROUNDS = 12
 

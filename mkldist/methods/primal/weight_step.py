@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.squared_losses import SquaredLoss
 
 Smooth = Callable[[Floats], tuple[float, Floats]]

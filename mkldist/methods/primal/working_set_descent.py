@@ -7,7 +7,7 @@ kernels with the largest forms q_m enter the working set with weight zero.
 
 The dual of PrimalMKL is strongly concave in the residual r, with modulus 1, or one by the largest
 weight of a point.  A pass therefore
-proves some kernels inactive, and later passes leave them out (:mod:`mkldist.solvers.screening`).
+proves some kernels inactive, and later passes leave them out (:mod:`mkldist.solvers.working_set`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ from mkldist.methods.primal.certificate import (
 from mkldist.methods.primal.kernel_products import Forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.accuracy import relative_gap
+from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.base import Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds, DualBound, Own
 from mkldist.solvers.primal_newton import PrimalMachine
-from mkldist.solvers.screening import Candidates, distance_to_optimum
-from mkldist.solvers.trace import Trace
-from mkldist.solvers.working_set import WorkingSet, solved
+from mkldist.solvers.progress import Bounds, DualBound, Own, Trace
+from mkldist.solvers.working_set import Candidates, WorkingSet, distance_to_optimum, solved
 
 SOLVED = 0.03  # of the gap of a pass, left on the working set: quadratic convergence is cheap
 SIMPLEX = WeightSet(1.0)

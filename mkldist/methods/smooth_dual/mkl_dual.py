@@ -24,10 +24,10 @@ from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.smooth_dual.dual_penalties import Penalty, respond
 from mkldist.methods.smooth_dual.predictor import Predictor
+from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Problem
-from mkldist.solvers.hinge import best_bias, slack_rounding
+from mkldist.solvers.svm import best_bias, slack_rounding
 
 MIB = 2**20
 BATCH = 32  # points whose rows one request fetches

@@ -9,10 +9,8 @@ import numpy as np
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Solution
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.hinge import best_bias
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.svm import best_bias
 
 
 @dataclass(frozen=True, eq=False)

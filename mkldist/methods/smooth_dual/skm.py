@@ -41,13 +41,11 @@ from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solution_of
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.svm import InnerSvm
 
 FIRST_A_SQUARED = 0.1
 SHRINKAGE = 0.1  # of a^2 from stage to stage

@@ -33,11 +33,10 @@ from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
 

@@ -11,12 +11,10 @@ from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Bounds, DualBound, Own
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.svm_solution import svm_solution
-from mkldist.solvers.trace import Trace
 
 
 class WeightedMachine(NamedTuple):

@@ -28,16 +28,14 @@ from mkldist.core.arrays import LEAST, Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
+from mkldist.optim.cutting_planes import nearest_below
 from mkldist.optim.factored_matrix import Gram
-from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import solve_game
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import Own
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Own, StopReason
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.svm import Bound, DualRounding, SvmSolution
+from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution
 from mkldist.solvers.working_set import WorkingSet, solved
 
 RISES = 8  # games a minimum, each with the multiples that belong to the last one's value

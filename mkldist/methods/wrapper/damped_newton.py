@@ -19,7 +19,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.optim.simplex_qp import LowRankQuadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
-from mkldist.solvers.inner_svm import InnerSvm
+from mkldist.solvers.svm import InnerSvm
 
 INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha
 SLOPE_FLOOR = 1e-3  # of tol times the objective: a slope below says nothing

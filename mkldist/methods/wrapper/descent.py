@@ -27,10 +27,9 @@ from mkldist.methods.wrapper.reduced_gradient import (
     reference_kernel,
 )
 from mkldist.methods.wrapper.simplex_line import LineSearch, Machine
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Problem, reason_to_stop
-from mkldist.solvers.bounds import Own
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Own, StopReason
 from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.working_set import WorkingSet, solved
 

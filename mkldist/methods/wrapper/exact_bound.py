@@ -17,8 +17,8 @@ from mkldist.core.arrays import Floats
 from mkldist.methods.wrapper.bounds import Binding, MachinePoint, mixed
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualCuts, DualPoint
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.exact_forms import largest_forms
+from mkldist.solvers.progress import DualBound
+from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import HingeParams
 
 
@@ -27,7 +27,7 @@ def exact_bound(
 ) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     points = yield from binding_forms(problem, solution)
     if not points:

@@ -55,10 +55,9 @@ from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import InnerSvm
 
 TINY = float(np.finfo(np.float64).tiny)
 MEMORY = 10  # last values of F, below the largest of which a step must lead

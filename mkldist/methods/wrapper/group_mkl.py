@@ -45,7 +45,7 @@ from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
 from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
 from mkldist.solvers.base import Method, Problem, Solution, Steps
-from mkldist.solvers.bounds import DualBound
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import Effects, SolverParams
 
 Result = TypeVar("Result")
@@ -264,7 +264,7 @@ def exact_bound(
 ) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     groups = _groups(problem, params)
     part = _on(groups, problem)

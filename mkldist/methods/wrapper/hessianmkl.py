@@ -48,12 +48,10 @@ from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.path import Renewal
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 

@@ -48,10 +48,8 @@ from mkldist.core.counters import Counters
 from mkldist.methods.wrapper import level
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.outcome import STATIONARITY, StopReason
+from mkldist.solvers.progress import STATIONARITY, Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.trace import Trace
 
 SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that is worth a move
 

@@ -62,12 +62,11 @@ from mkldist.methods.wrapper.cut_bundle import (
     solve_machine,
 )
 from mkldist.methods.wrapper.exact_bound import exact_bound
+from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.path import Renewal
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.progress import DualBound
+from mkldist.solvers.svm import InnerSvm
 
 PROGRESS = 1e-3  # share of the distance by which an iteration must narrow the bounds
 SHARPEN_AFTER = 5  # iterations without progress, after which machines are solved exactly

@@ -38,12 +38,11 @@ from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.exact_bound import binding_forms
 from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.exact_forms import best_multiple
-from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import DualBound, StopReason
+from mkldist.solvers.queries import best_multiple
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
 PATIENCE = 25  # iterations without a better bound, after which only rounding is left
 
@@ -161,7 +160,7 @@ def exact_bound(
 ) -> Generator[Request, Any, DualBound]:
     """Ask for the forms of all kernels at the best dual point met, by one pass.
 
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.exact_forms`.
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
     """
     points = yield from binding_forms(problem, solution)
     values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]

@@ -30,7 +30,7 @@ from mkldist.core.arrays import Floats
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.machine_cuts import NO_CUTS, CutsBound, MachineCuts
 from mkldist.methods.wrapper.simplex_line import SimplexPath
-from mkldist.optim.quasi_newton import LimitedMemory
+from mkldist.optim.descent import LimitedMemory
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.svm import SvmSolution
 

@@ -58,7 +58,7 @@ from mkldist.methods.wrapper.simplex_line import (
 )
 from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.l2_svm import solve_l2_svm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import SvmSolution
 
 # A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 
 from mkldist.core.arrays import Floats
+from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import Gram, moved
-from mkldist.optim.line_search import root_of_slope
 from mkldist.solvers.svm import SvmSolution
 
 SvmAt = Callable[[Gram], SvmSolution]

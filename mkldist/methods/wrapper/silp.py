@@ -52,12 +52,11 @@ from mkldist.methods.wrapper.cut_bundle import (
     solve_machine,
 )
 from mkldist.methods.wrapper.exact_bound import exact_bound
+from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.path import Renewal
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_at_end, reason_to_stop
+from mkldist.solvers.progress import DualBound
+from mkldist.solvers.svm import InnerSvm
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 

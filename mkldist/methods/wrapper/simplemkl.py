@@ -35,11 +35,10 @@ from mkldist.methods.wrapper.reduced_gradient import (
 )
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.inner_svm import InnerSvm, sum_over_classes
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.path import Renewal
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import Effects, HingeParams
+from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
 
 class SimpleMKLParams(HingeParams, ReducedGradientParams):

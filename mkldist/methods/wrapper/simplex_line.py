@@ -18,8 +18,8 @@ import numpy as np
 
 from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats
+from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import Gram, moved
-from mkldist.optim.line_search import root_of_slope
 from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.working_set import WorkingSet
 
@@ -269,7 +269,7 @@ def step_along(
     kernel, along : CombinedKernel
         The combined kernel at the start, and that of D.
     slope, reach, first, end_slope
-        As for :func:`mkldist.optim.line_search.root_of_slope`.
+        As for :func:`mkldist.optim.descent.root_of_slope`.
     """
 
     def slope_at(step: float) -> float:

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 from mkldist.bank.requests import Combine
 from mkldist.methods.baselines.align import METHOD
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)

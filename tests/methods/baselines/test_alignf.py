@@ -9,7 +9,7 @@ import scipy.optimize
 from mkldist.methods.baselines import alignf
 from mkldist.methods.baselines.alignf import nonnegative_quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 
 METHOD = METHODS["alignf"]

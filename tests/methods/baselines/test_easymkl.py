@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.easymkl import weights
 

@@ -11,7 +11,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from mkldist.spec.banks import BankSpec
 from tests.benchmarks.problems import Points, built
 

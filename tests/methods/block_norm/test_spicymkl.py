@@ -14,7 +14,7 @@ from mkldist.methods.block_norm import pace, working_set_iteration
 from mkldist.methods.block_norm.regularizers import Concave
 from mkldist.methods.block_norm.working_set_iteration import MOST_LEFT
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
 from tests.methods.references import conic_value, real_values

@@ -14,7 +14,7 @@ from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet
 from mkldist.methods.block_norm.written_regularizers import imported_by, read, written
-from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.solver_params import plain_settings
 
 S = np.linspace(0.1, 3.0, 7)
 MODULE = """

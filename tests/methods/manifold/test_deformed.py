@@ -7,7 +7,7 @@ import pytest
 
 from mkldist.methods.manifold import deformed
 from mkldist.methods.manifold.deformed import Deformation, inverse_root, pivoted_factor
-from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.base import KeptArrays
 from tests.methods.manifolds import grams_between, manifold
 
 

@@ -11,7 +11,7 @@ import mkldist
 from mkldist.core.target import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
 from tests.methods.manifolds import grams_between, manifold
 

@@ -13,8 +13,8 @@ import mkldist
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
-from mkldist.solvers.kept_arrays import KeptArrays
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses
 from tests.methods.references.manifold import heat_laplacian, some_labels

@@ -7,7 +7,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods.manifolds import manifold, penalised_losses
 
 PRINTED = {"form": "shared", "coupled": False, "machine": "one-step"}

@@ -7,7 +7,7 @@ import pytest
 
 import mkldist
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods.manifolds import Manifold, manifold
 
 

@@ -9,7 +9,7 @@ import mkldist
 from mkldist.core.target import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, single_penalised_losses
 from tests.methods.references.manifold import heat_laplacian, primal_optimum, some_labels

@@ -8,7 +8,7 @@ import pytest
 from mkldist.core.counters import Counters
 from mkldist.methods.primal.certificate import dual_value, energy, primal_value
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.base import Problem
 
 N, LAM = 40, 1e-8

@@ -13,8 +13,8 @@ from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.primalmkl import alternate_by_single_steps
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
-from mkldist.solvers.outcome import StopReason
-from mkldist.solvers.parameters import expand
+from mkldist.solvers.grids import expand
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 

@@ -14,7 +14,7 @@ from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.primalmkl import METHOD
 from mkldist.solvers.base import Solution
 from mkldist.solvers.l2_svm import solve_l2_svm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.primal_machines import (
     INNERS,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.primal.value_model import ValueModel
-from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.support_system import SupportSystem
+from mkldist.optim.weight_sets import WeightSet
+from mkldist.solvers.primal_newton import SupportSystem
 from tests.methods import instances
 from tests.methods.primal_machines import differences, every_loss, loss_of, machine, targets
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mkldist.methods.primal.weight_step import alternating_objective, nesterov
-from mkldist.optim.lp_ball import WeightSet
+from mkldist.optim.weight_sets import WeightSet
 from tests.methods import instances
 from tests.methods.primal_machines import (
     differences,

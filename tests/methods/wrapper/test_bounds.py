@@ -7,10 +7,9 @@ import pytest
 
 from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Problem
-from mkldist.solvers.bounds import DualBound
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution
 

@@ -9,7 +9,7 @@ import pytest
 from mkldist.core.counters import Counters
 from mkldist.methods.wrapper.damped_newton import ORTHANT, SIMPLEX, DampedNewton, Damping
 from mkldist.methods.wrapper.segment import Iterate, Segment
-from mkldist.solvers.inner_svm import InnerSvm
+from mkldist.solvers.svm import InnerSvm
 from tests.methods import instances
 
 

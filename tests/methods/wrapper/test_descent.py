@@ -10,8 +10,8 @@ from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
 from mkldist.methods.wrapper.simplemkl import SimpleMKLParams
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.svm import InnerSvm
 from tests.methods import instances, plain_bank
 from tests.methods.wrapper.test_reduced_gradient import low_rank
 

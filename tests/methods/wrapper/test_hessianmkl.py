@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import linear_kernel
 
 from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.simplex_svm import simplex_optimum
 

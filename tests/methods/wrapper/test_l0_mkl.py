@@ -10,8 +10,7 @@ from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.l0_mkl import L0MklParams, solve_on
 from mkldist.solvers.base import Problem
-from mkldist.solvers.clock import Clock
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Clock, StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
 from tests.methods.references.recorded import optimum_of

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 

@@ -15,7 +15,7 @@ from mkldist.methods.wrapper.reduced_gradient import (
     reference_kernel,
     steepest_direction,
 )
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
 
 SEEDS = (12, 14, 19, 51, 63, 81, 95, 98, 104, 117, 170, 185, 213, 251, 286, 293)

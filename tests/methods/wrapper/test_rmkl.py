@@ -13,7 +13,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.l2_svm import best_bias
 from mkldist.solvers.lockstep import Job, drive
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.balls import squared_radii, squared_radius
 from tests.methods.references.rmkl import ridged_optimum

@@ -11,8 +11,7 @@ from sklearn.svm import SVC
 
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.clock import Clock
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import Clock, StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 

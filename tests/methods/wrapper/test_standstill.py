@@ -8,8 +8,8 @@ import pytest
 from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.level import PATIENCE, SHARPEN_AFTER, Standstill
-from mkldist.solvers.inner_svm import InnerSvm
-from mkldist.solvers.outcome import StopReason
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.svm import InnerSvm
 from tests.methods import plain_bank
 from tests.methods.test_awkward_mixtures import mixture
 

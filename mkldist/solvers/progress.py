@@ -1,19 +1,229 @@
-"""Convergence traces: one row per outer iteration, recorded only if the user asks for them."""
+"""What a solver reports while it runs: reasons to stop, time, bounds, and the convergence trace."""
 
 from __future__ import annotations
 
+import enum
+import math
+import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.arrays import Floats
+from mkldist.core.arrays import Bools, Floats
+from mkldist.core.compiled import preparation_seconds
 from mkldist.core.memory import TRACED_WEIGHT_BYTES, trace_bytes
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.bounds import Own
-from mkldist.solvers.clock import Clock
-from mkldist.solvers.outcome import N_LARGEST, is_active
+from mkldist.optim.accuracy import relative_gap
+
+STATIONARITY, SAMPLED = "stationarity", "sampled_points"  # keys of Solution.extra
+
+ACTIVE_SHARE = 1e-3
+"""Share of the largest kernel weight above which a kernel is active, wherever kernels count."""
+
+N_LARGEST = 5
+"""Number of the largest kernel weights in a row of a trace."""
+
+
+class StopReason(enum.StrEnum):
+    """Reason for which a solver returned."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    STALLED = "stalled"
+    RANK_LIMIT = "rank_limit"  # factors may have no more columns
+    MEMORY_LIMIT = "memory_limit"
+
+
+def is_active(weights: Floats) -> Bools:
+    """Return which kernels are active, those of more than 0.001 of the largest weight, (..., M).
+
+    Parameters
+    ----------
+    weights : (..., M) float64
+        Kernel weights, in the last axis those that are compared; negative ones by their size.
+
+    Examples
+    --------
+    >>> is_active(np.full(2000, 1 / 2000)).sum(), is_active(np.array([1.0, 0.002, 0.0005, 0.0]))
+    (np.int64(2000), array([ True,  True, False, False]))
+    """
+    sizes = np.abs(weights)
+    found: Bools = sizes > ACTIVE_SHARE * sizes.max(axis=-1, keepdims=True, initial=0.0)
+    return found
+
+
+class Clock:
+    """Time of one solver in seconds: its own code plus its share of the passes it asked for.
+
+    The driver resumes the clock when it runs the solver, pauses it while the solver waits, and
+    charges it with the solver's share of each pass.  A time limit and a reported time therefore
+    mean the same for a solver that runs alone and for one that runs beside a hundred others.  The
+    clock stands still while its thread compiles functions, or calls them in Python before that.
+
+    Attributes
+    ----------
+    passes : int
+        How often the solver's requests have read the whole bank, as the driver counts.
+    on_iteration : callable, optional
+        Is called with the upper and the lower bound after each iteration that a trace could hold.
+    """
+
+    on_iteration: Callable[[float, float], None] | None = None
+
+    def __init__(self) -> None:
+        self._spent, self._since = 0.0, working_time()
+        self._running = True
+        self.passes = 0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds charged so far."""
+        running = working_time() - self._since if self._running else 0.0
+        return self._spent + running
+
+    def past(self, limit: float) -> bool:
+        """Return True once `limit` seconds are charged."""
+        return self.elapsed >= limit
+
+    def pause(self) -> float:
+        """Stop counting, and return the seconds since the clock was resumed."""
+        seconds = working_time() - self._since if self._running else 0.0
+        self._spent, self._running = self._spent + seconds, False
+        return seconds
+
+    def resume(self) -> None:
+        """Count again."""
+        self._since, self._running = working_time(), True
+
+    def charge(self, seconds: float) -> None:
+        """Add the seconds of this solver's share of a pass."""
+        self._spent += seconds
+
+
+def working_time() -> float:
+    """Return a time in seconds that stands still while this thread prepares functions.
+
+    A thread prepares a function when it compiles it, and when it calls it in Python before that.
+    Only differences of two times of one thread mean anything.
+    """
+    return time.perf_counter() - preparation_seconds()[0]
+
+
+def working_cpu_time() -> float:
+    """Return the processor time of this thread without that of preparing functions."""
+    return time.thread_time() - preparation_seconds()[1]
+
+
+Point = TypeVar("Point")
+
+
+class Own(NamedTuple):
+    """Bounds that an iteration found at its own point, better than the known ones or not.
+
+    Parameters
+    ----------
+    objective : float
+        Primal value.
+    dual_objective : float
+        Lower bound of the optimum; NaN where the iteration visited only some of the kernels.
+    """
+
+    objective: float
+    dual_objective: float = math.nan
+
+
+NOT_MET = Own(math.nan)
+"""Before the first iteration."""
+
+
+class DualBound(NamedTuple):
+    """A lower bound of an optimum, and the dual point that certifies it.
+
+    Parameters
+    ----------
+    value : float
+        The bound.
+    point : array
+        The point, as :attr:`mkldist.solvers.base.Solution.dual_variables`.
+    """
+
+    value: float
+    point: Floats
+
+
+@dataclass
+class Bounds(Generic[Point]):
+    """The best bounds met so far.
+
+    Parameters
+    ----------
+    best : object
+        Point of the least value.
+    lower : float
+        The greatest lower bound met.
+    upper : float
+        The least value met.
+    progress : float
+        Relative change of a bound beyond which it counts as better.
+    idle : int
+        Iterations since a bound became better.
+    own : Own
+        What the last iteration found at its own point.
+    dual_point : array
+        Dual point that certifies the lower bound.
+    """
+
+    best: Point
+    lower: float = -math.inf
+    upper: float = math.inf
+    progress: float = 0.0
+    idle: int = 0
+    own: Own = NOT_MET
+    dual_point: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the bounds."""
+        return relative_gap(self.upper, self.lower)
+
+    @property
+    def width(self) -> float:
+        """Distance of the bounds."""
+        return self.upper - self.lower
+
+    def improve_upper(self, point: Point, value: float) -> bool:
+        """Keep a point whose value is the least so far; return True if it is."""
+        better = value < self.upper
+        if better:
+            self.upper, self.best = value, point
+        return better
+
+    def improve_lower(self, lower: float, dual_point: Floats) -> bool:
+        """Keep a lower bound, and the dual point that certifies it, if it is the greatest so far.
+
+        Return True if it is.
+        """
+        better = lower > self.lower
+        if better:
+            self.lower, self.dual_point = lower, dual_point
+        return better
+
+    def take(self, point: Point, value: float, lower: float, dual_point: Floats) -> None:
+        """Take up a point, its value and a dual point's lower bound of the optimum."""
+        last_upper, last_lower, self.own = self.upper, self.lower, Own(value, lower)
+        self.improve_upper(point, value)
+        self.improve_lower(lower, dual_point)
+        least = self.progress * abs(self.upper)
+        better = last_upper - self.upper > least or self.lower - last_lower > least
+        self.idle = 0 if better else self.idle + 1
+
+    def restart(self, lower: float) -> None:
+        """Continue with a larger problem, for which only `lower` is a lower bound."""
+        self.lower, self.idle = lower, 0
+
 
 Indices = npt.NDArray[np.integer]
 

@@ -1,8 +1,8 @@
-"""Lower bounds with the kernels themselves, for solutions that were found on factors of them.
+"""What several methods ask of a bank: single Gram matrices, and bounds with the kernels themselves.
 
-A dual point is feasible whatever the kernels are.  With the quadratic forms of the kernels
-themselves its dual value therefore bounds the optimum with the kernels from below.  One pass over
-the kernels gives the forms.
+A dual point of a solution on factors is feasible whatever the kernels are.  With the quadratic
+forms of the kernels themselves its dual value therefore bounds the optimum with the kernels from
+below.  One pass over the kernels gives the forms.
 
 Every such bound, :attr:`mkldist.solvers.base.Method.exact_bound`, takes the problem, the parameters
 of the method, and the solution on factors with its state for a path.  It asks the kernels for
@@ -17,12 +17,72 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.requests import Diagonal, Quadratic, Request
-from mkldist.core.arrays import Floats
-from mkldist.optim.form_rounding import EPS, form_rounding
+from mkldist.bank.requests import Combine, Diagonal, Quadratic, Request
+from mkldist.core.arrays import Floats, Ints
+from mkldist.errors import SpecError
+from mkldist.optim.accuracy import EPS, form_rounding
+from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.bounds import DualBound
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import SolverParams
+
+AT_A_TIME = 4  # Gram matrices in one request
+
+
+def gram_matrices(kernels: Ints) -> Generator[Combine, Floats, Floats]:
+    """Ask for the Gram matrices of a few kernels.
+
+    Parameters
+    ----------
+    kernels : (k,) intp
+        Indices of the kernels.
+
+    Returns
+    -------
+    (k, n, n) float64
+    """
+    return (yield Combine(np.eye(len(kernels)), kernels))
+
+
+def gram_operators(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix]]:
+    """Ask for the Gram matrices of a few kernels, or for their operators where the bank has these.
+
+    Parameters
+    ----------
+    kernels : (k,) intp
+        Indices of the kernels.
+
+    Returns
+    -------
+    (k, n, n) float64, or a list of k FactoredMatrix
+    """
+    matrices: Floats | list[FactoredMatrix] = yield Combine(
+        np.eye(len(kernels)), kernels, thin=True
+    )
+    return matrices
+
+
+def check_kernel_number(kernel: int, n_kernels: int) -> None:
+    """Refuse the number of a kernel that is not there.
+
+    Parameters
+    ----------
+    kernel : int
+        The number, from 0, that the user chose.
+    n_kernels : int
+        Number M of kernels.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the numbers that there are.
+    """
+    if kernel >= n_kernels:
+        raise SpecError(
+            "kernel_number",
+            f"{kernel}",
+            f"a number from 0 to {n_kernels - 1}: there are {n_kernels}",
+        )
 
 
 def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
