@@ -40,7 +40,7 @@ def complete_methods(context: Context, parameter: Parameter, typed: str) -> list
 
 def complete_shown(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return the names that ``mkldist show`` knows."""
-    from mkldist.from_python.known import known
+    from mkldist.from_python.listings import known
 
     return _beginning(typed, (one.name for one in known()))
 

@@ -45,7 +45,7 @@ def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...], as_json: bool)
 @json_option("kernels", "families", "found")
 def kernels(names: tuple[str, ...], as_json: bool) -> None:
     """List kernel functions and named families, or describe NAMES."""
-    from mkldist.from_python.known import known_of
+    from mkldist.from_python.listings import known_of
     from mkldist.kernel_functions.registry import FUNCTIONS
 
     if names and not as_json:
@@ -83,7 +83,7 @@ def kernels(names: tuple[str, ...], as_json: bool) -> None:
 @json_option("methods", "found")
 def methods(names: tuple[str, ...], as_json: bool) -> None:
     """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
-    from mkldist.from_python.known import known_of
+    from mkldist.from_python.listings import known_of
 
     if as_json:
         rows = [{"name": one.name, "finds": one.line} for one in known_of("method")]
@@ -105,7 +105,7 @@ def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
     'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
     from mkldist.errors import InputError
-    from mkldist.from_python.known import described
+    from mkldist.from_python.listings import described
     from mkldist.spec.load import shipped_sweeps
 
     files: dict[str, Path] = {}

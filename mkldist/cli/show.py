@@ -12,7 +12,7 @@ import click
 from mkldist.cli.completion import complete_shown
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import data_dir_option
-from mkldist.from_python.known import KINDS, Known
+from mkldist.from_python.listings import KINDS, Known
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -172,7 +172,7 @@ def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) ->
 def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
     """Return what has a name; raise an InputError if nothing has it."""
     from mkldist.errors import InputError, nearest
-    from mkldist.from_python.known import known
+    from mkldist.from_python.listings import known
 
     everything = [one for one in known(data_dirs) if one.kind in kinds]
     found = [one for one in everything if one.name == name]

@@ -44,13 +44,7 @@ SECONDS_BETWEEN = 1.0  # lines about iterations, unless every one is asked for
 
 
 def verbosity(verbose: Any) -> int:
-    """Return how much is to be printed: 0 nothing, 1 some iterations, 2 and more all of them.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything but True, False and whole numbers from 0.
-    """
+    """Return how much is to be printed: 0 nothing, 1 some iterations, 2 and more all of them."""
     if isinstance(verbose, bool | int | np.bool_ | np.integer) and verbose >= 0:
         return int(verbose)
     raise SpecError("verbose", f"{verbose!r:.60}", "False, True, or 2 for every iteration")
@@ -265,11 +259,6 @@ def held_out_values(
         Settings, which differ in one parameter.
     weights : sequence of (m,) float64 or None
         Weights of the training rows of each fold; None for ones.
-
-    Returns
-    -------
-    list of list of (h, k) float64
-        By setting and by fold, the values of all functions of all problems at the held-out rows.
     """
     views = bank.views([train for train, _ in folds])
     order = [points.index(one) for one in method.along_path(points)]
@@ -315,13 +304,7 @@ def held_out_values(
 
 
 def known_method(name: str) -> Method:
-    """Return a method of the registry.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For another name.
-    """
+    """Return a method of the registry."""
     if not isinstance(name, str) or name not in METHODS:
         known = ", ".join(METHODS)
         raise SpecError("method", f"{name!r:.60}", f"one of {known}", nearest(str(name), METHODS))

@@ -843,18 +843,7 @@ class KernelBank:
         )
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
-        """Return a bank of some kernels, which shares the memory of this one.
-
-        Parameters
-        ----------
-        kernels : slice, sequence of int or (M,) bool
-            The kernels, in any order.
-
-        Raises
-        ------
-        IndexError
-            For kernels that the bank has not, and for none.
-        """
+        """Return a bank of some kernels, which shares the memory of this one."""
         if isinstance(kernels, int | np.integer):
             raise IndexError(f"found kernel {kernels}; expected a list of kernels, or a slice")
         index: Ints = np.arange(len(self))[kernels]

@@ -31,20 +31,7 @@ def parts_of(
     text_names: Sequence[str] = (),
     views: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
-    """Return the part of a decision function that each of its S kernels belongs to.
-
-    Parameters
-    ----------
-    function : Expansion
-        The decision function.
-    by : {"views", "features", "kernels"}
-        A part is a view, that of all features of its kernels, and kernels of no view go by their
-        features; the features of kernels, as they stand in the names of these; or a kernel.
-    feature_names, text_names : sequence of str
-        Names of features, and of columns of texts.
-    views : mapping of str to collection of str, optional
-        Names of the features and of the columns of texts in each view.
-    """
+    """Return the part of a decision function that each of its S kernels belongs to."""
     features, texts = tuple(feature_names), tuple(text_names)
     if by == "kernels":
         return function.names(features, texts)

@@ -51,15 +51,7 @@ OF_BANK = (DamagedBlocksError, UnreadableError)
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A run whose subproblems are all solved.
-
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    solved : dict of Subproblem to SolvedSubproblem
-        Its subproblems, those on all labelled rows first, classes in order.
-    """
+    """A run whose subproblems are all solved."""
 
     run: RunPlan
     solved: dict[Subproblem, SolvedSubproblem]
@@ -77,17 +69,7 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class FailedFit:
-    """A run of which a subproblem failed.
-
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    error : Exception
-        What its solver raised.
-    subproblem : str
-        The subproblem in words; empty for the only one.
-    """
+    """A run of which a subproblem failed."""
 
     run: RunPlan
     error: Exception
@@ -149,32 +131,6 @@ def fit(
     """Solve runs on a bank, and hand on each as it ends.
 
     A run whose solver raises has failed; the others go on.
-
-    Parameters
-    ----------
-    bank : Bank or FactoredKernels
-        The bank, open; or kernels beside a bank of factors.
-    inputs : BankInputs
-        Its data, splits and kernels.
-    runs : sequence of RunPlan
-        Runs on that bank.
-    on_ended : callable
-        Called with each run when its last subproblem is solved, or one has failed.
-    laplacian : callable, optional
-        Returns the graph Laplacian of a graph on a split, by default that of the inputs.
-    scored : bool
-        True to evaluate decision functions at points of the bank that are to be scored.
-    memory_limit : int, optional
-        Bytes that the fits may take.
-    isolated : bool
-        True to solve one subproblem after the other.
-    states : States, optional
-        Final states of solvers, from one batch to the next.
-
-    Raises
-    ------
-    mkldist.bank.readers.DamagedBlocksError, mkldist.errors.UnreadableError
-        If the bank is damaged, or its medium does not answer.
     """
     subproblems = {run.id: subproblems_of(inputs, run) for run in runs}
     training_views = list(
@@ -206,15 +162,7 @@ def fit(
 
 @dataclass(eq=False)
 class _Batch:
-    """Runs that are being solved.
-
-    Attributes
-    ----------
-    solved : dict of str to dict of Subproblem to SolvedSubproblem
-        The solved subproblems of every run that has not ended.
-    shared : KeptArrays
-        Arrays that solvers on a graph share.
-    """
+    """Runs that are being solved."""
 
     inputs: BankInputs
     views: Mapping[TrainingView, BankView]
@@ -304,17 +252,7 @@ class _Batch:
     def _next_job(
         self, rest: Iterator[Subproblem], values: dict[str, Floats], start: object = None
     ) -> Job | None:
-        """Return the next solver of a chain, not started, or None at the end of the chain.
-
-        Parameters
-        ----------
-        rest : iterator of Subproblem
-            Rest of the chain; subproblems of runs that have ended are left out.
-        values : dict
-            Takes the values on the bank that are requested after the solver's end.
-        start : object, optional
-            State of the chain's last solver, from which this one starts.
-        """
+        """Return the next solver of a chain, not started, or None at the end of the chain."""
         for subproblem in rest:
             if subproblem.run.id not in self.solved:
                 continue

@@ -95,14 +95,7 @@ class _Entry:
 
 
 class BankCache:
-    """The banks that estimators used last, of limited size, for as long as there are estimators.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Bytes that cached banks may take, 0 for no cache; by default 1 GiB, or an eighth of this
-        machine's memory if that is less.
-    """
+    """The banks that estimators used last, of limited size, for as long as there are estimators."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._lock = threading.Lock()

@@ -101,18 +101,7 @@ def in_order(
 
 @dataclass(frozen=True, eq=False)
 class LabelCoding:
-    """The step from decision values to predictions.
-
-    Parameters
-    ----------
-    classes : (k,) array, or None
-        Labels of the classes in the user's type: numbers, truth values or text.  Of two, the second
-        has positive decision values.  None for real values, which are predictions themselves.
-    answers : tuple of float
-        Shares of the classes among the labelled training rows; of real values mean and median.
-    positive_at_zero : bool
-        True if a decision value of 0 predicts the second of two classes.
-    """
+    """The step from decision values to predictions."""
 
     classes: Labels | None
     answers: tuple[float, ...]

@@ -46,13 +46,7 @@ def write_model(file: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def read_model(file: Path) -> tuple[dict[str, Any], Arrays]:
-    """Read header and arrays of a model, checked by their checksums; nothing is imported.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the file is missing, is no model, is damaged, or has another format.
-    """
+    """Read header and arrays of a model, checked by their checksums; nothing is imported."""
     where = str(file)
     try:
         content = file.read_bytes()

@@ -184,11 +184,6 @@ def opened_rows(
     name the place `where`, by default the path, and columns in options after `place`, such as
     ``expression.`` of a view.  Rows that are `labelled` are read with their labels: the label
     column of the model, or ``y`` beside arrays.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the source cannot be read, or columns are missing or unknown; also while blocks are read.
     """
     where = where or str(source)
     with _opened(source, columns, where, sparse=sparse) as table:

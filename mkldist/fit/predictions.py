@@ -37,13 +37,6 @@ class Score:
     """Metrics of predictions for labelled rows, beside those of a constant prediction.
 
     The constant is the best by the labels that the model was fitted to.
-
-    Parameters
-    ----------
-    values, of_constant : dict of str to float
-        Value of each metric by its name, NaN where the labels do not define it.
-    confusion : dict of str to dict of str to int
-        Numbers of rows by class and by prediction; empty for real values.
     """
 
     values: dict[str, float]
@@ -80,33 +73,6 @@ def write_predictions(
     The columns are that of the row names where the model knows one, ``prediction``, and for classes
     ``decision``, or ``decision[CLASS]`` of each of several classes.  A calibrated model adds
     ``probability`` of the second of two classes, or ``probability[CLASS]``.
-
-    Parameters
-    ----------
-    model, data, views
-        The model, and files as of :func:`mkldist.fit.new_rows.opened_rows`; those of
-        :attr:`Model.needed_views` are held in memory.
-    target : Path, or None
-        The file to write, which ends in ``.csv``; None to write none.
-    ignored : collection of str
-        Columns to leave out; ``VIEW.COLUMN`` for those of a view.
-    overwrite : bool
-        Replace a file that is there.
-    n_threads, rows_at_once : int, optional
-        Threads that predict, and rows that one takes at a time; by default of the machine's size.
-    explained_by : {"views", "features", "kernels"}, optional
-        Add ``contribution[PART]`` of each part and ``intercept``, whose sum is the decision value,
-        or ``contribution[CLASS][PART]`` and ``intercept[CLASS]``; see :meth:`Model.contributions`.
-    scored : bool
-        True to compare the predictions with the labels of the file.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the rows cannot be read or their columns differ from those of the model; if they are to
-        be scored and have no labels, or labels that the model does not know.
-    mkldist.errors.OutputError
-        If the file cannot be written or is there already.
     """
     views = {} if views is None else views
     if target is not None:

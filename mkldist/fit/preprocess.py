@@ -52,17 +52,7 @@ MARK = (
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of an estimator.
-
-    Parameters
-    ----------
-    numbers : (n, d) float64 array or csr_array
-        Features.
-    names : tuple of str, or None
-        Their names; None if the rows have no names of columns.
-    texts : TextColumns or None
-        Columns of texts; None without any.
-    """
+    """Rows of an estimator."""
 
     numbers: Floats
     names: tuple[str, ...] | None = None

@@ -174,17 +174,7 @@ class BankInputs:
     def laplacian(
         self, graph: GraphTable, split: int, make: Callable[..., Any] = graph_laplacian
     ) -> Any:
-        """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense.
-
-        Parameters
-        ----------
-        graph : GraphTable
-            The graph.
-        split : int
-            Index of the split.
-        make : callable
-            Makes the Laplacian of points and a graph, or finds it.
-        """
+        """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense."""
         points, divided = self.points, self.splits[split]
         if points is None:
             raise DataError(self.dataset.name, "Gram matrices", "features, for a graph")
@@ -221,17 +211,7 @@ class BankInputs:
     def new_points(
         self, view: BankView, rows: Ints, training_rows: Ints, cached_bytes: int = 0
     ) -> NewPoints:
-        """Return rows of the data set as new points for decision functions over training rows.
-
-        Parameters
-        ----------
-        view : BankView
-            The bank as solvers saw it.
-        rows, training_rows : (t,), (n,) intp
-            Rows of the data set: the new points, and the points of the view.
-        cached_bytes : int
-            Size of the largest combination of kernels that is made and cached.
-        """
+        """Return rows of the data set as new points for decision functions over training rows."""
         own, data = self.kernels, self.dataset
 
         def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
@@ -295,17 +275,7 @@ class BankInputs:
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
-    """One subproblem of a run.
-
-    Parameters
-    ----------
-    run : RunPlan
-        The run.
-    training_view : TrainingView
-        The part of the split that its solver is trained on.
-    class_number : int or None
-        Position of the class that is learnt against the rest; None for a run of one problem.
-    """
+    """One subproblem of a run."""
 
     run: RunPlan
     training_view: TrainingView

@@ -118,22 +118,6 @@ def choose(
     parts; settings that are no better than a constant prediction take part only if all are.
     Settings with runs that are not complete take part only if no other has all, and then those with
     the most.  Of equal settings the first counts.
-
-    Parameters
-    ----------
-    results : Path
-        Output folder of the sweep.
-    dataset, bank, method : str, optional
-        Names in the results; any will do where none is given.
-    settings : mapping of str to object, optional
-        Values of parameters.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If the results have several data sets and none is asked for, or nothing fits.
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
     """
     tree, wanted = open_results(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
@@ -363,15 +347,7 @@ class FittedFrom:
 
 
 def source_of(results: Path, run_id: str) -> FittedFrom:
-    """Read the sweep, one of its runs, and the data that the run was made on.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the folder lacks the record or the data.
-    mkldist.errors.DataError
-        For a data set of Gram matrices alone, which knows nothing of new rows.
-    """
+    """Read the sweep, one of its runs, and the data that the run was made on."""
     folder = OutputFolder(results)
     spec = SweepSpec.model_validate_json(read_layout(results).attributes["spec"])
     record = Journal(folder.records).read(run_id)
@@ -457,25 +433,6 @@ def refit(
     The data are those that the sweep kept in its output folder, so that a model is of the same data
     as the results.  All labels count, those that the splits of a sweep of few labels hid among
     them.
-
-    Parameters
-    ----------
-    results : Path
-        Output folder of the sweep.
-    choice : Choice
-        The setting.
-    split : int, optional
-        Fit on the training part of this split instead, and on its unlabelled part if the method
-        learns from that: the model then predicts as the sweep did.
-    prepared : tuple of FittedFrom and RunPlan, optional
-        The answer of :func:`prepared_fit`, where it has been called.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For parameters that the method does not take, and for cosines of Gram matrices of a view.
-    mkldist.errors.DataError, mkldist.errors.StoreError
-        For a data set of Gram matrices alone, and a folder that lacks what the sweep kept.
     """
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, rows_to_fit(source, split))
@@ -651,22 +608,6 @@ def calibrated(model: Model, prepared: Prepared, method: str, split: int | None 
     The setting is fitted on all folds but one in turn, with preprocessing of its own; each class
     is divided in proportion, or the groups of a grouped data set stay together.  The calibration is
     fitted to the decision values of the held-out rows of all folds.
-
-    Parameters
-    ----------
-    model : Model
-        The model of :func:`refit`.
-    prepared : tuple of FittedFrom and RunPlan
-        Its data and run.
-    method : {"sigmoid", "isotonic"}
-        Kind of calibration.
-    split : int, optional
-        The split on whose training part the model was fitted.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For real values, one class, and rows that cannot be divided into folds.
     """
     source, _ = prepared
     dataset = source.dataset
@@ -688,11 +629,6 @@ def calibrated(model: Model, prepared: Prepared, method: str, split: int | None 
 
 def held_out_values(prepared: Prepared, split: int | None = None) -> tuple[Ints, Floats, Ints]:
     """Return rows of the data set, their decision values by a fit without them, and their folds.
-
-    Parameters
-    ----------
-    prepared, split
-        As for :func:`calibrated`.
 
     Returns
     -------

@@ -18,6 +18,7 @@ from mkldist.forecast.curve import Forecast, forecasts
 from mkldist.forecast.rates import Rates, stored_rates
 from mkldist.forecast.simulation import Crew
 from mkldist.from_python.short_errors import with_short_errors
+from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
 from mkldist.planning.model import BankPlan, Plan
@@ -36,6 +37,7 @@ from mkldist.run.sweep_setup import (
     certificate_bytes,
     sweep_rounds,
 )
+from mkldist.spec.checks import check_flags
 from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
 
@@ -80,15 +82,7 @@ class SizeCost:
 
 
 def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
-    """Yield the cost of every size, in the order of the plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    passes : mapping of (str, str) to int
-        Passes by data set and label of the bank.
-    """
+    """Yield the cost of every size, in the order of the plan."""
     for (dataset, label), of_all in passes.items():
         banks = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)]
         runs = [r for r in plan.runs if (r.dataset, r.bank_label) == (dataset, label)]
@@ -143,15 +137,7 @@ def search_lines(plan: Plan) -> list[str]:
 
 
 def solver_lines(plan: Plan, n_problems: Mapping[str, int]) -> list[str]:
-    """Return a line on the solvers, if runs have more than one.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    n_problems : mapping of str to int
-        Classes of each data set that are learnt against the rest; 1 for two classes.
-    """
+    """Return a line on the solvers, if runs have more than one."""
     n_solvers = sum(run.n_jobs for run in plan.runs)
     if n_solvers == len(plan.runs):
         return []
@@ -259,15 +245,7 @@ TABLE_WIDTH = 80  # of the table
 def forecast_here(
     rounds: Rounds, store: Journal, crew: Crew, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
-    """Return the forecast of a sweep by the rates of this machine, and notes on it.
-
-    Parameters
-    ----------
-    rounds, store, crew
-        As for :func:`forecast_of`.
-    storage : float, optional
-        Bytes a second of another storage.
-    """
+    """Return the forecast of a sweep by the rates of this machine, and notes on it."""
     if not without(rounds.expected.batches, store.states().keys()):
         return (), ALL_RECORDED
     rates, said = rates_of_here(storage)
@@ -280,13 +258,7 @@ def forecast_here(
 
 
 def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
-    """Return the rates of this machine, and a sentence on where they are from.
-
-    Parameters
-    ----------
-    storage : float, optional
-        Bytes a second of another storage.
-    """
+    """Return the rates of this machine, and a sentence on where they are from."""
     rates, said = stored_rates(), STORED
     if rates is None:
         rates, said = _measured(), MEASURED_NOW
@@ -306,17 +278,6 @@ def forecast_of(
     """Return the forecast of the runs that are not recorded, for rising numbers of workers.
 
     With it comes a sentence on methods of which no run is recorded; it may be empty.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        The sweep; of a search, as many rounds as there may be.
-    store : Journal
-        Its records, by which the code of the same methods is timed.
-    crew : Crew
-        The workers that are asked for.
-    rates : Rates
-        Rates of a machine.
     """
     plan, resolved = rounds.expected, rounds.resolved
     known = recorded_costs(plan, store)
@@ -707,14 +668,6 @@ def plan(
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """
-    from mkldist.from_python.given_sweep import (
-        SweepInputs,
-        check_count,
-        check_speed,
-        given_folders,
-    )
-    from mkldist.spec.checks import check_flags
-
     check_flags(allow_code=allow_code)
     check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from mkldist.cli.show import command
-from mkldist.from_python.known import known, known_of
+from mkldist.from_python.listings import known, known_of
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.methods.registry import METHODS

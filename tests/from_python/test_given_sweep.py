@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import MkldistError, SpecError
-from mkldist.from_python.given_sweep import SweepInputs, given_folders
+from mkldist.from_python.sweeps import SweepInputs, given_folders
 from mkldist.run.saved_inputs import FROM_FILES
 from mkldist.spec.load import load_sweep
 
