@@ -22,12 +22,9 @@ from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.written_regularizers import written
 from mkldist.results.folder import OutputFolder
 from mkldist.results.status import sweep_status
-from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import output_path, results_of, sweep_file_of
-from mkldist.run.rerun import Rerun, rerun_folder
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
-from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.spec.checks import check_flags, given_path
 from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from mkldist.analysis.comparison import Agreement
+    from mkldist.run.sweep import SweepOutcome
 
 SOURCES = ("source", "file", "openml", "grams")
 KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time",)}
@@ -164,6 +162,8 @@ def sweep(
     ... )  # doctest: +SKIP
     >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
     """
+    from mkldist.results.tree import open_results
+
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     given = SweepInputs.of(spec, data, changes, output)
     options = worker_choice(
@@ -203,6 +203,8 @@ def _run(
     of_file: SweepSpec | None,
 ) -> SweepOutcome:
     """Run the sweep, and say at its end where the results are."""
+    from mkldist.run.sweep import run_sweep  # with Dask, which a plan does without
+
     with given.naming():
         return run_sweep(
             given.spec,
@@ -286,6 +288,8 @@ def rerun(
     >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
     True
     """
+    from mkldist.run.rerun import Rerun, rerun_folder
+
     check_flags(progress=progress, allow_code=allow_code)
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
     folder = results_of(given_path("results", results))
