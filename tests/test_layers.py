@@ -31,7 +31,6 @@ LAYERS = (
     "fit",
     "report",
     "run",
-    "forecast",
     "from_python",
     "cli",
     "mkldist __main__",

@@ -47,8 +47,8 @@ def command(folder: Path, as_json: bool) -> None:
 
 def _findings(folder: Path) -> Iterator[Finding]:
     """Yield what is found; rates last, unless something hinders sweeps."""
-    from mkldist.forecast.measuring import rates_finding
     from mkldist.run.doctor import examine
+    from mkldist.run.forecast import rates_finding
 
     hindered = False
     for finding in examine(folder):

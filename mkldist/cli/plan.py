@@ -11,10 +11,10 @@ import click
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import SweepInputs, sweep_options, threads_option
 from mkldist.core.consoles import standard_output
-from mkldist.forecast import MOST_WORKERS
+from mkldist.spec.checks import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from mkldist.forecast.simulation import Crew
+    from mkldist.run.forecast import Crew
 
 
 def _finite(
@@ -125,7 +125,7 @@ def command(
 
 def _crew(workers: int, threads: int, stragglers: float, deaths: float, seed: int) -> Crew:
     """Return the workers that the options ask for."""
-    from mkldist.forecast.simulation import Crew
+    from mkldist.run.forecast import Crew
 
     return Crew(workers, threads, stragglers=stragglers, deaths_per_hour=deaths, seed=seed)
 

@@ -13,10 +13,6 @@ from mkldist.core.consoles import as_text
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.core.wording import pluralize, truncate
 from mkldist.forecast import MOST_WORKERS
-from mkldist.forecast.costs import TaskCosts, recorded_costs, solver_key
-from mkldist.forecast.curve import Forecast, forecasts
-from mkldist.forecast.rates import Rates, stored_rates
-from mkldist.forecast.simulation import Crew
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders
 from mkldist.methods.registry import METHODS
@@ -27,6 +23,16 @@ from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.forecast import (
+    Crew,
+    Forecast,
+    Rates,
+    TaskCosts,
+    forecasts,
+    recorded_costs,
+    solver_key,
+    stored_rates,
+)
 from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
@@ -266,7 +272,7 @@ def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
 
 
 def _measured() -> Rates:
-    from mkldist.forecast.measuring import measured_rates
+    from mkldist.run.forecast import measured_rates
 
     with tempfile.TemporaryDirectory() as folder:
         return measured_rates(Path(folder))

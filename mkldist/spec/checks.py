@@ -34,6 +34,8 @@ def check_flags(**flags: object) -> None:
             raise SpecError(name, f"{value!r:.60}", "True or False")
 
 
+MOST_WORKERS = 100_000
+"""Workers that a forecast simulates in seconds."""
 COUNTABLE = 10**15
 """Numbers above it are not written out: they may have thousands of digits."""
 

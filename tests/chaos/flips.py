@@ -16,8 +16,7 @@ import xarray as xr
 
 import mkldist
 from mkldist.errors import MkldistError
-from mkldist.forecast.rates import FILE as RATES_FILE
-from mkldist.forecast.rates import Rates, store_rates, stored_rates
+from mkldist.run.forecast import RATES_FILE, Rates, store_rates, stored_rates
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import differing
 from tests.run.damage import files_below, flip, values_of

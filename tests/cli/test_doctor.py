@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from mkldist.cli.doctor import WIDTH, command
-from mkldist.forecast import measuring
 from mkldist.run import doctor
+from mkldist.run import forecast as measuring
 from mkldist.run.doctor import Finding
 
 

@@ -14,9 +14,6 @@ from rich.console import Console
 import mkldist
 from mkldist.cli import command
 from mkldist.errors import SpecError
-from mkldist.forecast import measuring
-from mkldist.forecast.curve import Forecast
-from mkldist.forecast.rates import Rates, store_rates
 from mkldist.from_python.plans import (
     ALL_RECORDED,
     FORECAST_COLUMNS,
@@ -24,6 +21,7 @@ from mkldist.from_python.plans import (
     STORED,
     forecast_table,
 )
+from mkldist.run.forecast import Forecast, Rates, store_rates
 from tests.run.sweeps import run_here, sweep_text
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
@@ -115,7 +113,7 @@ def test_a_wrong_speed_of_storage_is_refused(tmp_path):
 
 def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "other"))
-    monkeypatch.setattr(measuring, "measured_rates", lambda folder: RATES)
+    monkeypatch.setattr("mkldist.from_python.plans.measured_rates", lambda folder: RATES)
     said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=1))
     assert MEASURED_NOW in said
     assert not (tmp_path / "other").exists()

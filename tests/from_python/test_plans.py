@@ -14,7 +14,7 @@ from rich.console import Console
 import mkldist
 from mkldist.bank import factored_kernels
 from mkldist.cli import command
-from mkldist.forecast.rates import Rates, store_rates
+from mkldist.run.forecast import Rates, store_rates
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = X[:, 0] > 0

@@ -1,0 +1,699 @@
+"""Forecast of a sweep on workers that need not exist, by rates of this machine.
+
+What each task takes follows from rates that are measured here, or from runs that are recorded.  The
+work queue of real sweeps then runs with a clock in place of workers.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+import tempfile
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
+from mkldist.bank.cache import DEFAULT_BUDGET, default_directory
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.sources import FeatureSource
+from mkldist.bank.view import make_views
+from mkldist.core.blas_threads import single_threaded
+from mkldist.core.checked_json import parsed, write_checked
+from mkldist.errors import MkldistError
+from mkldist.fit.problem import problem_on
+from mkldist.kernels.families import kernel_list
+from mkldist.methods.registry import METHODS
+from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs
+from mkldist.planning.model import BankPlan, DatasetFacts, Plan, RunPlan
+from mkldist.planning.planner import without
+from mkldist.results.journal import JOURNAL, Journal
+from mkldist.results.record import RunRecord
+from mkldist.results.schema import RunState
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.doctor import Finding, speed_of_writing
+from mkldist.run.sweep_loop import PendingTasks
+from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue
+from mkldist.solvers.base import Solution
+from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.spec.banks import BankSpec
+
+RATES_FILE = "rates.json"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds of one processor that the steps of a sweep take, and the speed of storage."""
+
+    kernel_value_seconds: float  # to compute one value of a kernel
+    pass_value_seconds: float  # to read one stored value in a pass that answers one vector
+    vector_value_seconds: float  # more than that for each further vector that shares the pass
+    pass_seconds: float  # of a pass, with the combined kernels before it, besides its values
+    request_seconds: float  # more than that for each solver that shares the pass
+    solver_seconds: float  # of a solver's own code, besides what grows with the points
+    cubic_seconds: float  # the same for each n³ of n points
+    record_seconds: float  # to write the record of a run
+    task_seconds: float  # of coordinator and scheduler, to submit a task and take its outcome
+    receipt_seconds: float  # of the coordinator, for each run of a task
+    storage_bytes_per_second: float  # of files that are written and flushed
+
+    @classmethod
+    def of(cls, document: Mapping[str, object]) -> Rates:
+        """Return the rates of a document; raise a ValueError if one is missing or not positive."""
+        values = {one.name: document.get(one.name) for one in fields(cls)}
+        numbers = {name: v for name, v in values.items() if isinstance(v, float) and v > 0}
+        if len(numbers) < len(values):
+            raise ValueError(f"no rates: {values}")
+        return cls(**numbers)
+
+
+def rates_path() -> Path:
+    """Return the file of this machine's rates, beside the node cache."""
+    return default_directory() / RATES_FILE
+
+
+def store_rates(rates: Rates) -> Path:
+    """Write the rates of this machine, and return their file."""
+    path = rates_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_checked(path, asdict(rates))
+    return path
+
+
+def stored_rates() -> Rates | None:
+    """Return the rates that were stored; None if there are none or they are damaged."""
+    with suppress(OSError, ValueError):
+        return Rates.of(parsed(rates_path().read_bytes()))
+    return None
+
+
+# What a task takes
+
+RECORDS_READ = 20  # of each method on each data set and bank
+
+SolverKey = tuple[str, str, str]
+"""Data set, label of the bank, and key of the method."""
+
+
+@dataclass(frozen=True)
+class TaskCost:
+    """What a task takes: times of a thread and of the coordinator, bytes of the storage."""
+
+    seconds: float
+    moved_bytes: float = 0.0
+    kept_bytes: float = 0.0  # that a worker reads once for all of its tasks on the bank
+    receipt_seconds: float = 0.0  # of the coordinator for the outcome
+    shared_seconds: float = 0.0  # of what workers do together, each some of equal parts
+    parts: int = 1
+
+    @property
+    def all_seconds(self) -> float:
+        """Time of all threads together."""
+        return self.seconds + self.shared_seconds
+
+    def seconds_on(self, workers: int) -> float:
+        """Return the time from beginning to end where there are so many workers."""
+        most = -(-self.parts // workers)  # parts of the worker that has most
+        return self.seconds + self.shared_seconds * most / self.parts
+
+
+@dataclass(frozen=True)
+class SolverCost:
+    """What a run takes: processor time of its solvers' code, and passes of each solver."""
+
+    seconds: float
+    passes: float
+    pass_seconds: float | None = None  # of its share of the passes; None if only rates tell it
+
+
+def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
+    """Return the mean costs of runs of a plan that are recorded as complete."""
+    found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
+    complete = {i for i, state in store.states().items() if state is RunState.COMPLETE}
+    for run in plan.runs:
+        if run.id in complete and len(found[solver_key(run)]) < RECORDS_READ:
+            record = store.read(run.id)
+            if record is not None and "cpu_seconds" in record.times:
+                passes = record.counters.get("passes", 0) / run.n_jobs
+                of_passes = record.times.get("pass_cpu_seconds")
+                cost = SolverCost(record.times["cpu_seconds"], passes, of_passes)
+                found[solver_key(run)].append(cost)
+    return {key: _mean(costs) for key, costs in found.items() if costs}
+
+
+def _mean(costs: Sequence[SolverCost]) -> SolverCost:
+    of_passes = [one.pass_seconds for one in costs if one.pass_seconds is not None]
+    return SolverCost(
+        math.fsum(one.seconds for one in costs) / len(costs),
+        math.fsum(one.passes for one in costs) / len(costs),
+        math.fsum(of_passes) / len(of_passes) if of_passes else None,
+    )
+
+
+def solver_key(run: RunPlan) -> SolverKey:
+    """Return the key under which the costs of a run are known."""
+    return run.dataset, run.bank_label, run.key
+
+
+@dataclass(eq=False)
+class TaskCosts:
+    """What the tasks of a plan take by the rates of a machine, or as recorded runs did."""
+
+    plan: Plan
+    facts: Mapping[str, DatasetFacts]
+    memory_limit: int | None  # bytes that a task may take
+    rates: Rates
+    recorded: Mapping[SolverKey, SolverCost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._banks = {bank.id: bank for bank in self.plan.banks}
+        self._solvers = SolverBytes(self.memory_limit)
+        self._n_blocks = {  # of factors a piece of each
+            bank.id: bank.n_kernels if bank.is_factored else len(bank.shape.blocks) * bank.stored
+            for bank in self._banks.values()
+        }
+
+    def blocks(self, bank: str) -> range:
+        """Return the indices of the blocks of a bank that is not built yet."""
+        return range(self._n_blocks[bank])
+
+    def __call__(self, item: Item) -> TaskCost:
+        """Return what the task of an item takes."""
+        bank = self._banks[item.bank]
+        if isinstance(item, BatchItem):
+            return self._batch_cost(bank, item)
+        share = len(item.blocks) / self._n_blocks[bank.id]
+        seconds = share * _n_values(bank) * self.rates.kernel_value_seconds
+        return TaskCost(seconds, moved_bytes=share * bank.stored_bytes)
+
+    def _batch_cost(self, bank: BankPlan, item: BatchItem) -> TaskCost:
+        """Return what some runs on one bank take: their passes, their solvers, their records."""
+        rates, runs = self.rates, item.runs
+        each = [self._solver_cost(bank, run) for run in runs]
+        built = _n_values(bank) * rates.kernel_value_seconds
+        of_bank = self._pass_seconds(bank, runs, each)
+        of_runs = math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
+        receipt = rates.receipt_seconds * len(each)
+        if bank.sharded:
+            parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
+            return TaskCost(
+                of_runs, receipt_seconds=receipt, shared_seconds=of_bank + built, parts=parts
+            )
+        if bank.is_factored:  # of each round a pass over the kernels, if rates alone tell the time
+            of_value = rates.kernel_value_seconds + rates.pass_value_seconds
+            rounds = sum(
+                run.n_jobs * factor_rounds(bank, METHODS[run.method]).usual
+                for run in runs
+                if solver_key(run) not in self.recorded
+            )
+            of_runs += rounds * bank.n_kernels * bank.shape.layout.n_entries * of_value
+        if item.builds:
+            return TaskCost(of_bank + of_runs + built, bank.stored_bytes, 0.0, receipt)
+        moved, kept = 0.0, 0.0
+        if bank.backend == "memory" or bank.is_factored:
+            moved = bank.stored_bytes
+        elif bank.backend == "mmap" and bank.n_bytes <= DEFAULT_BUDGET:
+            kept = bank.n_bytes
+        elif bank.stored:  # read in every pass, as a mapped one is that the cache cannot hold
+            moved = self._passes(bank, runs, each) * bank.n_bytes
+        return TaskCost(of_bank + of_runs, moved, kept, receipt)
+
+    def _passes(
+        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
+    ) -> float:
+        """Return the passes over a bank that runs of some costs share."""
+        rounds = [one.passes for one in costs]
+        return passes_of_runs(self.plan.spec.execution, bank, runs, rounds, self._solvers)
+
+    def _pass_seconds(
+        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
+    ) -> float:
+        """Return the time of the passes of some runs: as recorded, or by the rates."""
+        recorded = math.fsum(one.pass_seconds or 0.0 for one in costs)
+        left = [(r, c) for r, c in zip(runs, costs, strict=True) if c.pass_seconds is None]
+        if not left:
+            return recorded
+        rates, passes = self.rates, self._passes(bank, *zip(*left, strict=True))
+        vectors = math.fsum(run.n_jobs * one.passes for run, one in left)
+        of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
+        further = max(0.0, vectors - passes) * rates.vector_value_seconds
+        of_values = _n_values(bank) * (passes * of_pass + further)
+        return recorded + of_values + passes * rates.pass_seconds + vectors * rates.request_seconds
+
+    def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
+        """Return what a run takes: as those that are recorded, or by the rates."""
+        if (known := self.recorded.get(solver_key(run))) is not None:
+            return known  # of runs on factors with all rounds, passes over kernels among them
+        n_points = self.facts[run.dataset].known_sizes[run.split]
+        seconds = self.rates.solver_seconds
+        if not bank.is_factored:  # no solver on factors makes a matrix of all points
+            seconds += self.rates.cubic_seconds * n_points**3
+        passes = METHODS[run.method].typical_passes(bank.n_kernels)
+        return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
+
+
+def _n_values(bank: BankPlan) -> int:
+    """Return the number of values of a bank: of its kernels, or of factors that stand for them."""
+    if bank.is_factored:
+        return bank.n_bytes // np.dtype(bank.dtype).itemsize
+    return bank.n_kernels * bank.shape.layout.n_entries
+
+
+# The work queue with a clock in place of workers
+
+DEATHS_OF_A_TASK = 2  # with its worker, until Dask reports an error
+RESTART_SECONDS = 5.0  # until a worker that died has another in its place
+KILLED = "its worker died"
+NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of workers
+
+MakesQueue = Callable[[Callable[[str], bool], Callable[[], int]], WorkQueue]
+"""Makes a work queue of what says whether a run is recorded, and of the number of threads."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The workers of a simulation, and what happens to them."""
+
+    workers: int = 1
+    threads: int = 1  # of each
+    stragglers: float = 0.0  # share of the workers that are slow, drawn for each
+    slowness: float = 3.0  # how many times longer they take
+    deaths_per_hour: float = 0.0  # expected of each worker
+    seed: int = 0
+
+
+@dataclass
+class Outcome:
+    """What a simulated sweep took."""
+
+    seconds: float = 0.0  # from the first task to the outcome of the last
+    computing_seconds: float = 0.0  # of all threads together; lost tasks count
+    coordinator_seconds: float = 0.0
+    storage_seconds: float = 0.0
+    longest_seconds: float = 0.0  # of the longest task, without waiting for others
+    moved_bytes: float = 0.0  # between workers and storage
+    tasks: int = 0  # that were begun
+    deaths: int = 0  # of workers
+    abandoned: int = 0  # runs that are recorded as failed for it
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker: how slow it is, the tasks that it does, and the banks that its machine keeps."""
+
+    slowness: float
+    tasks: set[int] = field(default_factory=set)
+    banks: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A task: its worker, when it computes and ends, its threads, and its deaths before."""
+
+    item: Item
+    cost: TaskCost
+    worker: _Worker
+    computes: float
+    ends: float
+    n_threads: float  # on average, while it computes
+    deaths: int
+
+
+class Simulation:
+    """One simulated sweep, by a discrete-event simulation.
+
+    The queue is that of real sweeps, asked and told by the same rules as in
+    :mod:`mkldist.run.sweep_loop`: one task in flight for every thread, each outcome told before
+    further tasks are submitted.  Three resources take time: the threads of the workers, which may
+    be slow or die; the storage, which serves the reads and writes of all workers one after the
+    other; and the coordinator, which does one thing at a time, so that outcomes wait for it.  A
+    task that dies with its worker is done again.  As with the settings that sweeps give Dask, the
+    scheduler repeats it once by itself, and the second death is an error that the queue is told.
+    """
+
+    def __init__(
+        self,
+        make_queue: MakesQueue,
+        cost_of: Callable[[Item], TaskCost],
+        crew: Crew,
+        task_seconds: float = 0.0,
+        bytes_per_second: float = math.inf,
+    ) -> None:
+        self._cost_of, self._crew = cost_of, crew
+        self._task_seconds, self._bytes_per_second = task_seconds, bytes_per_second
+        self._random = random.Random(crew.seed)
+        self._recorded: set[str] = set()
+        self._queue = make_queue(self._recorded.__contains__, lambda: crew.workers * crew.threads)
+        self._numbers = itertools.count()
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._running: dict[int, _Task] = {}
+        self._again: deque[tuple[Item, int]] = deque()  # with the deaths of each
+        self._free: deque[_Worker] = deque()  # once for each free thread
+        self._storage_free = 0.0
+        self._now = 0.0  # until then the coordinator is busy
+        self._took = Outcome()
+
+    def run(self) -> Outcome:
+        """Do all the work of the queue."""
+        for _ in range(self._crew.workers):
+            slow = self._random.random() < self._crew.stragglers
+            self._join(_Worker(self._crew.slowness if slow else 1.0), 0.0)
+        while self._submit() or self._running or self._waits_for_workers():
+            at, _, happen = heapq.heappop(self._events)
+            self._now = max(self._now, at)
+            happen(at)
+        return self._took
+
+    def _submit(self) -> bool:
+        """Give every free thread a task; return True if there was any."""
+        submitted = False
+        while self._free and (following := self._next()) is not None:
+            self._coordinate(self._task_seconds)
+            self._begin(*following, self._free.popleft())
+            submitted = True
+        return submitted
+
+    def _next(self) -> tuple[Item, int] | None:
+        """Return the next item and its deaths; those that died with their worker go first."""
+        if self._again:
+            return self._again.popleft()
+        item = self._queue.next()
+        return None if item is None else (item, 0)
+
+    def _waits_for_workers(self) -> bool:
+        """Return True if all workers are dead and there is work for those in their place."""
+        if not self._free and (following := self._next()) is not None:
+            self._again.appendleft(following)
+        return bool(self._again)
+
+    def _begin(self, item: Item, deaths: int, worker: _Worker) -> None:
+        """Begin a task: it moves bytes, after what the storage was asked before, then computes."""
+        cost, number, took = self._cost_of(item), next(self._numbers), self._took
+        moved = cost.moved_bytes
+        if cost.kept_bytes and item.bank not in worker.banks:
+            worker.banks.add(item.bank)
+            moved += cost.kept_bytes
+        alone, together = cost.all_seconds, cost.seconds_on(self._crew.workers)
+        moving, computing = moved / self._bytes_per_second, together * worker.slowness
+        computes = self._now
+        if moving:
+            computes = self._storage_free = max(self._storage_free, self._now) + moving
+        ends, n_threads = computes + computing, alone / together if together else 1.0
+        self._running[number] = _Task(item, cost, worker, computes, ends, n_threads, deaths)
+        worker.tasks.add(number)
+        self._at(ends, lambda at: self._end(number, at))
+        took.tasks += 1
+        took.storage_seconds += moving
+        took.moved_bytes += moved
+        took.longest_seconds = max(took.longest_seconds, moving + computing)
+
+    def _end(self, number: int, at: float) -> None:
+        """Tell the queue that a task has ended, unless it died before."""
+        if number not in self._running:
+            return
+        task = self._stop(number, at)
+        task.worker.tasks.remove(number)
+        self._coordinate(task.cost.receipt_seconds)
+        if isinstance(task.item, BuildItem):
+            self._queue.built(task.item)
+        else:
+            self._recorded.update(run.id for run in task.item.runs)
+            self._queue.batch_done(task.item)
+        self._free.append(task.worker)
+        self._took.seconds = self._now
+
+    def _stop(self, number: int, at: float) -> _Task:
+        """Take a task from those that run, and return it."""
+        task = self._running.pop(number)
+        computed = max(0.0, min(at, task.ends) - task.computes)
+        self._took.computing_seconds += task.n_threads * computed
+        return task
+
+    def _join(self, worker: _Worker, at: float) -> None:
+        """Let a worker join, and draw when it dies."""
+        self._free.extend([worker] * self._crew.threads)
+        if self._crew.deaths_per_hour:
+            life = self._random.expovariate(self._crew.deaths_per_hour / 3600)
+            self._at(at + life, lambda then: self._die(worker, then))
+
+    def _die(self, worker: _Worker, at: float) -> None:
+        """Let a worker die with its tasks; another one on its machine joins soon."""
+        self._took.deaths += 1
+        self._free = deque(one for one in self._free if one is not worker)
+        lost = [self._stop(number, at) for number in sorted(worker.tasks)]
+        worker.tasks.clear()
+        for task in lost:
+            if task.deaths + 1 < DEATHS_OF_A_TASK:
+                self._again.append((task.item, task.deaths + 1))
+                continue
+            if isinstance(task.item, BuildItem):
+                abandoned = self._queue.build_failed(task.item, KILLED)
+            else:
+                abandoned = self._queue.batch_failed(task.item, KILLED)
+            self._recorded.update(one.run.id for one in abandoned)
+            self._took.abandoned += len(abandoned)
+            self._took.seconds = self._now
+        self._at(at + RESTART_SECONDS, lambda then: self._join(worker, then))
+
+    def _coordinate(self, seconds: float) -> None:
+        """Keep the coordinator busy."""
+        self._now += seconds
+        self._took.coordinator_seconds += seconds
+
+    def _at(self, at: float, happen: Callable[[float], None]) -> None:
+        """Let something happen at a time; of equal times, what was said first comes first."""
+        heapq.heappush(self._events, (at, next(self._numbers), happen))
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a sweep is expected to take on some workers."""
+
+    workers: int
+    threads: int  # of each worker
+    seconds: float  # wall time
+    efficiency: float  # speed-up over one worker, divided by the number of workers
+    processor_hours: float  # that all threads compute
+    held_hours: float  # of all threads from the beginning to the end, which a cluster charges
+    bytes: float  # between workers and storage
+    memory_per_worker: int  # bytes at its peak
+    tasks: int  # that are begun
+    tasks_per_second: float
+    scheduler_load: float  # share of the time in which coordinator and scheduler are busy
+    limit: str  # "processors", "storage", "scheduler" or "longest task": the nearest lower bound
+    deaths: int = 0  # of workers
+    abandoned: int = 0  # runs that fail for it
+
+
+def forecasts(
+    costs: TaskCosts, crew: Crew, done: Iterable[str] = (), numbers: Iterable[int] = NUMBERS
+) -> Iterator[Forecast]:
+    """Yield the forecast for each number of workers, rising, that of the crew among them."""
+    batches = without(costs.plan.batches, frozenset(done))
+    wanted = {batch.bank for batch in batches}
+    banks = list({bank.id: bank for bank in costs.plan.banks if bank.id in wanted}.values())
+    rates, memory, alone = costs.rates, costs.plan.memory_per_worker, 0.0
+
+    def make_queue(is_recorded: Callable[[str], bool], n_threads: Callable[[], int]) -> WorkQueue:
+        return WorkQueue.of_plans(banks, batches, costs.blocks, is_recorded, n_threads)
+
+    for number in sorted({1, crew.workers, *numbers}) if batches else ():
+        here = replace(crew, workers=number)
+        speed = rates.storage_bytes_per_second
+        took = Simulation(make_queue, costs, here, rates.task_seconds, speed).run()
+        alone = took.seconds if number == 1 else alone
+        seconds = max(took.seconds, 1e-9)
+        yield Forecast(
+            workers=number,
+            threads=crew.threads,
+            seconds=took.seconds,
+            efficiency=alone / (number * seconds),
+            processor_hours=took.computing_seconds / 3600,
+            held_hours=number * crew.threads * took.seconds / 3600,
+            bytes=took.moved_bytes,
+            memory_per_worker=WORKER_BASE_BYTES + crew.threads * (memory - WORKER_BASE_BYTES),
+            tasks=took.tasks,
+            tasks_per_second=took.tasks / seconds,
+            scheduler_load=took.coordinator_seconds / seconds,
+            limit=limit_of(took, here),
+            deaths=took.deaths,
+            abandoned=took.abandoned,
+        )
+
+
+def limit_of(outcome: Outcome, crew: Crew) -> str:
+    """Return the name of the largest of the times below which the wall time cannot fall."""
+    bounds = {
+        "processors": outcome.computing_seconds / (crew.workers * crew.threads),
+        "storage": outcome.storage_seconds,
+        "scheduler": outcome.coordinator_seconds,
+        "longest task": outcome.longest_seconds,
+    }
+    return max(bounds, key=lambda name: bounds[name])
+
+
+# The rates of this machine, in processor time, which other programs change little
+
+FEATURES = 8  # of points drawn at random; the bank of Xu et al. 2008 has 13 kernels for each
+TINY, SMALL, LARGE = 20, 100, 400  # points
+VECTORS = 16  # that share a pass
+REPEATS = 3
+LOOPS = 20  # of what takes less than a millisecond
+RECORDS = 30
+TASKS = 200
+
+
+def measured_rates(folder: Path) -> Rates:
+    """Return the rates of this machine and of the storage of a folder; takes some seconds."""
+    with single_threaded():
+        source, _ = _problem(LARGE)
+        bank = _built(source)
+        n_values = bank.n_kernels * bank.layout.n_entries
+        of_value = _least(lambda: _built(source)) / n_values
+        vectors = np.random.default_rng(0).normal(size=(bank.n_points, VECTORS))
+        answer(bank, [Quadratic(vectors)])
+        of_pass = _least(lambda: answer(bank, [Quadratic(vectors[:, :1])])) / n_values
+        of_all = _least(lambda: answer(bank, [Quadratic(vectors)])) / n_values
+        fixed, of_request = _request_rates()
+        small, large = _solver_seconds(SMALL), _solver_seconds(LARGE)
+    cubic = max(large - small, 1e-3 * small) / (LARGE**3 - SMALL**3)
+    of_record, receipt = _record_rates(folder)
+    probe = folder / f".mkldist-rates-{time.time_ns()}"
+    try:
+        speed = speed_of_writing(probe)
+    finally:
+        probe.unlink(missing_ok=True)
+    return Rates(
+        kernel_value_seconds=of_value,
+        pass_value_seconds=of_pass,
+        vector_value_seconds=max(of_all - of_pass, 1e-3 * of_pass) / (VECTORS - 1),
+        pass_seconds=fixed,
+        request_seconds=of_request,
+        solver_seconds=max(small - cubic * SMALL**3, 1e-3 * small),
+        cubic_seconds=cubic,
+        record_seconds=of_record,
+        task_seconds=_task_seconds(),
+        receipt_seconds=receipt,
+        storage_bytes_per_second=speed,
+    )
+
+
+def rates_finding(folder: Path) -> Finding:
+    """Measure the rates of this machine, store them, and say so."""
+    try:
+        rates = measured_rates(folder)
+        place = store_rates(rates)
+    except (OSError, MkldistError) as error:
+        return Finding("rates", str(error), "Plans for --workers measure them anew")
+    words = (
+        f"a second: {1e-6 / rates.kernel_value_seconds:.0f} million kernel values computed or "
+        f"{1e-6 / rates.pass_value_seconds:.0f} million read in a pass, by one processor; "
+        f"{1 / rates.task_seconds:.0f} tasks, by the scheduler; stored in {place}"
+    )
+    return Finding("rates", words)
+
+
+def _least(do: Callable[[], object]) -> float:
+    """Return the least processor time of this thread that some calls take."""
+    found = []
+    for _ in range(REPEATS):
+        start = time.thread_time()
+        do()
+        found.append(time.thread_time() - start)
+    return max(min(found), 1e-9)
+
+
+def _problem(n_points: int) -> tuple[FeatureSource, Any]:
+    """Return kernels on points of two classes that overlap, and the labels."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n_points) % 2, 1.0, -1.0)
+    points = rng.normal(size=(n_points, FEATURES)) + 0.5 * y[:, None]
+    names = [f"x{j}" for j in range(FEATURES)]
+    return FeatureSource(points, kernel_list(BankSpec(family="xu2008"), FEATURES, names, {}, 0)), y
+
+
+def _built(source: FeatureSource) -> MemoryBank:
+    """Return a bank of all kernels of a source."""
+    layout = TileLayout.for_points(source.n_points)
+    values = np.empty((source.n_kernels, layout.n_entries))
+    tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
+    source.fill(slice(0, len(values)), slice(0, layout.n_tiles), layout, tiles)
+    return MemoryBank(values, layout)
+
+
+def _request_rates() -> tuple[float, float]:
+    """Return the seconds of a pass besides its values, and of each solver that shares it.
+
+    A solver asks for a combined kernel and then for a pass.  On few points both take no longer for
+    their values.
+    """
+    bank = _built(_problem(TINY)[0])
+    vectors = np.random.default_rng(0).normal(size=(bank.n_points, VECTORS))
+    weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
+    each = [(Combine(weights), Quadratic(vector[:, None])) for vector in vectors.T]
+
+    def times(pairs: Sequence[tuple[Combine, Quadratic]]) -> float:
+        requests = [request for kind in zip(*pairs, strict=True) for request in kind]
+        return _least(lambda: [answer(bank, requests) for _ in range(LOOPS)]) / LOOPS
+
+    answer(bank, [*each[0]])
+    one, many = times(each[:1]), times(each)
+    of_request = max(many - one, 1e-3 * one) / (VECTORS - 1)
+    return max(one - of_request, 1e-3 * one), of_request
+
+
+def _solver_seconds(n_points: int) -> float:
+    """Return the processor time of the Level method's own code on some points."""
+    source, y = _problem(n_points)
+    bank = _built(source)
+    [view] = make_views(bank, [None], ("trace",))
+    method = METHODS["level"]
+    found: list[float] = []
+
+    def done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
+        if isinstance(outcome, Exception):
+            raise outcome
+        found.append(times.cpu_seconds)
+
+    for _ in range(1 + REPEATS):  # the first compiles
+        problem, params = problem_on(view, method, y), {"C": float(n_points)}
+        steps = method.solve(problem, method.params(**params))
+        drive(bank, [Job("level", view, problem, steps)], done)
+    return max(min(found[1:]), 1e-9)
+
+
+def _record_rates(folder: Path) -> tuple[float, float]:
+    """Return the seconds to write a record, flushed, and of the processor to read it."""
+    runs = [RunPlan(f"{i:016x}", "d", "b", "b", 0, "level", "level", {}) for i in range(RECORDS)]
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".mkldist-rates-") as place:
+        store = Journal(Path(place, JOURNAL))
+        start = time.perf_counter()
+        for run in runs:
+            store.append([RunRecord.failed(run, "a record that is timed")])
+        written = time.perf_counter() - start
+        start = time.thread_time()
+        for run in runs:
+            store.read(run.id)
+        return max(written, 1e-9) / RECORDS, max(time.thread_time() - start, 1e-9) / RECORDS
+
+
+def _task_seconds() -> float:
+    """Return the processor time of coordinator and scheduler for a task that does nothing."""
+    item = BatchItem("b", (RunPlan("0" * 16, "d", "b", "b", 0, "level", "level", {}),))
+    with ConnectOptions(n_workers=1).connect() as client:
+        tasks, start = PendingTasks(client), 0.0
+        for _ in range(TASKS + 1):
+            tasks.submit(item, repr, 0)
+            while not tasks.wait(1.0):
+                pass
+            start = start or time.process_time()  # the first task waits for imports
+        return max(time.process_time() - start, 1e-9) / TASKS
