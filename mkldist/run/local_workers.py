@@ -15,15 +15,18 @@ interpreter while the clocks of their runs go on.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import queue
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -39,6 +42,7 @@ PROGRAM = (
     "from mkldist.run.local_workers import serve; serve(order)"
 )
 END = "end\n"
+MOST_LETTERS = 75  # of a folder in which the name of a socket, of 108 letters at most, has room
 
 
 @contextmanager
@@ -134,10 +138,15 @@ def serve(order: Mapping[str, Any]) -> None:
     for wait in (wait_for_end, wait_for_adoption):
         threading.Thread(target=wait, daemon=True).start()
     import dask
-    from distributed import LocalCluster
 
-    environ = {"distributed.nanny.pre-spawn-environ": order["environ"]}
-    with dask.config.set(order["settings"]), dask.config.set(environ):
+    settings = order["settings"] | {"distributed.nanny.pre-spawn-environ": order["environ"]}
+    if sys.platform == "linux" and len(settings["temporary-directory"]) <= MOST_LETTERS:
+        tempfile.tempdir = settings["temporary-directory"]  # what is left there is removed
+        threading.Thread(target=import_once, daemon=True).start()
+        settings["distributed.worker.multiprocessing-method"] = "forkserver"
+    with dask.config.set(settings):
+        from distributed import LocalCluster
+
         try:
             cluster = LocalCluster(
                 processes=True, memory_limit=0, silence_logs="CRITICAL", **order["options"]
@@ -151,6 +160,15 @@ def serve(order: Mapping[str, Any]) -> None:
             ends.wait()
             with suppress(Exception):
                 cluster.close(timeout=CLOSE_SECONDS)
+
+
+def import_once() -> None:
+    """Start the process that workers fork from; it imports what they need, for all of them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["distributed", "mkldist.run.tasks"])
+    first = context.Process(target=os.getpid)
+    first.start()
+    first.join()
 
 
 @contextmanager
@@ -170,56 +188,30 @@ def remove_abandoned() -> int:
     return remove_temporaries(temporary_folder())
 
 
-class ThreadTask:
-    """A task of the thread, as Dask's futures are."""
+class ThreadTask(Future[Any]):
+    """A task of the thread, with what the loop uses of Dask's futures."""
 
     def __init__(self, key: str, work: Callable[[], Any]) -> None:
-        self.key, self.status = key, "pending"
-        self._work: Callable[[], Any] | None = work
-        self._outcome: Any = None
-        self._error: BaseException | None = None
-        self._tell: Callable[[ThreadTask], object] | None = None
-        self._lock = threading.Lock()
+        super().__init__()
+        self.key, self._work = key, work
+
+    @property
+    def status(self) -> str:
+        """``"pending"``, ``"finished"``, ``"error"`` or ``"cancelled"``."""
+        if self.cancelled() or not self.done():
+            return "cancelled" if self.cancelled() else "pending"
+        return "finished" if self.exception() is None else "error"
 
     def run(self) -> None:
         """Do the work in this thread, unless it was cancelled."""
-        work, self._work = self._work, None
-        if work is None:
-            return
-        status = "finished"
-        try:
-            self._outcome = work()
-        except BaseException as error:  # the coordinator decides what an error means
-            self._error, status = error, "error"
-        with self._lock:
-            self.status, tell = status, self._tell
-        if tell is not None:
-            tell(self)
-
-    def cancel(self) -> None:
-        """Do not begin the work; what has begun goes on."""
-        if self._work is not None:
-            self._work, self.status = None, "cancelled"
-
-    def add_done_callback(self, tell: Callable[[ThreadTask], object]) -> None:
-        """Have `tell` called with the task when it has ended."""
-        with self._lock:
-            self._tell = tell
-            ended = self.status in ("finished", "error")
-        if ended:
-            tell(self)
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Return what the work returned."""
-        return self._outcome
-
-    def exception(self) -> BaseException | None:
-        """Return what the work raised."""
-        return self._error
+        if self.set_running_or_notify_cancel():
+            try:
+                self.set_result(self._work())
+            except BaseException as error:  # the coordinator decides what an error means
+                self.set_exception(error)
 
     def release(self) -> None:
-        """Forget the outcome."""
-        self._outcome = self._error = None
+        """Do nothing: the outcome goes with the task."""
 
 
 class ThreadWorker:

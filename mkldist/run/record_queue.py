@@ -12,22 +12,19 @@ names of queue and task, which runs a task has sent records of.
 from __future__ import annotations
 
 import pickle
-import queue
 import threading
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, NamedTuple, Self
 
 from mkldist.core.durable import machine_id
 from mkldist.core.identity import content_id
 from mkldist.errors import ClusterError
 from mkldist.results.record import RunRecord
-
-if TYPE_CHECKING:
-    pass
 
 SEND_SECONDS = 0.25
 SEND_BYTES = 4 * 2**20
@@ -36,8 +33,17 @@ PUT_SECONDS = 120.0  # for a coordinator that takes none
 
 Message = Mapping[str, Any]
 """``"task"``, its name; ``"stage"``, or empty; ``"records"``, :func:`packed`, by run."""
-MessageQueue = str | SimpleQueue[Message]
-"""Name of a ``distributed.Queue``, or a queue of this process."""
+
+
+class DaskQueue(NamedTuple):
+    """A ``distributed.Queue`` by name, and the coordinator that takes from it."""
+
+    name: str
+    owner: str
+
+
+MessageQueue = DaskQueue | SimpleQueue[Message]
+OWNER = "owner"  # in the scheduler's metadata of a queue, beside the tasks
 
 
 def packed(record: RunRecord) -> bytes:
@@ -100,9 +106,9 @@ class RecordSender:
     def already_sent(self) -> set[str]:
         """Return the runs whose records this task has sent, from workers that have gone."""
         self._reach_scheduler()
-        if self._client is None:
+        if not isinstance(self._queue, DaskQueue):
             return set()
-        sent = self._client.get_metadata([self._queue, self._task], default={})
+        sent = self._client.get_metadata([self._queue.name, self._task], default={})
         runs = {run_id for ids in sent.values() for run_id in ids}
         self.n_sent += len(runs)
         return runs
@@ -148,7 +154,7 @@ class RecordSender:
 
     def _reach_scheduler(self) -> None:
         """Have the worker's client, which only the thread of the task is given."""
-        if self._client is None and isinstance(self._queue, str):
+        if self._client is None and isinstance(self._queue, DaskQueue):
             from distributed import get_client
 
             self._client = get_client()
@@ -192,25 +198,32 @@ class RecordSender:
 
     def _send(self, message: Message) -> None:
         """Put a message into the queue, and have the scheduler remember its runs."""
-        if isinstance(self._queue, SimpleQueue):
+        if isinstance(self._queue, DaskQueue):
+            self._put(message, *self._queue)
+        elif self._queue is not None:
             self._queue.put(message)
-        else:
-            self._put(message)
         self.n_sent += len(message["records"])
 
-    def _put(self, message: Message) -> None:
-        """Put a message into a queue of Dask."""
+    def _put(self, message: Message, name: str, owner: str) -> None:
+        """Put a message into a queue of Dask; refuse if another coordinator has taken over.
+
+        That one has the runs without a record done anew, on the thread that this task has.
+        """
+        expected = "the process that began the sweep"
         try:
             if self._dask_queue is None:
                 from distributed import Queue
 
-                self._dask_queue = Queue(self._queue, client=self._client, maxsize=MOST_WAITING)
+                self._dask_queue = Queue(name, client=self._client, maxsize=MOST_WAITING)
             self._dask_queue.put(message, timeout=PUT_SECONDS)
             if runs := list(message["records"]):
-                self._client.set_metadata([self._queue, self._task, runs[0]], runs)
+                self._client.set_metadata([name, self._task, runs[0]], runs)
+            now = self._client.get_metadata([name, OWNER], default=owner)
         except (OSError, TimeoutError) as error:
             found = f"no coordinator that takes records ({type(error).__name__})"
-            raise ClusterError("scheduler", found, "the process that began the sweep") from error
+            raise ClusterError("scheduler", found, expected) from error
+        if now != owner:
+            raise ClusterError("scheduler", "a process that has resumed the sweep", expected)
 
 
 def lost_scheduler() -> ClusterError:
@@ -229,53 +242,51 @@ def queue_name(output: Path) -> str:
 
 
 class RecordReceiver:
-    """Taker of the messages of tasks."""
+    """Taker of the messages of tasks, those included that a killed coordinator has not taken."""
 
     def __init__(self, client: Any, output: Path) -> None:
         self._client: Any = client
-        self._here: queue.SimpleQueue[Message] | None = getattr(client, "messages", None)
-        self.queue: MessageQueue = queue_name(output) if self._here is None else self._here
-        if self._here is None:
-            self._open()
+        self._here: SimpleQueue[Message] | None = getattr(client, "messages", None)
+        self._name = queue_name(output)
+        self.queue: MessageQueue = self._here or DaskQueue(self._name, uuid.uuid4().hex)
+        if isinstance(self.queue, DaskQueue):
+            from distributed import Queue
 
-    def _open(self) -> None:
-        """Have the scheduler make the queue, or find that of a coordinator which was killed."""
-        from distributed import Queue
-
-        with reaching():
-            # A record that a killed coordinator took and did not write is to be computed again.
-            self._client.set_metadata([self.queue], {})
-            self._dask_queue = Queue(self.queue, client=self._client, maxsize=MOST_WAITING)
+            with reaching(client):  # the queue may be there, of a coordinator that was killed
+                # A record that that one took and did not write is to be computed again.
+                client.set_metadata([self._name], {OWNER: self.queue.owner})
+                self._dask_queue = Queue(self._name, client=client, maxsize=MOST_WAITING)
 
     def take(self) -> Iterator[Message]:
         """Yield the messages that have come since the last call."""
         if self._here is None:
-            with reaching():
+            with reaching(self._client):
                 messages = self._dask_queue.get(batch=True)
             yield from messages
             return
-        with suppress(queue.Empty):
-            while True:
-                yield self._here.get_nowait()
+        while not self._here.empty():
+            yield self._here.get()
 
     def forget(self, tasks: Iterable[str]) -> None:
         """Have the scheduler forget which records tasks have sent that have ended."""
         for task in tasks if self._here is None else ():
-            with reaching():
-                self._client.set_metadata([self.queue, task], {})
+            with reaching(self._client):
+                self._client.set_metadata([self._name, task], {})
 
     def close(self) -> None:
         """End the queue."""
         if self._here is None:
             with suppress(Exception):  # a scheduler that is gone keeps nothing
-                self._client.set_metadata([self.queue], {})
+                self._client.set_metadata([self._name], {})
                 self._dask_queue.close()
 
 
 @contextmanager
-def reaching() -> Iterator[None]:
-    """Turn the error of a connection that breaks into that of a lost scheduler."""
+def reaching(client: Any) -> Iterator[None]:
+    """Turn the error of a connection that breaks, or has ended, into that of a lost scheduler."""
     try:
         yield
-    except OSError as error:
-        raise lost_scheduler() from error
+    except Exception as error:
+        if isinstance(error, OSError) or client.status != "running":
+            raise lost_scheduler() from error
+        raise

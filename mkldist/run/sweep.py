@@ -178,7 +178,18 @@ def run_sweep(
     allow_code: bool = False,
     of_file: SweepSpec | None = None,
 ) -> SweepOutcome:
-    """Do the runs of a sweep that have no record yet."""
+    """Do the runs of a sweep that have no record yet.
+
+    `origin` is the sweep file, at whose folder relative paths of data begin; `data_dirs` are
+    searched for data sets by name.  `console` returns the console for the progress, if there is
+    any; `resume_command` stands in the message after an interruption; `kept` is what the output
+    folder saves of a sweep that was given in Python.  `of_file` is the sweep without the changes of
+    this call: where the call asks for a part of its runs, the results hold those of them that are
+    recorded, too.
+
+    Ctrl-C and the end of the time are raised after the cluster is closed; they say how many runs
+    are recorded and how to resume.
+    """
     wall_time = WallTime.from_now(spec.wall_time)
     remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
@@ -359,13 +370,14 @@ class _Sweep:
                     progress.note(dashboard_line(client.dashboard_link, own=own))
                 with self._pool(client, options, progress) as pool:
                     self._do_rounds(client, before, options, progress, pool)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | OutOfTimeError):
-                how = resume_note(self.rounds, len(self.recorded()), resume_command)
-                if isinstance(error, OutOfTimeError):
-                    raise OutOfTimeError(error.where, error.found, hint=how) from None
-                raise KeyboardInterrupt(how) from error
-            raise
+        except (KeyboardInterrupt, OutOfTimeError) as error:
+            recorded = self.recorded()
+            how = resume_note(self.rounds, len(recorded), resume_command)
+            if isinstance(error, OutOfTimeError):
+                if len(recorded) <= len(before):
+                    how += "; no run has ended in this time, so give it more"
+                raise OutOfTimeError(error.where, error.found, hint=how) from None
+            raise KeyboardInterrupt(how) from error
 
     def _pool(
         self, client: Any, options: ConnectOptions, progress: Progress

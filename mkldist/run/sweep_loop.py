@@ -49,7 +49,7 @@ from mkldist.results.schema import RunState
 from mkldist.run.clean import remove_bank
 from mkldist.run.probe import do_where_equal, versions_here
 from mkldist.run.progress import Counts, Progress
-from mkldist.run.record_queue import RecordReceiver, lost_scheduler, unpacked
+from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
 from mkldist.run.sweep_setup import BankKey, Work
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue
@@ -125,11 +125,9 @@ class PendingTasks:
         """Return the number of threads of each worker by its address; asked for at intervals."""
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
-            try:
+            with reaching(self._client):
                 there = self._client.nthreads()
                 usable = there if self._pool is None else self._pool.usable(there)
-            except OSError as error:  # a connection that breaks while its answer is awaited
-                raise lost_scheduler() from error
             self._threads = self._one_each(usable) if self._one_a_machine else usable
             self._some_may_not = self._pool is not None or len(self._threads) < len(there)
             self._refreshed = now
@@ -225,12 +223,11 @@ class PendingTasks:
                 return self._taken(item, future)
             if future.status == "error":
                 error = future.exception()
-                if isinstance(error, UnfitClusterError):
-                    if self._pool is None:
-                        raise error
-                    if ended.n_lost < MOST_LOST:
-                        self._begin(replace(ended, n_lost=ended.n_lost + 1))
-                        return None
+                if isinstance(error, UnfitClusterError) and self._pool is None:
+                    raise error
+                if isinstance(error, ClusterError) and ended.n_lost < MOST_LOST:
+                    self._begin(replace(ended, n_lost=ended.n_lost + 1))  # no fault of its runs
+                    return None
                 return Outcome(item, error=error)
             if self._client.status != "running":
                 raise lost_scheduler()

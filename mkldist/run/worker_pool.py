@@ -99,7 +99,7 @@ class SnapshotPublisher:
                 continue
             name = published_name(self._prefix, snapshot.name, file)
             if name not in self._published:
-                with reaching():
+                with reaching(self._client):
                     self._client.publish_dataset(content, name=name, override=True)
                 self._published.add(name)
         return self._prefix if blobs is None else banks
@@ -199,7 +199,7 @@ class WorkerPool:
 
     def _present(self) -> dict[str, int]:
         """Return the threads of the workers that are there."""
-        with reaching():
+        with reaching(self._client):
             there: dict[str, int] = self._client.nthreads()
         return there
 
@@ -222,7 +222,7 @@ class WorkerPool:
     def _result(self, probe: Future[Probed | None]) -> Probed | None:
         """Return what a probe found; None if the worker is to be probed again."""
         try:
-            with reaching():
+            with reaching(self._client):
                 return probe.result()
         except ClusterError:
             raise

@@ -16,6 +16,7 @@ class SchedulerInMemory:
         self.marks: dict[str, Any] = {}
         self.files: dict[str, bytes] = {}
         self.n_open = 0
+        self.status = "running"
 
     def set_metadata(self, keys: list[str], value: Any) -> None:
         place = self.marks

@@ -183,6 +183,15 @@ def test_a_task_that_an_unfit_worker_was_given_is_begun_again_where_others_are_a
     assert (len(client.futures), len(tasks)) == (2, 0)
 
 
+def test_a_task_that_found_no_coordinator_is_begun_again():
+    client = Client(("error", ClusterError("scheduler", "no coordinator", "one")), a_1=1)
+    tasks = PendingTasks(client)
+    tasks.submit(ITEM, build, "task")
+    client.ending = ("finished", "receipt")
+    assert [one.receipt for one in [*tasks.wait(0.0), *tasks.wait(0.0)]] == ["receipt"]
+    assert len(client.futures) == 2
+
+
 def test_what_ended_before_an_error_of_the_cluster_counts():
     client = Client(a_1=2)
     tasks = PendingTasks(client)

@@ -99,7 +99,7 @@ def test_what_was_sent_is_not_done_again_by_a_second_worker(scheduler, receiver)
     with RecordSender(receiver.queue, "r0") as sender:
         assert sender.already_sent() == set()
     receiver.close()
-    assert (scheduler.n_open, scheduler.marks[receiver.queue]) == (0, {})
+    assert (scheduler.n_open, scheduler.marks[receiver.queue.name]) == (0, {})
 
 
 def die_with(queue, record) -> None:
@@ -122,7 +122,22 @@ def test_a_coordinator_that_resumes_takes_what_was_sent_to_the_one_before(
     assert received(second, 1) == ["r0"]
     with RecordSender(second.queue, "r0") as sender:
         assert sender.already_sent() == set()  # the first may have taken one and not written it
-    assert queue_name(tmp_path / "other") != second.queue
+    assert queue_name(tmp_path / "other") != second.queue.name
+
+
+def test_a_task_of_a_killed_coordinator_ends_when_another_resumes(
+    scheduler, receiver, tmp_path, at_once
+):
+    with RecordSender(receiver.queue, "r0") as sender:
+        sender.add(RECORDS[0])
+        assert received(receiver, 1) == ["r0"]
+        second = RecordReceiver(scheduler, tmp_path / "out")
+        with suppress(ClusterError):
+            while True:
+                sender.add(RECORDS[1])
+        with pytest.raises(ClusterError, match="resumed"):
+            sender.rest()
+    assert "r1" in received(second, 1)
 
 
 def test_a_coordinator_that_takes_nothing_ends_its_tasks(scheduler, receiver, monkeypatch, at_once):

@@ -73,5 +73,3 @@ def test_a_callback_that_comes_late_is_called_at_once():
     task.add_done_callback(told.append)
     assert told == [task]
     assert task.result() == 2
-    task.release()
-    assert task.result() is None

@@ -24,6 +24,7 @@ class Cluster:
     def __init__(self, monkeypatch, workers: dict[str, Any]) -> None:
         self.workers, self.examined = workers, list[str]()
         self.thawed = threading.Event()
+        self.status = "running"
         monkeypatch.setattr(worker_pool, "compared_workers", self.compared_workers)
         monkeypatch.setattr(worker_pool, "check_storage", self.check_storage)
         monkeypatch.setattr(worker_pool, "POLL_SECONDS", 0.001)
