@@ -12,7 +12,6 @@ from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.core.consoles import as_text
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.core.wording import pluralize, truncate
-from mkldist.forecast import MOST_WORKERS
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders
 from mkldist.methods.registry import METHODS
@@ -24,6 +23,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
+    MOST_WORKERS,
     Crew,
     Forecast,
     Rates,
