@@ -23,7 +23,6 @@ from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
-    MOST_WORKERS,
     Crew,
     Forecast,
     Rates,
@@ -43,7 +42,7 @@ from mkldist.run.sweep_setup import (
     certificate_bytes,
     sweep_rounds,
 )
-from mkldist.spec.checks import check_flags
+from mkldist.spec.checks import MOST_WORKERS, check_flags
 from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
 
