@@ -28,6 +28,7 @@ from mkldist.run.forecast import (
     Rates,
     TaskCosts,
     forecasts,
+    measured_rates,
     recorded_costs,
     solver_key,
     stored_rates,
@@ -266,15 +267,9 @@ def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
     """Return the rates of this machine, and a sentence on where they are from."""
     rates, said = stored_rates(), STORED
     if rates is None:
-        rates, said = _measured(), MEASURED_NOW
+        with tempfile.TemporaryDirectory() as folder:
+            rates, said = measured_rates(Path(folder)), MEASURED_NOW
     return (rates if storage is None else replace(rates, storage_bytes_per_second=storage)), said
-
-
-def _measured() -> Rates:
-    from mkldist.run.forecast import measured_rates
-
-    with tempfile.TemporaryDirectory() as folder:
-        return measured_rates(Path(folder))
 
 
 def forecast_of(
