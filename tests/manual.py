@@ -1,4 +1,4 @@
-"""Tables of ``sweeps/README.md``, and the names of methods, written from the code.
+"""Tables of ``sweeps/README.md``, written from the code.
 
 Run ``python -m tests.manual`` after a change of a key, its type, default or description, of a
 variable of the results, of the description of a sweep file, or of a method's name or title.
@@ -6,7 +6,6 @@ variable of the results, of the description of a sweep file, or of a method's na
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,8 +17,6 @@ from pydantic.fields import FieldInfo
 
 from mkldist.core.counters import Counters
 from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.methods import names
-from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
@@ -35,7 +32,6 @@ from mkldist.spec.model import (
 )
 from mkldist.spec.toml_texts import spelled
 
-NAMES = Path(names.__file__)
 MANUAL = Path(__file__).parents[1] / "sweeps" / "README.md"
 TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -211,16 +207,8 @@ def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
 
 
-def names_module() -> str:
-    """Return the module of the names of methods."""
-    head, _, _ = NAMES.read_text(encoding="utf-8").partition("\nTITLES = ")
-    rows = (f'    "{name}": {json.dumps(method.title)},\n' for name, method in METHODS.items())
-    return f"{head}\nTITLES = {{\n{''.join(rows)}}}\n"
-
-
 def main() -> None:
-    """Write the tables of the manual and the names of methods."""
-    NAMES.write_text(names_module(), encoding="utf-8")
+    """Write the tables of the manual."""
     MANUAL.write_text(generated(MANUAL.read_text(encoding="utf-8")), encoding="utf-8")
 
 

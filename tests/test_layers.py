@@ -17,14 +17,12 @@ ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "errors",
     "core",
-    "kernel_functions methods.names",
+    "kernel_functions",
     "spec",
     "data kernels optim scores",
     "bank calibration",
     "solvers",
-    "methods.baselines methods.block_norm methods.primal methods.smooth_dual methods.wrapper",
-    "methods.manifold",
-    "methods.registry",
+    "methods",
     "planning",
     "results",
     "analysis",
@@ -44,7 +42,7 @@ IMPORT_BY_NAME = {
     "mkldist.analysis",
     "mkldist.cli",
     "mkldist.kernel_functions.custom",
-    "mkldist.methods.block_norm.written_regularizers",
+    "mkldist.methods.regularizers",
     "mkldist.methods.registry",
     "mkldist.run.cluster",
 }
@@ -101,11 +99,8 @@ def _names(path: Path) -> _Names:
 
 
 def part(module: str) -> str:
-    """Return the part of the package that a module belongs to, of ``methods`` the family."""
-    names = module.split(".")
-    if len(names) == 1:
-        return module
-    return ".".join(names[1:3]) if names[1] == "methods" else names[1]
+    """Return the part of the package that a module belongs to."""
+    return module.split(".")[1] if "." in module else module
 
 
 def test_a_module_imports_nothing_from_above_or_beside_its_part():

@@ -78,14 +78,6 @@ def test_lists_import_nothing_heavy(listed):
     assert not modules_of("list", listed) & (HEAVY | {"rich"})
 
 
-def test_the_list_of_methods_loads_none_of_them():
-    loaded = modules_of("list", "methods")
-    assert not loaded & (HEAVY | LIGHT)
-    assert {name for name in loaded if name.startswith("mkldist.methods.")} == {
-        "mkldist.methods.names"
-    }
-
-
 def test_a_plan_imports_nothing_heavy(finished):
     assert not modules_of("plan", "small.toml", cwd=finished) & HEAVY
 

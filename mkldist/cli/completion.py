@@ -25,17 +25,17 @@ def complete_compared(context: Context, parameter: Parameter, typed: str) -> lis
     """Return the sweeps that have results here and the names of methods."""
     if not context.params.get(str(parameter.name)):
         return complete_results(context, parameter, typed)
-    from mkldist.methods.names import TITLES
+    from mkldist.methods.registry import METHODS
 
     known = [path.parent.name for path in Path("results").glob("*/sweep.json")]
-    return _or_paths(typed, [*known, *TITLES])
+    return _or_paths(typed, [*known, *METHODS])
 
 
 def complete_methods(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return the names of methods."""
-    from mkldist.methods.names import TITLES
+    from mkldist.methods.registry import METHODS
 
-    return _beginning(typed, TITLES)
+    return _beginning(typed, METHODS)
 
 
 def complete_shown(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:

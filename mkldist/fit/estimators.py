@@ -647,7 +647,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         from mkldist.data.source_columns import SourceColumns
         from mkldist.fit.model import LabelCoding, Model
-        from mkldist.methods.block_norm.written_regularizers import named
+        from mkldist.methods.regularizers import named
 
         check_is_fitted(self)
         features, columns, texts = self._features, text_names(self.texts), None

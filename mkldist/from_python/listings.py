@@ -117,9 +117,9 @@ def known_of(kind: Kind, data_dirs: Sequence[Path] = ()) -> list[Known]:
 
 
 def _methods() -> Iterator[tuple[str, str]]:
-    from mkldist.methods.names import TITLES
+    from mkldist.methods.registry import METHODS
 
-    yield from TITLES.items()
+    yield from ((name, method.title) for name, method in METHODS.items())
 
 
 def _functions() -> Iterator[tuple[str, str]]:

@@ -18,8 +18,7 @@ from mkldist.data.given import SUFFIX, GivenData, given_data
 from mkldist.errors import FailedRunsWarning, InputError, SpecError, nearest
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.kernels.families import plain
-from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.methods.block_norm.written_regularizers import written
+from mkldist.methods.regularizers import Regularizer, written
 from mkldist.results.folder import OutputFolder
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions

@@ -1,6 +1,6 @@
 """All methods by name, each loaded when it is first asked for.
 
-To add a method, write a file with a ``METHOD``, and put its name and module into ``MODULES``.
+To add a method, write a file with a :class:`Method`, and put its name and module into ``MODULES``.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from mkldist.solvers.refusals import ProblemFacts
 from mkldist.solvers.targets import losses_by_target
 
 MODULES = {
-    "spicymkl": "mkldist.methods.block_norm.spicymkl",
-    "elastmkl": "mkldist.methods.block_norm.elastmkl",
-    "level": "mkldist.methods.wrapper.level",
-    "simplemkl": "mkldist.methods.wrapper.simplemkl",
-    "silp": "mkldist.methods.wrapper.silp",
-    "hessianmkl": "mkldist.methods.wrapper.hessianmkl",
-    "gmkl": "mkldist.methods.wrapper.gmkl",
-    "rmkl": "mkldist.methods.wrapper.rmkl",
-    "lp_mkl": "mkldist.methods.wrapper.lp_mkl",
-    "l0_mkl": "mkldist.methods.wrapper.l0_mkl",
-    "group_mkl": "mkldist.methods.wrapper.group_mkl",
-    "smo_mkl": "mkldist.methods.smooth_dual.smo_mkl",
-    "skm": "mkldist.methods.smooth_dual.skm",
-    "primalmkl": "mkldist.methods.primal.primalmkl",
-    "lapmkl": "mkldist.methods.manifold.lapmkl",
-    "lapsvm": "mkldist.methods.manifold.lapsvm",
-    "mklsvm": "mkldist.methods.manifold.mklsvm",
-    "lsvm": "mkldist.methods.manifold.lsvm",
-    "glks": "mkldist.methods.manifold.glks",
-    "rls": "mkldist.methods.manifold.rls",
-    "laprls": "mkldist.methods.manifold.laprls",
-    "easymkl": "mkldist.methods.baselines.easymkl",
-    "align": "mkldist.methods.baselines.align",
-    "alignf": "mkldist.methods.baselines.alignf",
-    "uniform": "mkldist.methods.baselines.uniform",
-    "svm": "mkldist.methods.baselines.svm",
-    "best_single": "mkldist.methods.baselines.best_single",
-    "majority": "mkldist.methods.baselines.majority",
+    "spicymkl": "mkldist.methods.spicymkl",
+    "elastmkl": "mkldist.methods.spicymkl",
+    "level": "mkldist.methods.level",
+    "simplemkl": "mkldist.methods.simplemkl",
+    "silp": "mkldist.methods.silp",
+    "hessianmkl": "mkldist.methods.hessianmkl",
+    "gmkl": "mkldist.methods.gmkl",
+    "rmkl": "mkldist.methods.rmkl",
+    "lp_mkl": "mkldist.methods.lp_mkl",
+    "l0_mkl": "mkldist.methods.l0_mkl",
+    "group_mkl": "mkldist.methods.group_mkl",
+    "smo_mkl": "mkldist.methods.smo_mkl",
+    "skm": "mkldist.methods.skm",
+    "primalmkl": "mkldist.methods.primalmkl",
+    "lapmkl": "mkldist.methods.lapmkl",
+    "lapsvm": "mkldist.methods.lapsvm",
+    "mklsvm": "mkldist.methods.mklsvm",
+    "lsvm": "mkldist.methods.lsvm",
+    "glks": "mkldist.methods.glks",
+    "rls": "mkldist.methods.rls",
+    "laprls": "mkldist.methods.rls",
+    "easymkl": "mkldist.methods.easymkl",
+    "align": "mkldist.methods.alignment",
+    "alignf": "mkldist.methods.alignment",
+    "uniform": "mkldist.methods.uniform",
+    "svm": "mkldist.methods.single_kernel",
+    "best_single": "mkldist.methods.single_kernel",
+    "majority": "mkldist.methods.majority",
 }
 
 
@@ -53,7 +53,9 @@ class Methods(MutableMapping[str, Method]):
     def __getitem__(self, name: str) -> Method:
         method = self._loaded[name]
         if method is None:
-            method = self._loaded[name] = import_module(MODULES[name]).METHOD
+            of_file = vars(import_module(MODULES[name])).values()
+            method = next(one for one in of_file if isinstance(one, Method) and one.name == name)
+            self._loaded[name] = method
         return method
 
     def __setitem__(self, name: str, method: Method) -> None:

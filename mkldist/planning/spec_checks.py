@@ -19,8 +19,8 @@ from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.custom import search_first
-from mkldist.methods.block_norm.written_regularizers import imported_by
 from mkldist.methods.registry import METHODS, methods_for
+from mkldist.methods.regularizers import imported_by
 from mkldist.planning.model import BankFacts
 from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of

@@ -25,7 +25,7 @@ def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
 
     Examples
     --------
-    >>> from mkldist.methods.wrapper.level import METHOD
+    >>> from mkldist.methods.level import METHOD
     >>> losses_by_target(METHOD.params)
     {<Target.CLASSES: 'classes'>: []}
     """

@@ -17,7 +17,7 @@ import mkldist
 from mkldist.cli import command
 from mkldist.errors import SpecError
 from mkldist.kernels import Gaussian
-from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet
+from mkldist.methods.regularizers import BlockQ, Concave, ElasticNet
 from mkldist.results.journal import Journal
 
 X = np.random.default_rng(0).normal(size=(40, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
+from mkldist.methods.primalmkl import PrimalMKLParams, squared_loss
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.squared_losses import SquaredLoss
 from tests.methods import instances

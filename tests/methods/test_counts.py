@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import mkldist
-from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.registry import METHODS
+from mkldist.methods.rls import closed_form
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.svm import solve_svm

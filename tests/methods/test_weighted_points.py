@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import GramError, SpecError
-from mkldist.methods.baselines.cross_validation import stratified_folds
 from mkldist.methods.registry import METHODS
+from mkldist.methods.single_kernel import stratified_folds
 from tests.methods import instances
 from tests.methods.instances import solid_factors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.primal.weight_step import (
+from mkldist.methods.primal_weights import (
     suboptimality,
 )
 from mkldist.optim.weight_sets import WeightSet, lp_norm, project_onto_lp_ball

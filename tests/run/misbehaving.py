@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from mkldist.bank.requests import Quadratic
-from mkldist.methods.baselines import uniform
+from mkldist.methods import uniform
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method
 

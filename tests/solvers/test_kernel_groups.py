@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.methods.wrapper.group_mkl import KernelGroups, on_groups
+from mkldist.methods.group_mkl import KernelGroups, on_groups
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank

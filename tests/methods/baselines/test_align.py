@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine
-from mkldist.methods.baselines.align import METHOD
+from mkldist.methods.alignment import ALIGN as METHOD
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from mkldist.methods.baselines import alignf
-from mkldist.methods.baselines.alignf import nonnegative_quadratic
+from mkldist.methods.alignment import nonnegative_quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
@@ -77,7 +76,7 @@ def test_weights_satisfy_the_first_order_conditions(make, route, monkeypatch):
         raise RuntimeError("Maximum number of iterations reached.")
 
     if route == "trust region":
-        monkeypatch.setattr(alignf.scipy.optimize, "nnls", cycle)
+        monkeypatch.setattr(scipy.optimize, "nnls", cycle)
     M, a = gram_of(make())
     v = nonnegative_quadratic(M, a)
     lengths = np.sqrt(np.maximum(np.diagonal(M), 1e-300))

@@ -7,8 +7,8 @@ import pytest
 
 from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
-from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
 from mkldist.methods.registry import METHODS
+from mkldist.methods.single_kernel import cross_validate, stratified_folds
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.baselines import choice, cv_scores

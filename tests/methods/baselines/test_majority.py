@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from mkldist.methods.baselines.majority import METHOD
+from mkldist.methods.majority import METHOD
 from tests.methods import plain_bank
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from mkldist.methods.baselines.uniform import METHOD
+from mkldist.methods.uniform import METHOD
 from mkldist.solvers.base import Solution
 from tests.methods import instances, plain_bank
 

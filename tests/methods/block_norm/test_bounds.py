@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
-from mkldist.methods.block_norm.inner_objective import Iterate, enlarged
-from mkldist.methods.block_norm.losses import Logistic
-from mkldist.methods.block_norm.params import BlockNormParams
-from mkldist.methods.block_norm.regularizers import block1
+from mkldist.methods.block_norm import BlockNormBounds, BlockNormParams, dual_value, kernel_scale
+from mkldist.methods.block_norm_dual import Iterate, enlarged
+from mkldist.methods.block_norm_losses import Logistic
+from mkldist.methods.regularizers import block1
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 from tests.methods.references.block_norm import EPSILON, MIX, Q

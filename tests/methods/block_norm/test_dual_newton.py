@@ -7,10 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from mkldist.core.counters import Counters
-from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged
-from mkldist.methods.block_norm.losses import Logistic, Smoothing, Squared
-from mkldist.methods.block_norm.regularizers import block1, uniform
+from mkldist.methods.block_norm_dual import DualNewton, InnerObjective, Iterate, enlarged
+from mkldist.methods.block_norm_losses import Logistic, Smoothing, Squared
+from mkldist.methods.regularizers import block1, uniform
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.bounds import dual_value
-from mkldist.methods.block_norm.on_factors import exact_bound
+from mkldist.methods.block_norm import dual_value, exact_bound
 from mkldist.methods.registry import METHODS
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

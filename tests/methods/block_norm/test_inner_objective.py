@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.inner_objective import (
+from mkldist.methods.block_norm_dual import (
     InnerObjective,
     Iterate,
     Line,
     enlarged,
     reduced,
 )
-from mkldist.methods.block_norm.losses import Logistic, Smoothing
-from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
+from mkldist.methods.block_norm_losses import Logistic, Smoothing
+from mkldist.methods.regularizers import BlockQ, ElasticNet, block1
 from tests.methods import instances, plain_bank
 
 GAMMA = 10.0

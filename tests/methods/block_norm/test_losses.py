@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.methods.block_norm.losses import (
+from mkldist.methods.block_norm_losses import (
     EpsilonInsensitive,
     Hinge,
     Logistic,

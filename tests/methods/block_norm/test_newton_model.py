@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose
 
 from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
-from mkldist.methods.block_norm import dual_newton as newton_model
-from mkldist.methods.block_norm.dual_newton import DenseModel, ThinModel
-from mkldist.methods.block_norm.inner_objective import InnerPoint, ThinHessian
-from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet, block1
+from mkldist.methods import block_norm_dual as newton_model
+from mkldist.methods.block_norm_dual import DenseModel, InnerPoint, ThinHessian, ThinModel
+from mkldist.methods.regularizers import BlockQ, ElasticNet, block1
 from mkldist.optim import factored_matrix
 from tests.methods import plain_bank
 from tests.methods.block_norm.test_inner_objective import example

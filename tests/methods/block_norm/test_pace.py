@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.methods.block_norm import pace
-from mkldist.methods.block_norm.pace import HURRY, POLYHEDRAL_HURRY, Pace
+from mkldist.methods import block_norm
+from mkldist.methods.block_norm import HURRY, POLYHEDRAL_HURRY, Pace
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_penalty_of_a_polyhedral_loss_hurries_where_it_is_far_too_small(boun
 def test_the_penalty_stays_below_what_rounding_allows():
     rules = Pace(1e-6, 1.0)
     rules.judge(1.0, 1.0, 1)
-    assert rules.grown(1e9, 2.0, 1.0) == pace.GAMMA_LIMIT
+    assert rules.grown(1e9, 2.0, 1.0) == block_norm.GAMMA_LIMIT
 
 
 def test_slow_iterations_make_the_next_minimisations_more_accurate():
@@ -75,7 +75,7 @@ def test_the_temperature_falls_with_the_gap_and_never_rises():
 
 def test_twenty_iterations_without_gain_are_a_stall():
     rules = Pace(1e-6, 1.0)
-    for _ in range(pace.PATIENCE):
+    for _ in range(block_norm.PATIENCE):
         rules.judge(2.0, 1.0, 1)
         assert not rules.stalled
     rules.judge(2.0, 1.0, 1)
@@ -85,7 +85,7 @@ def test_twenty_iterations_without_gain_are_a_stall():
 def test_a_gap_that_rounding_makes_rise_and_fall_is_a_stall():
     rules = Pace(1e-6, 1.0)
     rules.judge(2.0, 1.0, 1)
-    for _ in range(pace.PATIENCE // 2):
+    for _ in range(block_norm.PATIENCE // 2):
         assert not rules.stalled
         rules.judge(2.0, 0.9, 1)
         rules.judge(2.0, 1.0, 1)
@@ -94,7 +94,7 @@ def test_a_gap_that_rounding_makes_rise_and_fall_is_a_stall():
 
 def test_slow_gains_that_add_up_are_no_stall():
     rules = Pace(1e-6, 1.0)
-    for i in range(5 * pace.PATIENCE):
+    for i in range(5 * block_norm.PATIENCE):
         rules.judge(2.0, 1.0 + 0.001 * i, 1)
         assert not rules.stalled
 
@@ -103,7 +103,7 @@ def test_gains_on_more_kernels_do_not_count_from_those_on_fewer():
     rules = Pace(1e-6, 1.0)
     rules.begin_anew()
     rules.judge(2.0, 1.9, 1)
-    for _ in range(pace.PATIENCE):
+    for _ in range(block_norm.PATIENCE):
         rules.judge(2.0, 1.0, 1)
         assert not rules.stalled
     rules.judge(2.0, 1.0, 1)

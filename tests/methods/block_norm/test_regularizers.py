@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.methods.block_norm.regularizers import (
+from mkldist.methods.regularizers import (
     BlockQ,
     Concave,
     ElasticNet,

@@ -1,4 +1,4 @@
-"""SpicyMKL and `elastmkl`, with `params` and `working_set_iteration`, on solved problems."""
+"""SpicyMKL and `elastmkl`, with `params` and `block_norm`, on solved problems."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
 from mkldist.errors import GramError, SpecError
-from mkldist.methods.block_norm import pace, working_set_iteration
-from mkldist.methods.block_norm.regularizers import Concave
-from mkldist.methods.block_norm.working_set_iteration import MOST_LEFT
+from mkldist.methods import block_norm
+from mkldist.methods.block_norm import MOST_LEFT
 from mkldist.methods.registry import METHODS
+from mkldist.methods.regularizers import Concave
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
@@ -68,17 +68,17 @@ def hinge_newton_steps() -> int:
 @pytest.mark.slow
 def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
     rounded = hinge_newton_steps()
-    monkeypatch.setattr(pace, "COOLING", 0.0)
+    monkeypatch.setattr(block_norm, "COOLING", 0.0)
     assert rounded < 0.85 * hinge_newton_steps()
 
 
 @pytest.mark.slow
 def test_rules_of_polyhedral_losses_save_newton_steps_of_the_hinge_loss(monkeypatch):
     own = hinge_newton_steps()
-    monkeypatch.setattr(pace, "POLYHEDRAL_SHARE", pace.INNER_SHARE)
-    monkeypatch.setattr(pace, "POLYHEDRAL_HURRY", pace.HURRY)
-    monkeypatch.setattr(working_set_iteration, "POLYHEDRAL_EFFORT", 1.0)
-    monkeypatch.setattr(working_set_iteration, "MOST_LEFT_POLYHEDRAL", MOST_LEFT)
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_SHARE", block_norm.INNER_SHARE)
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_HURRY", block_norm.HURRY)
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_EFFORT", 1.0)
+    monkeypatch.setattr(block_norm, "MOST_LEFT_POLYHEDRAL", MOST_LEFT)
     assert own < 0.75 * hinge_newton_steps()
 
 

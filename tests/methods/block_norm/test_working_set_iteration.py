@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.bounds import BlockNormBounds
-from mkldist.methods.block_norm.inner_objective import Iterate
-from mkldist.methods.block_norm.losses import Hinge, Logistic
-from mkldist.methods.block_norm.regularizers import ElasticNet
-from mkldist.methods.block_norm.working_set_iteration import (
+from mkldist.methods.block_norm import (
     LEAST_LEFT,
     MOST_LEFT,
+    BlockNormBounds,
     _Bank,
 )
+from mkldist.methods.block_norm_dual import Iterate
+from mkldist.methods.block_norm_losses import Hinge, Logistic
+from mkldist.methods.regularizers import ElasticNet
 
 TOL = 1e-6
 

@@ -8,19 +8,18 @@ import sys
 import numpy as np
 import pytest
 import scipy.special
+from mkldist.solvers.settings import plain_settings
 
 from mkldist.errors import SpecError
-from mkldist.methods.block_norm import regularizers
-from mkldist.methods.block_norm.params import BlockNormParams
-from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet
-from mkldist.methods.block_norm.written_regularizers import imported_by, read, written
-from mkldist.solvers.solver_params import plain_settings
+from mkldist.methods import regularizers
+from mkldist.methods.block_norm import BlockNormParams
+from mkldist.methods.regularizers import BlockQ, Concave, ElasticNet, imported_by, read, written
 
 S = np.linspace(0.1, 3.0, 7)
 MODULE = """
 from dataclasses import dataclass
 import numpy as np
-from mkldist.methods.block_norm.regularizers import BlockQ, ElasticNet
+from mkldist.methods.regularizers import BlockQ, ElasticNet
 
 def slope(u):
     return 0.5 / np.sqrt(u)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.manifold import deformed
-from mkldist.methods.manifold.deformed import Deformation, inverse_root, pivoted_factor
+from mkldist.methods import deformed
+from mkldist.methods.deformed import Deformation, inverse_root, pivoted_factor
 from mkldist.solvers.base import KeptArrays
 from tests.methods.manifolds import grams_between, manifold
 

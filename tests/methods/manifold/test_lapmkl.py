@@ -1,4 +1,4 @@
-"""LapMKL, with `lapmkl_machine` and `lapmkl_deformed`: stationarity, special cases."""
+"""LapMKL, with `lapmkl` and `lapmkl_deformed`: stationarity, special cases."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 import mkldist
 from mkldist.bank.requests import Combine, Matvec
-from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
-from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
+from mkldist.methods import lapmkl
+from mkldist.methods.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers.base import KeptArrays
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
@@ -97,9 +97,9 @@ def test_many_kernels_are_taken_in_parts(monkeypatch):
     instance = instances.more_kernels_than_points()
     params = {"gamma_a": 1e-2, "gamma_i": 0.1, "tol": 1e-8}
     whole = solve_instance(instance, **params)
-    monkeypatch.setattr(lapmkl_weights, "COLUMNS", 7)
-    monkeypatch.setattr(lapmkl_weights, "SECOND_COLUMNS", 3)
-    monkeypatch.setattr(lapmkl_machine, "AT_A_TIME", 1)
+    monkeypatch.setattr(lapmkl, "COLUMNS", 7)
+    monkeypatch.setattr(lapmkl, "SECOND_COLUMNS", 3)
+    monkeypatch.setattr(lapmkl, "AT_A_TIME", 1)
     sizes = []
 
     def watch(request, answer):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.manifold.deformed import Deformation
-from mkldist.methods.manifold.lapmkl_machine import SharedMachine
-from mkldist.methods.manifold.lapmkl_weights import kernel_forms, value_model
+from mkldist.methods.deformed import Deformation
+from mkldist.methods.lapmkl import SharedMachine, kernel_forms, value_model
 from mkldist.solvers.squared_losses import squared_hinge
 from tests.methods import instances, plain_bank
 from tests.methods.references.manifold import heat_laplacian, some_labels

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.methods.manifold.mklsvm import METHOD, MKLSVMParams
+from mkldist.methods.mklsvm import METHOD, MKLSVMParams
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import grams_between, manifold

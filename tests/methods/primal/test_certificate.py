@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.primal.certificate import dual_value, energy, primal_value
-from mkldist.methods.primal.params import PrimalMKLParams, machine_of
+from mkldist.methods.primalmkl import PrimalMKLParams, dual_value, energy, machine_of, primal_value
 from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.base import Problem
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from mkldist.solvers.parameters import expand
 from sklearn.kernel_ridge import KernelRidge
 
 from mkldist.bank.requests import Combine
 from mkldist.errors import SpecError
-from mkldist.methods.primal.params import PrimalMKLParams
-from mkldist.methods.primal.primalmkl import alternate_by_single_steps
+from mkldist.methods.primalmkl import PrimalMKLParams, alternate_by_single_steps
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
-from mkldist.solvers.grids import expand
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

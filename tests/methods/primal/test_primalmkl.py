@@ -1,4 +1,4 @@
-"""PrimalMKL, with `kernel_products`, `steps`, `certificate`, `params`: special cases, requests."""
+"""PrimalMKL, with `primalmkl`, `steps`, `certificate`, `params`: special cases, requests."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.target import Target
-from mkldist.methods.primal import kernel_products
-from mkldist.methods.primal.params import PrimalMKLParams
-from mkldist.methods.primal.primalmkl import METHOD
+from mkldist.methods import primalmkl
+from mkldist.methods.primalmkl import METHOD, PrimalMKLParams
 from mkldist.solvers.base import Solution
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import StopReason
@@ -179,7 +178,7 @@ def test_more_kernels_than_are_kept_one_by_one(norm, monkeypatch):
     grams = instance.grams[:, keep][:, :, keep]
     y = instance.y[keep]
     whole = solve(grams, y, C=100.0, norm=norm, tol=1e-8)
-    monkeypatch.setattr(kernel_products, "COLUMNS", 5)
+    monkeypatch.setattr(primalmkl, "COLUMNS", 5)
     parts = solve(grams, y, C=100.0, norm=norm, tol=1e-8)
     assert parts.converged
     assert parts.objective == pytest.approx(whole.objective, rel=2e-8)

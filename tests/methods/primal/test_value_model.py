@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.methods.primal.value_model import ValueModel
+from mkldist.methods.primal_weights import ValueModel
 from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.primal_newton import SupportSystem
 from tests.methods import instances

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.methods.primal.weight_step import alternating_objective, nesterov
+from mkldist.methods.primal_weights import alternating_objective, nesterov
 from mkldist.optim.weight_sets import WeightSet
 from tests.methods import instances
 from tests.methods.primal_machines import (

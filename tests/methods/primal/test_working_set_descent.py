@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.methods.primal.params import PrimalMKLParams
-from mkldist.methods.primal.primalmkl import METHOD
+from mkldist.methods.primalmkl import METHOD, PrimalMKLParams
 from mkldist.solvers.base import Solution
 from tests.benchmarks import problems
 from tests.methods import instances, plain_bank

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, P_NORM, Penalty
+from mkldist.methods.smooth_dual import MOREAU_YOSIDA, P_NORM, Penalty
 from tests.methods import instances
 
 PENALTIES = (

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import line_maximum, mkl_pair_updates
+from mkldist.methods.smooth_dual import (
+    MOREAU_YOSIDA,
+    P_NORM,
+    Penalty,
+    line_maximum,
+    mkl_pair_updates,
+)
 from tests.methods import instances
 
 every_penalty = pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.smooth_dual.mkl_dual import RowCache, capacity_within, rows_held
+from mkldist.methods.smooth_dual import RowCache, capacity_within, rows_held
 from tests.methods import plain_bank
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
+from mkldist.methods.machine_bounds import WeightedMachine, WrapperBounds
 from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import DualBound, StopReason

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.wrapper.damped_newton import ORTHANT, SIMPLEX, DampedNewton, Damping
-from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.weight_newton import ORTHANT, SIMPLEX, DampedNewton, Damping, Iterate, Segment
 from mkldist.solvers.svm import InnerSvm
 from tests.methods import instances
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
+from mkldist.methods.machine_bounds import WrapperBounds
+from mkldist.methods.reduced_gradient import descend
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.bounds import WrapperBounds
-from mkldist.methods.wrapper.descent import descend
-from mkldist.methods.wrapper.simplemkl import SimpleMKLParams
+from mkldist.methods.simplemkl import SimpleMKLParams
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import InnerSvm
 from tests.methods import instances, plain_bank

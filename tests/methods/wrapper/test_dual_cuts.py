@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from mkldist.methods.wrapper.cut_bundle import DualCuts, highest_bounds
+from mkldist.methods.cut_bundle import DualCuts, highest_bounds
 from mkldist.solvers.svm import solve_svm
 from tests.variants import quick
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.methods.cut_bundle import exact_bound
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.exact_bound import exact_bound
 from tests.methods import plain_bank
 from tests.methods.test_random_instances import conic_optimum, instance
 

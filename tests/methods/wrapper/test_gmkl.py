@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.bank.requests import Matvec, Quadratic
+from mkldist.methods.gmkl import MeanDuals
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.gmkl import MeanDuals
 from tests.methods import instances, plain_bank
 
 SIGMAS = (0.1, 1.0, 20.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from mkldist.methods.lp_mkl import dual_norm, normalised, updated
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.lp_mkl import dual_norm, normalised, updated
 from mkldist.solvers.log_weights import Anderson
 from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank

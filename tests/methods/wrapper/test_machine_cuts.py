@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mkldist.methods.wrapper.machine_cuts import MachineCuts
+from mkldist.methods.machine_bounds import MachineCuts
 from mkldist.solvers.svm import SvmSolution
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.reduced_gradient import (
+from mkldist.methods.reduced_gradient import (
     QuasiNewton,
     reference_kernel,
     steepest_direction,
 )
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
 

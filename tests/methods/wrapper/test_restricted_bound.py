@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
-from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
-from mkldist.methods.wrapper.descent import RestrictedBound
-from mkldist.methods.wrapper.machine_cuts import NO_CUTS, MachineCuts
-from mkldist.methods.wrapper.simplemkl import SimpleMKLParams
+from mkldist.methods.machine_bounds import NO_CUTS, MachineCuts, WeightedMachine, WrapperBounds
+from mkldist.methods.reduced_gradient import RestrictedBound
+from mkldist.methods.simplemkl import SimpleMKLParams
 from mkldist.solvers.svm import DualRounding, SvmSolution
 from mkldist.solvers.working_set import FIRST_KERNELS, WorkingSet
 from tests.methods import plain_bank

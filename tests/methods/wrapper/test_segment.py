@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.weight_newton import Iterate, Segment
 from mkldist.solvers.svm import SvmSolution, solve_svm
 from tests.methods import instances
 

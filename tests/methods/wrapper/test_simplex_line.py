@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch, SimplexPath
+from mkldist.methods.reduced_gradient import CombinedKernel, LineSearch, SimplexPath
 from mkldist.solvers.svm import solve_svm
 from mkldist.solvers.working_set import WorkingSet
 from tests.methods import plain_bank

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.core.counters import Counters
+from mkldist.methods.level import PATIENCE, SHARPEN_AFTER, Standstill
 from mkldist.methods.registry import METHODS
-from mkldist.methods.wrapper.level import PATIENCE, SHARPEN_AFTER, Standstill
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import InnerSvm
 from tests.methods import plain_bank

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.methods.wrapper.value_curvature import hessian_root
+from mkldist.methods.weight_newton import hessian_root
 from mkldist.solvers.svm import solve_svm
 from tests.methods import instances
 from tests.variants import quick

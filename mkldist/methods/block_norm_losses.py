@@ -1,0 +1,352 @@
+r"""Losses of the block-norm formulation, each with its conjugate.
+
+A loss ``l(y, f)``, summed over the points, enters the dual through ``h(rho) = l*(-rho)`` at
+``rho_i = -dl/df_i``; Suzuki & Tomioka 2011, Eqs. (16), (17) and (34).
+
+===========  ================================  ===========================================
+loss         l(y, f)                           h(rho)
+===========  ================================  ===========================================
+logistic     log(1 + exp(-y f))                t log t + (1 - t) log(1 - t),  t = y rho
+hinge        max(0, 1 - y f)                   -t,  0 <= t <= 1
+squared      1/2 (y - f)^2                     1/2 rho^2 - y rho
+epsilon      max(0, \|y - f\| - epsilon)       -y rho + epsilon \|rho\|,  \|rho\| <= 1
+===========  ================================  ===========================================
+
+Newton's method needs h twice differentiable, with a Hessian of bounded size.  But h has kinks,
+and walls at the ends of its domain.  Multipliers z with a penalty gamma take their place
+(Sections 3.4.1 and 3.4.2): the part k of ``h(rho) = k(rho) - c'rho`` is replaced by its envelope
+
+    min_{rho'} k(rho') + gamma/2 ||rho + z/gamma - rho'||^2,
+
+and z moves to ``z + gamma (rho - rho')`` after each minimisation, Eq. (40).  The paper does this
+for the hinge and the epsilon-insensitive loss.  Here the logistic loss is treated alike: its h has
+infinite slope at the walls, and steps that had to stay between the walls would come to a
+standstill next to one.
+
+Weights w of the points, 1 unless a user gives others, multiply their losses, so that h becomes
+``w h(rho / w)``.
+
+The envelope of a polyhedral k is piecewise quadratic, and Newton's method slows down at each
+border between pieces.  So the corners of k are rounded off first, by a temperature T times the
+negative entropy: k of the hinge loss becomes T times that of the logistic loss, and k of the
+epsilon-insensitive loss becomes the same on both sides of zero.  The temperature falls to zero
+with the duality gap.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from mkldist.core.arrays import Floats
+from mkldist.core.target import Target
+from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
+from mkldist.solvers import svm as hinge
+
+_BIAS_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The smoothed h at a point."""
+
+    value: float  # its value
+    gradient: Floats  # (n,) its gradient
+    hessian: Floats  # (n,) the diagonal of its Hessian
+    # (n,) where a minimisation that ends at the point moves the multipliers, Eq. (40)
+    multipliers: Floats
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Smoothing of the walls and kinks of h."""
+
+    gamma: float  # penalty gamma of their multipliers
+    temperature: float = 0.0  # factor T of the entropy that rounds off a polyhedral h; 0 for none
+
+
+class Loss(ABC):
+    """A convex loss on labels y (n,), with positive weights (n,) of the points, by default 1."""
+
+    target = Target.CLASSES
+    polyhedral = False
+    """True if h has no curvature between its kinks."""
+    curvature = 0.0
+    """Modulus of strong convexity of h at weights of 1."""
+    offset = 0.0
+    """Shift of the labels, to be added to the bias of a predictor of `y`."""
+
+    def __init__(self, y: Floats, weights: Floats | None = None) -> None:
+        self.y, self.weights = y, weights
+        self.w = np.ones(len(y)) if weights is None else weights
+
+    @property
+    def dual_curvature(self) -> float:
+        """Modulus of strong convexity of h."""
+        return self.curvature / float(self.w.max())
+
+    @abstractmethod
+    def value(self, f: Floats) -> float:
+        """Return the sum of losses of predictions `f` (n,), bias included."""
+
+    @abstractmethod
+    def conjugate(self, rho: Floats) -> float:
+        """Return ``h(rho)`` for `rho` (n,) in its domain."""
+
+    @abstractmethod
+    def into_domain(self, rho: Floats) -> Floats:
+        """Return the point of the domain of h nearest to `rho`."""
+
+    @abstractmethod
+    def start(self) -> Floats:
+        """Return a point well inside the domain with sum zero."""
+
+    @abstractmethod
+    def best_bias(self, f: Floats) -> float:
+        """Return a minimiser over b of the loss of ``f + b``."""
+
+    @abstractmethod
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
+        """Return h at `rho`, with its part of kinks and walls replaced by the envelope."""
+
+    def steepest(self, f: Floats) -> float:
+        """Return the largest slope of a point's loss at predictions `f`, or an upper bound."""
+        return float(self.w.max())
+
+    def entropy(self, rho: Floats) -> float:
+        """Return the most by which a temperature of one lowers h at `rho`; 0 for smooth h."""
+        return 0.0
+
+    def feasible(self, rho: Floats) -> Floats:
+        """Return a point of the domain with sum zero near `rho`.
+
+        The larger of the positive and the negative total is scaled down to the other.
+        """
+        inside = self.into_domain(rho)
+        up, down = inside[inside > 0].sum(), -inside[inside < 0].sum()
+        if up > down:
+            return np.where(inside > 0, inside * (down / up), inside)
+        if down > up:
+            return np.where(inside < 0, inside * (up / down), inside)
+        return inside
+
+
+class _Shifted(Loss):
+    """A loss of real values, taken relative to their median, which the bias gives back.
+
+    Differences of the values so keep their digits however far the values lie from zero, and values
+    that are all equal become exactly zero.
+    """
+
+    target = Target.VALUES
+
+    def __init__(self, y: Floats, weights: Floats | None = None) -> None:
+        self.offset = float(np.median(y))
+        super().__init__(y - self.offset, weights)
+
+    def _mean(self, values: Floats) -> float:
+        """Return the mean of values (n,), each as often as its point weighs."""
+        return float(np.average(values, weights=self.weights))
+
+
+class Squared(_Shifted):
+    """``1/2 (y - f)^2``: kernel ridge regression's loss."""
+
+    curvature = 1.0
+
+    def value(self, f: Floats) -> float:
+        residual = self.y - f
+        return 0.5 * float(residual @ (self.w * residual))
+
+    def conjugate(self, rho: Floats) -> float:
+        return 0.5 * float(rho @ (rho / self.w)) - float(self.y @ rho)
+
+    def steepest(self, f: Floats) -> float:
+        return float((self.w * np.abs(self.y - f)).max())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        return rho
+
+    def feasible(self, rho: Floats) -> Floats:
+        centred: Floats = rho - self.w * (rho.sum() / self.w.sum())
+        return centred
+
+    def start(self) -> Floats:
+        centred: Floats = self.w * (self.y - self._mean(self.y))
+        return centred
+
+    def best_bias(self, f: Floats) -> float:
+        return self._mean(self.y - f)
+
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
+        return Curve(self.conjugate(rho), rho / self.w - self.y, 1.0 / self.w, multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearest:
+    """The point ``r = argmin k(r) + gamma/2 ||r - point||^2`` of an envelope.
+
+    `away`, (n,), is ``point - r``, computed without that subtraction: large penalties multiply its
+    error.
+    """
+
+    away: Floats
+    moving: Floats  # (n,) derivatives of r by the point
+    value: float  # k(r)
+
+
+class _Enveloped(Loss):
+    """``h = k - c'rho`` whose part k is replaced by its envelope."""
+
+    @abstractmethod
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        """Return the minimiser that defines the envelope of k at a point."""
+
+    @property
+    def _linear(self) -> Floats:
+        """The slope c."""
+        return self.y if self.polyhedral else np.zeros_like(self.y)
+
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
+        gamma, linear = smoothing.gamma, self._linear
+        point = rho + multipliers / gamma
+        nearest = self._nearest(point, smoothing)
+        away = nearest.away
+        value = nearest.value + 0.5 * gamma * float(away @ away) - float(linear @ rho)
+        pull = gamma * away
+        return Curve(value, pull - linear, gamma * (1.0 - nearest.moving), pull)
+
+
+class _OfMargins(_Enveloped):
+    """A loss of y f, whose h is finite for ``0 <= y rho <= w``."""
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, self.w)
+        return inside
+
+    def start(self) -> Floats:
+        """Return half of every weight, the heavier class scaled down so that the sum is zero."""
+        y, w = self.y, self.w
+        positives, negatives = float(w[y > 0].sum()), float(w[y < 0].sum())
+        smaller = min(positives, negatives)
+        return 0.5 * w * np.where(y > 0, smaller / positives, -smaller / negatives)
+
+    def _entropic(self, point: Floats, gamma: float, temperature: float) -> _Nearest:
+        """Return the minimiser for k equal to the negative entropy times a temperature."""
+        scaled = gamma * self.w / temperature
+        nearest = entropic_prox(self.y * point / self.w, scaled, self.w)
+        away = self.y * self.w * nearest.gaps
+        return _Nearest(away, nearest.slopes, temperature * nearest.value)
+
+
+class Logistic(_OfMargins):
+    """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
+
+    curvature = 4.0
+
+    def value(self, f: Floats) -> float:
+        return float(self.w @ np.logaddexp(0.0, -self.y * f))
+
+    def conjugate(self, rho: Floats) -> float:
+        return -_entropy(self.y * rho / self.w, self.w)
+
+    def best_bias(self, f: Floats) -> float:
+        reach = float(np.abs(f).max()) + np.log(self.w.sum() / self.w.min()) + 1.0
+        b, low, high = 0.0, -reach, reach
+        for _ in range(_BIAS_STEPS):
+            wrong = scipy.special.expit(-self.y * (f + b))
+            slope = -float((self.w * self.y) @ wrong)
+            low, high = (b, high) if slope < 0.0 else (low, b)
+            curvature = float((self.w * wrong) @ (1.0 - wrong))
+            moved = b - slope / curvature if abs(slope) < reach * curvature else np.inf
+            if not low < moved < high:
+                moved = 0.5 * (low + high)
+            if abs(moved - b) <= 1e-15 * (1.0 + abs(b)):
+                break
+            b = moved
+        return b
+
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        return self._entropic(point, smoothing.gamma, 1.0)
+
+
+class Hinge(_OfMargins):
+    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= w`` have multipliers (3.4.1)."""
+
+    polyhedral = True
+
+    def value(self, f: Floats) -> float:
+        return float(self.w @ np.maximum(0.0, 1.0 - self.y * f))
+
+    def conjugate(self, rho: Floats) -> float:
+        return -float(self.y @ rho)
+
+    def entropy(self, rho: Floats) -> float:
+        return _entropy(np.clip(self.y * rho / self.w, 0.0, 1.0), self.w)
+
+    def best_bias(self, f: Floats) -> float:
+        return hinge.best_bias(f, self.y, self.weights)
+
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        if smoothing.temperature > 0.0:
+            return self._entropic(point, smoothing.gamma, smoothing.temperature)
+        t = self.y * point
+        moving = ((t > 0.0) & (t < self.w)).astype(np.float64)
+        return _Nearest(point - self.into_domain(point), moving, 0.0)
+
+
+class EpsilonInsensitive(_Shifted, _Enveloped):
+    """``max(0, |y - f| - epsilon)``; the kink at zero and the walls have multipliers (3.4.2)."""
+
+    polyhedral = True
+
+    def __init__(self, y: Floats, epsilon: float, weights: Floats | None = None) -> None:
+        super().__init__(y, weights)
+        self.epsilon = epsilon
+
+    def value(self, f: Floats) -> float:
+        return float(self.w @ np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = np.clip(rho, -self.w, self.w)
+        return inside
+
+    def start(self) -> Floats:
+        signs = np.sign(self.y - np.median(self.y))
+        centred: Floats = 0.5 * self.w * (signs - self._mean(signs))
+        return centred
+
+    def best_bias(self, f: Floats) -> float:
+        residual = self.y - f
+        kinks = np.concatenate([residual - self.epsilon, residual + self.epsilon])
+        if self.weights is not None:
+            return hinge.middle_kink(kinks, np.tile(self.w, 2), float(self.w.sum()))
+        kinks.sort()
+        n = len(residual)
+        return float(0.5 * (kinks[n - 1] + kinks[n]))
+
+    def conjugate(self, rho: Floats) -> float:
+        return self.epsilon * float(np.abs(rho).sum()) - float(self.y @ rho)
+
+    def entropy(self, rho: Floats) -> float:
+        a = 0.5 + 0.5 * np.minimum(np.abs(rho) / self.w, 1.0)
+        return 2.0 * _entropy(a, self.w)
+
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        gamma, temperature = smoothing.gamma, smoothing.temperature
+        if temperature > 0.0:
+            w, scaled = self.w, gamma * self.w / temperature
+            near = two_sided_entropic_prox(point / w, scaled, self.epsilon / temperature, w)
+            return _Nearest(w * near.gaps, near.slopes, temperature * near.value)
+        excess = np.abs(point) - self.epsilon / gamma
+        size = np.clip(excess, 0.0, self.w)
+        moving = ((excess > 0.0) & (excess < self.w)).astype(np.float64)
+        return _Nearest(point - np.sign(point) * size, moving, self.epsilon * float(size.sum()))
+
+
+def _entropy(t: Floats, w: Floats) -> float:
+    """Return ``-sum_i w_i (t_i log t_i + (1 - t_i) log (1 - t_i))``."""
+    return -float(w @ (scipy.special.xlogy(t, t) + scipy.special.xlogy(1.0 - t, 1.0 - t)))

@@ -1,0 +1,485 @@
+"""Cuts and bounds that the cutting-plane methods on the simplex, Level and SILP, share.
+
+A machine at weights p gives the upper bound ``J(p)``.  Its dual point alpha gives the cut
+``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``, and the minimum over the simplex of
+the largest cut is a lower bound.  Each method's file shows its plain algorithm, which visits all
+kernels in every iteration.
+
+The accelerated algorithms keep a :class:`Bundle`.  They differ from the plain one in the first of
+two ways, and the Level method in both:
+
+* They work on a working set of kernels (:mod:`mkldist.solvers.working_set`).  Once the problem is
+  solved on these, :func:`certify` visits all kernels, bounds the optimum and takes more kernels.
+* The cuts are those of all multiples t alpha (:class:`DualCuts`), which are dual points too:
+  ``t 1'alpha - t^2/2 sum_m p_m q_m(alpha*y)``.
+
+On factors.  A dual point of the machine is feasible whatever the kernels are.  With exact quadratic
+forms its cuts therefore bound the optimum over the kernels (:func:`exact_bound`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.bank.requests import Quadratic, Request
+from mkldist.core.arrays import LEAST, Floats, Ints
+from mkldist.core.counters import Counters
+from mkldist.core.memory import ProblemSize, SolverMemory
+from mkldist.methods.machine_bounds import (
+    Binding,
+    MachinePoint,
+    WeightedMachine,
+    WrapperBounds,
+    mixed,
+)
+from mkldist.optim.accuracy import relative_gap
+from mkldist.optim.cutting_planes import nearest_below
+from mkldist.optim.factored_matrix import Gram
+from mkldist.optim.matrix_game import solve_game
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.progress import DualBound, Own, StopReason
+from mkldist.solvers.queries import largest_forms
+from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution
+from mkldist.solvers.working_set import WorkingSet, solved
+
+RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
+# Another game is played if the last one raised the value by more than this share of the value, or
+# of its distance to the upper bound if that is less.
+STALE = 0.1
+NO_BASIS: tuple[Ints, Ints] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class CutsMinimum:
+    """Minimum of the largest cut over the simplex."""
+
+    bound: float  # lower bound of the minimum, and so of J; rounding leaves it one
+    weights: Floats  # (S,) minimiser, a point of the simplex
+    # (J,) shares of the cuts, of sum 1: the mixture of the cuts by these shares attains `bound`
+    shares: Floats
+    multiples: Floats  # (J,) the multiple t of each dual point whose cut takes part
+
+
+class DualCuts:
+    """Cuts of dual points, or of all their `multiples`, on a simplex that may grow."""
+
+    def __init__(self, n_kernels: int, *, multiples: bool = True) -> None:
+        self.of_multiples = multiples
+        self._heights: Floats = np.empty(0)
+        self._q: Floats = np.empty((16, n_kernels))
+        self._value = 0.0  # the value v whose multiples the last game had; 0 before the first game
+        self._basis = NO_BASIS
+        self._multipliers: Floats = np.empty(0)
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    @property
+    def q(self) -> Floats:
+        """The ``q_m(alpha_j*y)`` of all cuts, (J, S)."""
+        return self._q[: len(self)]
+
+    def add(self, height: float, q: Floats) -> None:
+        """Add the cuts of a dual point of ``1'alpha``, or less, and ``q_m(alpha*y)`` (S,)."""
+        if len(self) == len(self._q):
+            self._q = np.concatenate([self._q, np.empty_like(self._q)])
+        self._q[len(self)] = q
+        self._heights = np.append(self._heights, height)
+        self._multipliers = np.append(self._multipliers, 0.0)
+
+    def widen(self, q: Floats) -> None:
+        """Add kernels of ``q_m(alpha_j*y)`` (J, K) to the simplex."""
+        wider = np.empty((len(self._q), self._q.shape[1] + q.shape[1]))
+        wider[: len(self)] = np.concatenate([self.q, q], axis=1)
+        self._q = wider
+        if self.of_multiples:  # new kernels may lower the minimum, and so change the multiples
+            self._value, self._basis = 0.0, NO_BASIS
+
+    def minimum(self, upper: float) -> CutsMinimum:
+        """Minimise the largest cut over the simplex, given an upper bound of J's minimum.
+
+        The multiples depend on the minimum and the minimum on the multiples.  Each game takes the
+        multiples of the last game's value, which raises the value until it hardly rises.
+        """
+        if self._value == 0.0:
+            self._value = float(highest_bounds(self._heights, self.q.max(1)).max())
+        for _ in range(RISES):
+            t = self._multiples_at(self._value)
+            game = solve_game(self._payoff(t), *self._basis)
+            self._basis = game.active, game.support
+            left = min(upper - game.bound, self._value)
+            if not self.of_multiples or game.bound - self._value <= STALE * left:
+                break
+            self._value = game.bound
+        return CutsMinimum(game.bound, game.columns, game.rows, t)
+
+    def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
+        """Return the point of the simplex nearest to `centre` (S,) where no cut exceeds a level.
+
+        The level is at least the minimum; a violation of `slack` may remain.  None means that the
+        level set was not reached.
+        """
+        payoff = self._payoff(self._multiples_at(level))
+        point, self._multipliers = nearest_below(payoff, centre, level, slack, self._multipliers)
+        return point
+
+    def _multiples_at(self, value: float) -> Floats:
+        """Return each dual point's multiple of the highest cut where its phi is `value`, (J,)."""
+        h, ones = self._heights, np.ones(len(self))
+        if not self.of_multiples:
+            return ones
+        return np.divide(2.0 * value, h, out=ones, where=h > 2.0 * value)
+
+    def _payoff(self, t: Floats) -> Floats:
+        """Return the values of the multiples' cuts at the vertices of the simplex, (J, S)."""
+        payoff: Floats = (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self.q
+        return payoff
+
+
+def best_multiples(heights: Floats, largest: Floats) -> Floats:
+    """Return the multiples of dual points that give the lower bounds of :func:`highest_bounds`."""
+    return np.divide(heights, largest, out=np.ones_like(heights), where=largest > heights)
+
+
+def highest_bounds(heights: Floats, largest: Floats) -> Floats:
+    """Return the lower bounds of J's minimum that dual points give by their best multiples, (J,).
+
+    `heights` (J,) are ``1'alpha_j``, or less, and `largest` (J,) ``max_m q_m(alpha_j*y)``.
+    """
+    t = best_multiples(heights, largest)
+    bounds: Floats = t * heights - 0.5 * t**2 * largest
+    return bounds
+
+
+BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
+CUTS = 24  # vectors (M,) of 64 cuts of a quarter of the kernels, and of 8 more for all else
+PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
+
+
+class BundleParams(HingeParams):
+    """Parameters that the cutting-plane methods share."""
+
+    steers: ClassVar[tuple[str, ...]] = ("acceleration", "stop")
+
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+    stop: Literal["bounds", "point"] = Field(
+        "bounds",
+        description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008; "
+        "then, but for acceleration none, bounds of a tenth of tol end it too",
+    )
+
+
+def memory_of_cuts(size: ProblemSize, params: BundleParams) -> SolverMemory:
+    """Return the memory of a solver, whose cuts have an entry a kernel at hand."""
+    return size.memory(vectors=CUTS if params.acceleration == "working-set" else PLAIN_CUTS)
+
+
+class DualPoint(NamedTuple):
+    """A feasible dual point of the machine, and so a cut."""
+
+    alpha: Floats  # (n,) or (n, k) dual variables of one machine, or of one for each class
+    q: Floats  # (S,) ``q_m(alpha*y)`` of the kernels, added up over classes
+    rounding: DualRounding  # what rounding may have added to values of the cut
+
+    @property
+    def height(self) -> float:
+        """``1'alpha``, the value of the cut where the kernels vanish, less its rounding."""
+        return float(self.alpha.sum()) - self.rounding.of_sums
+
+    @property
+    def largest_q(self) -> Floats:
+        """Upper bounds of q in spite of rounding."""
+        return self.q + self.rounding.of_form
+
+    def times(self, factor: float) -> DualPoint:
+        """Return a multiple of the point."""
+        of_form, of_sums = self.rounding
+        rounding = DualRounding(factor**2 * of_form, factor * of_sums)
+        return DualPoint(factor * self.alpha, factor**2 * self.q, rounding)
+
+    def largest_multiple(self, C: Bound) -> float:
+        """Return the largest factor at which the point keeps to the bound C; 1 for a point of 0."""
+        used = float((self.alpha.T / C).max())
+        return 1.0 / used if used > LEAST else 1.0
+
+
+class Gap(NamedTuple):
+    """Relative gap that is held against the tolerance."""
+
+    value: float  # the gap
+    # the gap of the iterate alone; infinity where only the bounds decide
+    of_iterate: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class BundleState:
+    """State from which the next point of a path starts."""
+
+    weights: Floats  # (M,) kernel weights
+    kernels: Ints  # (S,) the working set
+    # dual points whose cuts bind at the model's minimum, with q on the working set
+    binding: list[DualPoint]
+    alpha: Floats  # (n,) or (n, k) dual variables of the solution
+
+    def feasible(self, C: Bound) -> Iterator[DualPoint]:
+        """Yield the dual points, shrunk where they exceed the bound C of this problem."""
+        for point in self.binding:
+            yield point.times(min(1.0, point.largest_multiple(C)))
+
+
+def renewed(problem: Problem, state: BundleState) -> Generator[Request, Any, BundleState]:
+    """Ask kernels that have changed for the q of the binding dual points of a state."""
+    if not state.binding:
+        return state
+    signed = np.array([point.alpha for point in state.binding]) * problem.y
+    columns = np.moveaxis(signed, 1, 0).reshape(problem.n_points, -1)
+    forms = yield Quadratic(columns, state.kernels)
+    of_points = forms.reshape(len(state.kernels), len(state.binding), -1).sum(axis=2).T
+    binding = [p._replace(q=q) for p, q in zip(state.binding, of_points, strict=True)]
+    return replace(state, binding=binding)
+
+
+@dataclass(eq=False)
+class Bundle:
+    """Cuts and bounds of a problem that is solved on a working set."""
+
+    y: Floats  # (n,) or (n, k) labels
+    C: Bound  # bound of the dual variables, of all or of each point
+    tol: float  # relative gap asked for
+    kernels: WorkingSet  # the kernels at work
+    cuts: DualCuts  # cuts on the working set
+    machine: InnerSvm  # solves the inner problem
+    bounds: WrapperBounds  # bounds of the optimum over all kernels
+    alphas: list[Floats] = field(default_factory=list)  # dual points of the cuts
+    roundings: list[DualRounding] = field(default_factory=list)  # their roundings
+    # minimum of the cuts; there is none before the first cut
+    model: CutsMinimum = field(init=False)
+    restricted_lower: float = -math.inf  # lower bound of the optimum over the working set
+    gap_of_pass: float = math.inf  # gap on all kernels that the last pass found
+
+
+def begin(
+    problem: Problem, params: BundleParams, *, multiples: bool = True
+) -> Generator[Request, Any, tuple[Bundle, Floats]]:
+    """Choose the first kernels; return a bundle on them and their first weights (S,).
+
+    The first kernels are those of the largest q where the dual variables are equal within each
+    class.  Their weights are equal, and there is no cut.  Along a path, kernels and weights are
+    those of the last solution, and the bundle holds the cuts that bind there.
+    """
+    kernels = WorkingSet(problem.n_kernels, everything=False)
+    start = problem.start if isinstance(problem.start, BundleState) else None
+    if start is not None and not kernels.everything:
+        kernels.take(start.kernels)
+    elif not kernels.everything:
+        yield from kernels.take_first(problem.y)
+    counters, C = Counters(), problem.bound(params.C)
+    machine = InnerSvm(problem.y, C, params.tol, counters)
+    cuts = DualCuts(len(kernels), multiples=multiples)
+    bounds = WrapperBounds(problem, params, counters)
+    if not kernels.everything:
+        bounds.improve_lower(
+            0.0, np.zeros_like(problem.y)
+        )  # before the first pass: no machine's value is negative
+    bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
+    if start is None:
+        return bundle, np.full(len(kernels), 1.0 / len(kernels))
+    for point in start.feasible(C):
+        _append(bundle, point)
+    _minimise(bundle)
+    if kernels.everything:
+        bounds.improve_lower(bundle.restricted_lower, _mixture(bundle))
+    bundle.gap_of_pass = params.tol
+    machine.begin_at(start.alpha)
+    return bundle, start.weights[kernels.kernels]
+
+
+def solve_machine(bundle: Bundle, K: Gram, weights: Floats) -> SvmSolution:
+    """Solve the machine on the combined kernel K of weights (M,): an upper bound."""
+    svm = bundle.machine(K)
+    bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
+    bundle.bounds.own = Own(svm.objective)
+    return svm
+
+
+def add_cut(bundle: Bundle, point: DualPoint) -> None:
+    """Add the cuts of a dual point, with q on the working set, and minimise the model anew."""
+    _append(bundle, point)
+    lower = bundle.restricted_lower
+    _minimise(bundle)
+    bundle.restricted_lower = max(bundle.restricted_lower, lower)
+
+
+def certify(
+    bundle: Bundle,
+    svm: SvmSolution,
+    q: Floats,
+    *,
+    by_iterate: bool = False,
+) -> Generator[Request, Any, Gap]:
+    """Return the gap on all kernels, or infinity while the working set is not yet solved.
+
+    Once it is solved, a pass over all kernels evaluates the mixture of dual points at the model's
+    minimum: the cut of the mixture lies nowhere below the mixture of the cuts.  The pass bounds the
+    optimum from below, and kernels that may lower the model's minimum join the working set.  `svm`
+    is the machine of the last cut and q (S,) its ``q_m(alpha*y)``.  If the iterate's own gap
+    decides, `by_iterate`, the pass evaluates the dual point of `svm` too.
+    """
+    kernels, bounds = bundle.kernels, bundle.bounds
+    gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
+    if kernels.everything:
+        bounds.improve_lower(bundle.restricted_lower, _mixture(bundle))
+        bounds.own = Own(svm.objective, svm.dual_value(float(q.max())))
+        return gap
+    if gap.value > solved(bundle.tol, bundle.gap_of_pass):
+        return Gap(math.inf)
+    mixture = _mixture(bundle)
+    points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
+    q_all = yield from kernels.visit_all(points * bundle.y)
+    own = DualPoint(mixture, q_all[:, 0], _rounding_of_mixture(bundle))
+    largest = [(own.height, float(own.largest_q.max()))]
+    if by_iterate:
+        largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
+        bounds.own = Own(svm.objective, svm.dual_value(float(q_all[:, 1].max())))
+    heights, forms = np.array(largest).T
+    t, values = best_multiples(heights, forms), highest_bounds(heights, forms)
+    best = int(values.argmax())
+    bounds.improve_lower(float(values[best]), t[best] * points[best])
+    gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
+    bundle.gap_of_pass = gap.value
+    if bundle.gap_of_pass > bundle.tol:
+        add_cut(bundle, own._replace(q=own.q[kernels.kernels]))
+        # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
+        # that lies below the minimum can lower the minimum.
+        threshold = 2.0 * (own.height - bundle.restricted_lower)
+        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], threshold))
+    return gap
+
+
+def printed_gap(
+    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
+) -> Gap:
+    """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
+
+    q (S,) are the ``q_m(alpha*y)`` of the machine at the iterate, on the kernels of the bounds.
+    """
+    if not by_iterate:
+        return Gap(relative_gap(upper, lower))
+    of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
+    return Gap(of_iterate, of_iterate)
+
+
+def deciding_gap(
+    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
+) -> Gap:
+    """Return the gap of :func:`printed_gap`, or of bounds ten times tighter than an iterate's.
+
+    The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
+    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+    """
+    gap = printed_gap(upper, lower, svm, q, by_iterate=by_iterate)
+    if not by_iterate:
+        return gap
+    return gap._replace(value=min(gap.value, BOUNDS_FACTOR * relative_gap(upper, lower)))
+
+
+def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:
+    """Return weights with their machine, their certificate, and the state for a path."""
+    binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
+    state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
+    return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)
+
+
+def _point(bundle: Bundle, j: int) -> DualPoint:
+    """Return the dual point of a cut."""
+    rounding = bundle.roundings[j]
+    return DualPoint(bundle.alphas[j], bundle.cuts.q[j] - rounding.of_form, rounding)
+
+
+def _mixture(bundle: Bundle) -> Floats:
+    """Return the mixture of dual points at the model's minimum, a dual point itself."""
+    shares = bundle.model.multiples * bundle.model.shares
+    mixture: Floats = np.tensordot(shares, np.array(bundle.alphas), axes=1)
+    return mixture
+
+
+def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
+    """Return the rounding of the mixture at the model's minimum, by convexity at most the mean."""
+    shares, t = bundle.model.shares, bundle.model.multiples
+    of_form, of_sums = np.array(bundle.roundings).T
+    return DualRounding(float(shares @ (t**2 * of_form)), float(shares @ (t * of_sums)))
+
+
+def _append(bundle: Bundle, point: DualPoint) -> None:
+    """Append the cut of a dual point, or the cuts of all its feasible multiples.
+
+    The largest multiple stands for all.  By itself its cut may lie below that of the point.
+    """
+    if bundle.cuts.of_multiples:
+        point = point.times(point.largest_multiple(bundle.C))
+    bundle.cuts.add(point.height, point.largest_q)
+    bundle.alphas.append(point.alpha)
+    bundle.roundings.append(point.rounding)
+
+
+def _minimise(bundle: Bundle) -> None:
+    """Minimise the cuts over the simplex of the working set."""
+    bundle.model = bundle.cuts.minimum(bundle.bounds.upper)
+    bundle.restricted_lower = bundle.model.bound
+
+
+def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
+    """Take kernels into the working set, and their q at all dual points into the cuts."""
+    if not len(newcomers):
+        return
+    q = yield from bundle.kernels.enlarge(newcomers, np.array(bundle.alphas) * bundle.y)
+    of_forms = np.array([rounding.of_form for rounding in bundle.roundings])
+    bundle.cuts.widen(q + of_forms[:, None])
+    _minimise(bundle)
+
+
+def exact_bound(
+    problem: Problem, params: HingeParams, solution: Solution
+) -> Generator[Request, Any, DualBound]:
+    """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
+
+    The bound is ``min_p max_j { t_j h_j - t_j^2/2 sum_m p_m q_m(alpha_j*y) }`` over the simplex.
+    """
+    points = yield from binding_forms(problem, solution)
+    if not points:
+        return DualBound(0.0, np.zeros_like(problem.y))  # no machine's value is negative
+    cuts = DualCuts(problem.n_kernels)
+    for point, q in points:
+        cuts.add(point.height, q)
+    found = cuts.minimum(solution.objective)
+    shares = found.shares * found.multiples
+    return DualBound(found.bound, mixed([point.alpha for point, _ in points], shares))
+
+
+def binding_forms(
+    problem: Problem, solution: Solution
+) -> Generator[Request, Any, list[tuple[DualPoint | MachinePoint, Floats]]]:
+    """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
+
+    With each point come upper bounds (M,) of its ``q_m(alpha*y)``, added up over classes.  There is
+    none where the method stopped before a dual point gave a bound above 0.
+    """
+    state, n = solution.state, problem.n_points
+    points: Sequence[DualPoint | MachinePoint] = (
+        state.binding if isinstance(state, BundleState | Binding) else ()
+    )
+    if not points:
+        return []
+    signed = np.array([point.alpha * problem.y for point in points])  # (J, n) or (J, n, k)
+    q = yield from largest_forms(np.moveaxis(signed, 1, 0).reshape(n, -1))  # (M, J k)
+    by_point = q.reshape(len(q), len(points), -1).sum(axis=2).T
+    return list(zip(points, by_point, strict=True))

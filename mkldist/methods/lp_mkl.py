@@ -1,0 +1,169 @@
+"""Lp-norm MKL by the closed-form update of the weights (Kloft, Brefeld, Sonnenburg & Zien 2011).
+
+Minimises over kernel weights ``d >= 0, ||d||_p <= 1``, p > 1, the value of the machine
+
+    J(d) = max_alpha { 1'alpha - 1/2 (alpha*y)' (sum_m d_m K_m) (alpha*y) :
+                       0 <= alpha <= C, y'alpha = 0 },
+
+which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||^r)^(2/r)`` with
+``r = 2p/(p+1)``.  With ``q_m = (alpha*y)' K_m (alpha*y)`` and ``||f_m||^2 = d_m^2 q_m``,
+Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms,
+
+    d_m  proportional to  ||f_m||^(2/(p+1)) = (d_m^2 q_m)^(1/(p+1)),    ||d||_p = 1.
+
+Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
+``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
+machine.  Of several classes that share d, J and q are sums over the classes.  The solution's
+``dual_variables`` are the alpha of the greatest bound.
+
+The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
+therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
+greater at a mixed point than at the best, the iteration goes back to the plain update, which
+always descends.  ``accelerate=False`` is the paper's alternation; only a kernel whose weight has
+become zero may return, see :func:`updated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.core.arrays import Floats
+from mkldist.core.counters import Counters
+from mkldist.core.memory import MATRICES_PER_SOLVER
+from mkldist.methods.cut_bundle import binding_forms
+from mkldist.methods.machine_bounds import WrapperBounds
+from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.log_weights import ASCENT, LogWeights
+from mkldist.solvers.progress import DualBound, StopReason
+from mkldist.solvers.queries import best_multiple
+from mkldist.solvers.solver_params import HingeParams
+from mkldist.solvers.svm import InnerSvm, sum_over_classes
+
+PATIENCE = 25  # iterations without a better bound, after which only rounding is left
+
+
+class LpMklParams(HingeParams):
+    """Parameters of lp-norm MKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("accelerate",)
+
+    p: float = Field(2.0, gt=1, allow_inf_nan=False, description="norm of the kernel weights")
+    accelerate: bool = Field(
+        True, description="mix the last iterates by Anderson's method; false: the paper's"
+    )
+
+
+def solve(problem: Problem, params: LpMklParams) -> Steps:
+    """Alternate between the machine and the closed-form weights.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : LpMklParams
+        Regularisation, norm and stopping rule.
+
+    Yields
+    ------
+    Combine, Quadratic
+
+    Returns
+    -------
+    Solution
+        ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
+        ``1'alpha - 1/2 ||q||_{p*}``.
+    """
+    M, p, counters = problem.n_kernels, params.p, Counters()
+    svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
+    bounds = WrapperBounds(problem, params, counters)
+    weights = LogWeights(normalised(np.zeros(M), p), lambda mixed, _: normalised(mixed, p))
+    for _ in range(params.max_iter):
+        # Train the machine on sum_m d_m K_m, and compute q_m.
+        d = weights.d
+        K = yield Combine(d, thin=True)
+        svm = svm_at(K)
+        q = np.maximum(sum_over_classes((yield Quadratic(svm.signed))), 0.0)
+
+        bounds.update(d, svm, svm.objective, svm.dual_value(dual_norm(q, p)))
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        if stop is not None:
+            break
+
+        # Update d_m by (d_m^2 q_m)^(1/(p+1)), normalised to ||d||_p = 1.
+        if weights.mixed and svm.objective > bounds.upper * (1.0 + ASCENT):
+            weights.replace(weights.plain)  # mixing led uphill; the plain update never does
+        elif params.accelerate:
+            weights.update(updated(weights.log, q, p), q)
+        else:
+            weights.replace(updated(weights.log, q, p))
+    return bounds.solution(stop or StopReason.MAX_ITER)
+
+
+def normalised(log_d: Floats, p: float) -> Floats:
+    """Return the logarithms (M,) of d / ||d||_p from those of d; that of zero is -inf."""
+    largest = log_d.max()
+    unit: Floats = log_d - (largest + np.log(np.exp(p * (log_d - largest)).sum()) / p)
+    return unit
+
+
+def updated(log_d: Floats, q: Floats, p: float) -> Floats:
+    """Return the logarithms (M,) of the closed-form weights, from those of d and q at d.
+
+    A kernel with ``q_m = 0`` gets weight zero.  The update would never let it return, so a kernel
+    of weight zero with ``q_m > 0`` gets the weight that it has at fixed points of the update,
+    ``(q_m / ||q||_{p*})^(1/(p-1))``.
+    """
+    norm = dual_norm(q, p)
+    if norm == 0.0:
+        return log_d
+    with np.errstate(divide="ignore"):
+        log_q = np.log(q / norm)
+    returning = np.isneginf(log_d)
+    steps = np.where(returning, log_q / (p - 1.0), (2.0 * log_d + log_q) / (p + 1.0))
+    return normalised(steps, p)
+
+
+def dual_norm(q: Floats, p: float) -> float:
+    """Return ``||q||_{p*}``, ``p* = p/(p-1)``, of q (M,) that is not negative."""
+    largest = float(q.max())
+    if largest == 0.0:
+        return 0.0
+    total = float(((q / largest) ** (p / (p - 1.0))).sum())
+    norm: float = largest * total ** (1.0 - 1.0 / p)
+    return norm
+
+
+def exact_bound(
+    problem: Problem, params: LpMklParams, solution: Solution
+) -> Generator[Request, Any, DualBound]:
+    """Ask for the forms of all kernels at the best dual point met, by one pass.
+
+    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
+    """
+    points = yield from binding_forms(problem, solution)
+    values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]
+    nothing = DualBound(0.0, np.zeros_like(problem.y))
+    return max(values, key=lambda bound: bound.value, default=nothing)
+
+
+METHOD = Method(
+    name="lp_mkl",
+    solve=solve,
+    params=LpMklParams,
+    title="lp-norm MKL, closed-form weights",
+    problem="MKL with weights in the unit ball of the p-norm",
+    loss="hinge",
+    regularizer="1/2 (sum_m ||f_m||^r)^(2/r), r = 2p/(p+1)",
+    reference="Kloft, Brefeld, Sonnenburg & Zien 2011, Algorithm 1",
+    hyperparameters=("C", "p"),
+    joint_classes=True,
+    weighs_points=True,
+    # beside the matrices, the packed combination of a pass
+    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 0.5, vectors=16),
+    exact_bound=exact_bound,
+)
