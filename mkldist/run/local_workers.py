@@ -141,7 +141,11 @@ def serve(order: Mapping[str, Any]) -> None:
 
     settings = order["settings"] | {"distributed.nanny.pre-spawn-environ": order["environ"]}
     if sys.platform == "linux" and len(settings["temporary-directory"]) <= MOST_LETTERS:
-        tempfile.tempdir = settings["temporary-directory"]  # what is left there is removed
+        own = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
+        os.environ["TMPDIR"] = settings["temporary-directory"]  # what is left there is removed
+        tempfile.gettempdir()  # and remembered: workers have the user's folder again
+        del os.environ["TMPDIR"]
+        os.environ.update(own)
         threading.Thread(target=import_once, daemon=True).start()
         settings["distributed.worker.multiprocessing-method"] = "forkserver"
     with dask.config.set(settings):
