@@ -320,11 +320,7 @@ def add_cut(bundle: Bundle, point: DualPoint) -> None:
 
 
 def certify(
-    bundle: Bundle,
-    svm: SvmSolution,
-    q: Floats,
-    *,
-    by_iterate: bool = False,
+    bundle: Bundle, svm: SvmSolution, q: Floats, *, by_iterate: bool = False
 ) -> Generator[Request, Any, Gap]:
     """Return the gap on all kernels, or infinity while the working set is not yet solved.
 

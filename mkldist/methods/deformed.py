@@ -125,12 +125,7 @@ class Deformation:
         return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
 
     def rounding(
-        self,
-        reach: Floats,
-        a: Floats,
-        f: Floats,
-        slopes: Floats,
-        curvatures: Floats | None = None,
+        self, reach: Floats, a: Floats, f: Floats, slopes: Floats, curvatures: Floats | None = None
     ) -> float:
         """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 

@@ -100,12 +100,7 @@ def solve(problem: Problem, params: GlksParams) -> Steps:
     solver = partial(_one_at_a_time, bias=params.bias) if plain else primalmkl.solve
     return (
         yield from solve_deformed(
-            problem,
-            params,
-            "squared",
-            bias=params.bias,
-            unit_norm=params.unit_norm,
-            solver=solver,
+            problem, params, "squared", bias=params.bias, unit_norm=params.unit_norm, solver=solver
         )
     )
 

@@ -66,8 +66,7 @@ class HessianMKLParams(HingeParams):
     steers: ClassVar[tuple[str, ...]] = ("acceleration",)
 
     acceleration: Literal["working-set", "none"] = Field(
-        "working-set",
-        description="none: every step takes all kernels and is a damped Newton step",
+        "working-set", description="none: every step takes all kernels and is a damped Newton step"
     )
 
 

@@ -104,12 +104,7 @@ class ValueModel:
 
     @classmethod
     def of(
-        cls,
-        system: SupportSystem | ThinSupportSystem,
-        lam: float,
-        G: Floats,
-        q: Floats,
-        f: Floats,
+        cls, system: SupportSystem | ThinSupportSystem, lam: float, G: Floats, q: Floats, f: Floats
     ) -> ValueModel:
         """Return the model at the minimum over z.
 

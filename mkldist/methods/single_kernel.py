@@ -155,11 +155,7 @@ def train_chosen(problem: Problem, params: CrossValidatedParams, Cs: Sequence[fl
     K = yield Combine(weights, thin=True)
     svm = solve_svm(K, problem.y, problem.bound(choice.C), tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
-    extra = {
-        "chosen_kernel": float(choice.kernel),
-        "chosen_C": choice.C,
-        "cv_error": choice.error,
-    }
+    extra = {"chosen_kernel": float(choice.kernel), "chosen_C": choice.C, "cv_error": choice.error}
     return fixed_weights_solution(
         problem, params, weights, svm, counters, extra, complete=choice.complete
     )

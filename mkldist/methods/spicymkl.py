@@ -78,11 +78,7 @@ class SpicyMKLParams(BlockNormParams):
     steers: ClassVar[tuple[str, ...]] = ("gamma", "growth")
 
     gamma: float = Field(10.0, gt=0, description="first proximal parameter, kernels of trace 1")
-    growth: float = Field(
-        2.0,
-        gt=1,
-        description="its factor from one outer iteration to the next",
-    )
+    growth: float = Field(2.0, gt=1, description="its factor from one outer iteration to the next")
 
 
 class ElastMKLParams(BlockNormParams):

@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pytest
 import scipy.special
-from mkldist.solvers.settings import plain_settings
 
 from mkldist.errors import SpecError
 from mkldist.methods import regularizers
 from mkldist.methods.block_norm import BlockNormParams
 from mkldist.methods.regularizers import BlockQ, Concave, ElasticNet, imported_by, read, written
+from mkldist.solvers.solver_params import plain_settings
 
 S = np.linspace(0.1, 3.0, 7)
 MODULE = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from mkldist.solvers.parameters import expand
 from sklearn.kernel_ridge import KernelRidge
 
 from mkldist.bank.requests import Combine
@@ -13,6 +12,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.primalmkl import PrimalMKLParams, alternate_by_single_steps
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
+from mkldist.solvers.grids import expand
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

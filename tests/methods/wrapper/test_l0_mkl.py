@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mkldist.solvers.clock import Clock
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.counters import Counters
 from mkldist.methods.l0_mkl import L0MklParams, solve_on
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.progress import StopReason
+from mkldist.solvers.progress import Clock, StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
 from tests.methods.references.recorded import optimum_of

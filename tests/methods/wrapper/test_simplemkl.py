@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mkldist.solvers.parameters import expand
 from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
+from mkldist.solvers.grids import expand
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mkldist.solvers.clock import Clock
 from sklearn.svm import SVC
 
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
-from mkldist.solvers.progress import StopReason
+from mkldist.solvers.progress import Clock, StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 
