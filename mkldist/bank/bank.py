@@ -307,23 +307,29 @@ class Bank(abc.ABC):
         return {at: answer for at, answer in found if answer is not None}
 
     @abc.abstractmethod
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read the kernels of the given indices, some at a time, each position exactly once."""
+
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the bank.
 
         Chunks cover every kernel and entry once.  The entries of a kernel come in ascending order,
         and so do the kernels at an entry.  The shapes of chunks depend on the bank alone.
         """
+        for rows in self.rows(np.arange(self.n_kernels)):
+            first, last = int(rows.positions[0]), int(rows.positions[-1])
+            for entries in slabs(self.layout):
+                yield Chunk(slice(first, last + 1), entries, rows.values[rows.lines, entries])
 
-    @abc.abstractmethod
-    def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read the kernels of the given indices, some at a time, each position exactly once."""
-
-    @abc.abstractmethod
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the self-similarities of every kernel once, with as few other bytes as possible.
 
         The points of a kernel come in ascending order.
         """
+        for rows in self.rows(np.arange(self.n_kernels)):
+            first, last = int(rows.positions[0]), int(rows.positions[-1])
+            values = rows.values[np.ix_(rows.lines, self.layout.diagonal)]
+            yield DiagonalPart(slice(first, last + 1), slice(0, self.n_points), values)
 
     def close(self) -> None:  # noqa: B027 - most banks have nothing to close
         """Give back memory, files and threads; the bank must not be used afterwards."""
@@ -454,13 +460,6 @@ class PartBank(Bank):
         """True if the other bank's kernels should be read together."""
         return self._whole.shares_rows
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Read the kernels some at a time, each group in slabs of some tiles."""
-        for rows in self.rows(np.arange(self.n_kernels)):
-            first, last = int(rows.positions[0]), int(rows.positions[-1])
-            for entries in slabs(self.layout):
-                yield Chunk(slice(first, last + 1), entries, rows.values[rows.lines, entries])
-
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels of the other bank."""
         before = self._whole.counter.copy()
@@ -470,13 +469,6 @@ class PartBank(Bank):
             self.counter.bytes_computed += spent.bytes_computed
             yield rows
             before = self._whole.counter.copy()
-
-    def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the kernels and take the diagonal of each."""
-        for rows in self.rows(np.arange(self.n_kernels)):
-            first, last = int(rows.positions[0]), int(rows.positions[-1])
-            values = rows.values[rows.lines][:, self.layout.diagonal]
-            yield DiagonalPart(slice(first, last + 1), slice(0, self.n_points), values)
 
 
 Fetch = Callable[[list[int], list[Floating]], None]

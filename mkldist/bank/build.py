@@ -23,7 +23,7 @@ from mkldist.bank.readers import (
     read_block,
     retried,
 )
-from mkldist.bank.sources import BankSource, check_finite
+from mkldist.bank.sources import BankSource, compute
 from mkldist.bank.store import Block, BuildTime, FactorBlock, FactorStore, GramStore, Stopwatch
 from mkldist.core.arrays import Floating
 from mkldist.core.memory import bank_bytes, row_cache_bytes
@@ -87,7 +87,7 @@ class BlockBuilder:
         for block in blocks:
             if not self._store.holds(block):
                 watch, values = Stopwatch(), fitted(buffer, block)
-                self._compute(block, values)
+                compute(self._source, block.kernels, block.entries, self._store.layout, values)
                 self._write(block, values, watch.spent())
 
     def load(self, buffer: BankBuffer) -> Floating:
@@ -103,19 +103,12 @@ class BlockBuilder:
                 read_block(store, block, out)
             else:
                 watch = Stopwatch()
-                self._compute(block, out)
+                compute(self._source, block.kernels, block.entries, store.layout, out)
                 computed.append((block, watch.spent()))
 
         values = load_entries(self._store, buffer, read)
         self._storing = self._writer.submit(self._write_all, computed, values)
         return values
-
-    def _compute(self, block: Block, out: Floating) -> None:
-        """Compute a block into `out`, (k, t·b²) contiguous."""
-        layout = self._store.layout
-        tiles = out.reshape(block.shape[0], -1, layout.tile, layout.tile)
-        self._source.fill(block.kernels, block.tiles, layout, tiles)
-        check_finite(out, block.kernels.start, self._source)
 
     def _write_all(self, blocks: Iterable[tuple[Block, BuildTime]], values: Floating) -> None:
         for block, spent in blocks:

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
 from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.readers import MappedBank, block_buffer, fitted, load_blocks, read_block
 from mkldist.bank.store import Block, GramStore
@@ -261,17 +259,13 @@ class NodeCache:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file."""
-    lock = FileLock(path)
-    try:
-        lock.acquire()
-    except (OSError, NotImplementedError) as error:
-        cause = error if isinstance(error, OSError) else OSError(errno.ENOLCK, str(error))
-        raise output_error(str(path), cause) from error
-    try:
+    """Wait for the lock of a file, and hold it while the context lasts."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(held_lock(path, wait=True))
+        except OSError as error:
+            raise output_error(str(path), error) from error
         yield
-    finally:
-        lock.release()
 
 
 def _file_bytes(store: GramStore) -> int:

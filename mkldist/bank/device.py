@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -230,10 +230,6 @@ class DeviceSource(FeatureSource):
             return super().between(kernel, rows, columns)
         return self.passes.between(kernel, rows, columns)
 
-    def at(self, points: Ints) -> DeviceSource:
-        """See :meth:`mkldist.bank.sources.BankSource.at`."""
-        return replace(self, points=self.points[points])
-
     @cached_property
     def _factors(self) -> Floats | None:
         """Factors of the rows and columns of each kernel, (M, n); None if all are 1."""
@@ -258,7 +254,7 @@ def on_device(source: BankSource, name: str, where: str) -> BankSource:
     if not isinstance(source, FeatureSource):
         raise _not_computed(name, where)
     device = device_for(source.kernels, name, where)
-    return DeviceSource(source.points, source.kernels, source.cosine, device)
+    return DeviceSource(source.points, source.kernels, source.cosine, device=device)
 
 
 def device_for(kernels: KernelList | None, name: str, where: str) -> Device:

@@ -16,8 +16,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,7 @@ from mkldist.bank.sources import (
     FeatureSource,
     SelectedSource,
     check_finite,
+    compute,
     finite_answers,
 )
 from mkldist.core.arrays import Floating, Floats, Ints, may_overflow
@@ -160,10 +162,7 @@ class RecomputedBank(Bank):
         """Return a chunk, its values in `buffer`."""
         shape = (kernels.stop - kernels.start, entries.stop - entries.start)
         values = buffer[: shape[0] * shape[1]].reshape(shape)
-        size, edge = self.layout.tile_entries, self.layout.tile
-        tiles = slice(entries.start // size, entries.stop // size)
-        self._source.fill(kernels, tiles, self.layout, values.reshape(shape[0], -1, edge, edge))
-        check_finite(values, kernels.start, self._source)
+        compute(self._source, kernels, entries, self.layout, values)
         return Chunk(kernels, entries, values)
 
     def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
@@ -173,39 +172,39 @@ class RecomputedBank(Bank):
             self.counter.bytes_computed += chunk.values.nbytes
 
 
-@dataclass(frozen=True, eq=False)
-class DeviceProducts:
-    """Products of the kernels of a source on a device; rows of zeros of vectors cost nothing.
+ROWS = 500  # of a part
+PARTS = 64  # of the lower triangle of a form
 
-    Parameters, shapes and errors of the methods are those of
-    :class:`mkldist.bank.recomputed.PointProducts`.
+
+@dataclass(frozen=True, eq=False)
+class PointProducts:
+    """Products of the kernels of a source with vectors; rows of zeros of vectors cost nothing.
+
+    `passes`: what computes them, a device or loops.  Errors name a kernel that is not finite.
     """
 
     source: BankSource
-    passes: DevicePasses
+    passes: DevicePasses | _Loops
     counter: PassCounter
 
     def products(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``K_m V`` of some kernels, (S, n, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
-        self._count(len(kernels) * len(vectors) * len(used))
-        with may_overflow():
+        with self._counted(len(kernels) * len(vectors) * len(used)):
             found = self.passes.products(kernels, used, vectors[used])
         return finite_answers(found, kernels, self.source)
 
     def forms(self, kernels: Ints, vectors: Floats) -> Floats:
         """Return ``v'K_m v`` of some kernels, (S, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
-        self._count(len(kernels) * len(used) * (len(used) + 1) // 2)
-        with may_overflow():
+        with self._counted(len(kernels) * len(used) * (len(used) + 1) // 2):
             found = self.passes.forms(vectors[used], kernels, used)
         return finite_answers(found, kernels, self.source)
 
     def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
         """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
         used = np.flatnonzero(vectors.any(axis=1))
-        self._count(len(kernels) * len(rows) * len(used))
-        with may_overflow():
+        with self._counted(len(kernels) * len(rows) * len(used)):
             found = self.passes.expansion(kernels, weights, used, vectors[used], rows)
         if not np.isfinite(found).all():
             self.products(kernels, vectors)  # raises the error of a kernel
@@ -213,39 +212,18 @@ class DeviceProducts:
 
     def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
         """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
-        self._count(len(kernels) * len(points) ** 2 // 2)
-        with may_overflow():
+        with self._counted(len(kernels) * len(points) ** 2 // 2):
             sums = self.passes.sums(weights[None], kernels, points=points)
         return np.asarray(sums[0])
 
-    def _count(self, n_values: int) -> None:
+    @contextmanager
+    def _counted(self, n_values: int) -> Iterator[None]:
+        """Count the work of a context, in which values may overflow."""
         self.counter.bytes_computed += 8 * n_values
-
-
-ROWS = 500  # of a part
-PARTS = 64  # of the lower triangle of a form
-
-Part = TypeVar("Part")
-
-
-class PointProducts(Protocol):
-    """Products of the kernels of a source, by whatever knows all of them."""
-
-    @property
-    def counter(self) -> PassCounter:
-        """Work done."""
-
-    def products(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``K_m V`` of some kernels, (S, n, R)."""
-
-    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``v'K_m v`` of some kernels, (S, R)."""
-
-    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
-        """Return some rows of ``sum_s w_s K_s V``, (r, R)."""
-
-    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
-        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
+        with may_overflow():
+            yield
+        if isinstance(self.passes, _Loops):
+            self.counter.threads_cpu_seconds += self.passes.seconds.pop()
 
 
 def point_products(
@@ -255,11 +233,10 @@ def point_products(
 
     Returns None if neither a device nor the loops know all kernels.
     """
-    passes = passes_of(source)
-    if passes is not None:
-        return DeviceProducts(source, passes, counter)
-    known = _known(source)
-    return None if known is None else LoopedProducts(source, *known, counter, threads)
+    passes: DevicePasses | _Loops | None = passes_of(source)
+    if passes is None and (known := _known(source)) is not None:
+        passes = _Loops(*known, threads)
+    return None if passes is None else PointProducts(source, passes, counter)
 
 
 def has_point_products(source: BankSource) -> bool:
@@ -268,102 +245,78 @@ def has_point_products(source: BankSource) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class LoopedProducts:
-    """Kernels of a source that the loops know.
+class _Loops:
+    """Kernels on points (n, d) by compiled loops, as :class:`DevicePasses` has them by a device.
 
-    `points` (n, d): its points. `threads`: parts that are computed at the same time.
+    Ascending kernels take least.  The processor time of a call is added to `seconds`.
     """
 
-    source: BankSource
     points: Floats
     kernels: KernelList
-    counter: PassCounter
-    threads: int = 1
+    threads: int
+    seconds: list[float] = field(default_factory=list)
 
-    def products(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``K_m V`` of some kernels, (S, n, R).
-
-        `kernels` (S,): the kernels; ascending ones take least. `vectors` (n, R): V.
-        """
-        chosen, own, of_used = self._used(kernels, vectors)
-        n = len(self.points)
-        found = np.zeros((len(kernels), n, vectors.shape[1]))
+    def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
+        """Return ``K V`` of some kernels between all points and some, (S, n, R)."""
+        chosen, own = self.kernels.select(kernels), self.points[columns]
+        found = np.zeros((len(kernels), len(self.points), vectors.shape[1]))
 
         def work(rows: slice) -> None:
-            found[:, rows] = kernel_products(chosen, own, of_used, self.points[rows])
+            found[:, rows] = kernel_products(chosen, own, vectors, self.points[rows])
 
-        self._run(work, _cut(n), len(kernels) * n * len(own))
-        return finite_answers(found, kernels, self.source)
+        self._run(work, _cut(len(self.points)))
+        return found
 
-    def forms(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``v'K_m v`` of some kernels, (S, R).
-
-        Parameters, errors
-            As for :meth:`products`.
-        """
-        chosen, own, of_used = self._used(kernels, vectors)
+    def forms(self, vectors: Floats, kernels: Ints, points: Ints) -> Floats:
+        """Return ``v'K v`` of some points, (S, R)."""
+        chosen, own = self.kernels.select(kernels), self.points[points]
         # Parts of the triangle have about equal numbers of values.
         ends = (np.sqrt(np.linspace(0.0, 1.0, PARTS + 1)) * len(own)).astype(int).tolist()
         parts = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
-        n_values = len(kernels) * len(own) * (len(own) + 1) // 2
-        done = self._run(lambda rows: kernel_forms(chosen, own, of_used, rows), parts, n_values)
-        return finite_answers(
-            sum(done, np.zeros((len(kernels), vectors.shape[1]))), kernels, self.source
-        )
+        of_parts = np.zeros((len(parts), len(kernels), vectors.shape[1]))
 
-    def expansion(self, kernels: Ints, weights: Floats, vectors: Floats, rows: Ints) -> Floats:
-        """Return some rows of ``sum_s w_s K_s V``, (r, R).
+        def work(rows: slice) -> None:
+            of_parts[parts.index(rows)] = kernel_forms(chosen, own, vectors, rows)
 
-        `kernels` (S,): the kernels; ascending ones take least. `weights` (S,): their weights.
-        `vectors` (n, R): V. `rows` (r,): the rows.
-        """
-        chosen, own, of_used = self._used(kernels, vectors)
+        self._run(work, parts)
+        return np.asarray(sum(of_parts, np.zeros(of_parts.shape[1:])))
+
+    def expansion(
+        self, kernels: Ints, weights: Floats, columns: Ints, vectors: Floats, rows: Ints
+    ) -> Floats:
+        """Return ``sum_s w_s K_s V`` of some kernels between some points and others, (r, R)."""
+        chosen, own = self.kernels.select(kernels), self.points[columns]
         found = np.empty((len(rows), vectors.shape[1]))
 
         def work(part: slice) -> None:
-            found[part] = expansion_sums(chosen, own, weights, of_used, self.points[rows[part]])
+            found[part] = expansion_sums(chosen, own, weights, vectors, self.points[rows[part]])
 
-        self._run(work, _cut(len(rows)), len(kernels) * len(rows) * len(own))
-        if not np.isfinite(found).all():
-            self.products(kernels, vectors)  # raises the error of a kernel
+        self._run(work, _cut(len(rows)))
         return found
 
-    def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
-        """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q).
-
-        `kernels` (S,): the kernels; ascending ones take least. `weights` (S,): their weights.
-        `points` (q,): the points.
-        """
+    def sums(self, weights: Floats, kernels: Ints, points: Ints) -> Floats:
+        """Return ``sum_m w_m K_m`` of one weight vector between some points, (1, q, q)."""
         q = len(points)
         chosen, own, found = self.kernels.select(kernels), self.points[points], np.empty((q, q))
 
         def work(rows: slice) -> None:
             below = own[: rows.stop]
-            found[rows, : rows.stop] = weighted_values(chosen, weights, below, own[rows])
+            found[rows, : rows.stop] = weighted_values(chosen, weights[0], below, own[rows])
             found[: rows.start, rows] = found[rows, : rows.start].T
 
-        self._run(work, _cut(q), len(kernels) * q * q // 2)
-        return found
+        self._run(work, _cut(q))
+        return found[None]
 
-    def _used(self, kernels: Ints, vectors: Floats) -> tuple[KernelList, Floats, Floats]:
-        """Return some kernels, and the points and rows of vectors that are not zero."""
-        used = np.flatnonzero(vectors.any(axis=1))
-        return self.kernels.select(kernels), self.points[used], vectors[used]
+    def _run(self, work: Callable[[slice], None], parts: Iterable[slice]) -> None:
+        """Do all parts, as many at once as there are threads."""
 
-    def _run(
-        self, work: Callable[[slice], Part], parts: Iterable[slice], n_values: int
-    ) -> list[Part]:
-        """Do all parts, as many at once as there are threads, and count the work."""
-
-        def timed(part: slice) -> tuple[Part, float]:
+        def timed(part: slice) -> float:
             begun = time.thread_time()
-            return work(part), time.thread_time() - begun
+            work(part)
+            return time.thread_time() - begun
 
         with ThreadPoolExecutor(self.threads, "mkldist-products") as pool:
-            done = list(pool.map(timed, parts))
-        self.counter.bytes_computed += 8 * n_values
-        self.counter.threads_cpu_seconds += sum(seconds for _, seconds in done)
-        return [part for part, _ in done]
+            self.seconds.append(sum(pool.map(timed, parts)))
 
 
 def _known(source: BankSource) -> tuple[Floats, KernelList] | None:

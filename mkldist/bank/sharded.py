@@ -10,112 +10,119 @@ Shards begin with whole blocks of a pass.  So every product has the shape that i
 and every sum the same order, and all answers are the same to the last bit.
 
 Combinations of few kernels are made here, from copies of these kernels, because solvers come back
-to their active kernels.  Where memory keeps fewer copies than one combination takes, that one goes
+to their active kernels.  Where memory holds fewer copies than one combination takes, that one goes
 from shard to shard too, and its last digits are those of a pass.
+
+A pass over a stored bank takes 1.5 to 3 times the processor time, and one that computes the kernels
+again 2.5 to 4 times.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from mkldist.bank.bank import (
     Answer,
     Bank,
-    Chunk,
-    DiagonalPart,
     MemoryBank,
     MemoryBudget,
     PassCounter,
     RowCache,
     Rows,
+    block_kernels,
     kernel_groups,
     slabs,
 )
 from mkldist.bank.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
 from mkldist.bank.products import WeightedSum
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.bank.sources import BankSource, compute
 from mkldist.bank.store import BankShape
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 
-
-@dataclass(frozen=True, eq=False)
-class PartialAnswers:
-    """Answers of one shard to some requests, and the work that they took."""
-
-    answers: list[Floats]
-    spent: PassCounter
+MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
+Work = Callable[..., Any]
 
 
-@dataclass(frozen=True, eq=False)
-class PartialSums:
-    """Combinations of the kernels up to a shard, (R, e), and the processor time that they took."""
-
-    values: Floats
-    cpu_seconds: float
+def block_bytes(shape: BankShape) -> int:
+    """Return the bytes of the smallest shard of a bank: those of one block of a pass."""
+    return min(block_kernels(shape.layout), shape.n_kernels) * kernel_bytes(shape)
 
 
-def n_kernels_of(bank: MemoryBank) -> int:
-    """Return the number of kernels of a shard."""
-    return bank.n_kernels
+def kernel_bytes(shape: BankShape) -> int:
+    """Return the bytes of one kernel."""
+    return shape.layout.n_entries * np.dtype(shape.dtype).itemsize
 
 
-def answer_part(bank: MemoryBank, kernels: slice, requests: list[Request]) -> PartialAnswers:
-    """Answer the part of some requests that a shard answers."""
+def cut(shape: BankShape, most_bytes: int, at_least: int = 1) -> tuple[slice, ...]:
+    """Cut the kernels of a bank into shards of whole blocks, of about the same size.
+
+    One block is a shard even if it is larger than `most_bytes`; there are `at_least` so many
+    shards, such as one of each worker, where there are so many blocks.
+    """
+    size = block_kernels(shape.layout)
+    n_blocks = -(-shape.n_kernels // size)
+    blocks_of_each = max(1, most_bytes // (size * kernel_bytes(shape)))
+    n_shards = max(-(-n_blocks // blocks_of_each), min(at_least, n_blocks))
+    parts = np.array_split(np.arange(n_blocks), n_shards)
+    return tuple(
+        slice(int(part[0]) * size, min((int(part[-1]) + 1) * size, shape.n_kernels))
+        for part in parts
+    )
+
+
+# What runs where a shard is
+
+
+def shard_entries(source: BankSource, shape: BankShape, kernels: slice) -> Floating:
+    """Compute the entries of a shard, (k, E) in the dtype of the bank."""
+    n_kernels, n_entries = kernels.stop - kernels.start, shape.layout.n_entries
+    values = np.empty((n_kernels, n_entries), dtype=shape.dtype)
+    for some in kernel_groups(n_kernels, n_entries):
+        own = slice(kernels.start + some.start, kernels.start + some.stop)
+        compute(source, own, slice(0, n_entries), shape.layout, values[some])
+    return values
+
+
+PartialSums: TypeAlias = tuple[Floats, float]
+"""Combinations of the kernels up to a shard, (R, e), and the processor time that they took."""
+
+
+def answer_part(
+    bank: MemoryBank, kernels: slice, requests: list[Request]
+) -> tuple[list[Floats], PassCounter]:
+    """Answer a shard's part of requests other than `Combine`; return the work that it took too.
+
+    `kernels` are those of the shard in the whole bank, to which the requests are.
+    """
     begun = time.thread_time()
     answers = answer(bank, [_part_of(request, kernels) for request in requests])
     bank.counter.threads_cpu_seconds += time.thread_time() - begun
-    return PartialAnswers(answers, bank.counter)
+    return answers, bank.counter
 
 
 def add_part(
     bank: MemoryBank, weights: Floats, entries: slice, before: PartialSums | None
 ) -> PartialSums:
-    """Add the kernels of a shard to combinations of those before.
+    """Add the kernels of a shard, with weights (R, k), to combinations over the shards before.
 
-    `weights` (R, k): weights of its kernels. `before`: sums over the shards before; None for the
-    first.
+    The entries are those of whole slabs.
     """
-    begun, spent = time.thread_time(), 0.0
-    if before is None:
-        sums = np.zeros((len(weights), entries.stop - entries.start))
-    else:
-        sums, spent = before.values, before.cpu_seconds
+    begun = time.thread_time()
+    sums, spent = before or (np.zeros((len(weights), entries.stop - entries.start)), 0.0)
     values = add_combinations(bank, weights, entries, sums)
-    return PartialSums(values, spent + time.thread_time() - begun)
+    return values, spent + time.thread_time() - begun
 
 
 def take_rows(bank: MemoryBank, lines: Ints) -> Floating:
     """Return copies of some kernels of a shard, (s, E)."""
     [rows] = bank.rows(lines)
     return rows.values[rows.lines]
-
-
-def take_entries(bank: MemoryBank, entries: slice) -> Floating:
-    """Return copies of some entries of all kernels of a shard."""
-    return bank.slab_of(slice(0, bank.n_kernels), entries).values.copy()
-
-
-def take_diagonals(bank: MemoryBank, kernels: slice) -> Floating:
-    """Return the self-similarities of some kernels of a shard, (k, n)."""
-    lines = np.arange(kernels.start, kernels.stop)
-    [rows] = bank.rows(lines)
-    return rows.values[np.ix_(rows.lines, bank.layout.diagonal)]
-
-
-def inside(kernels: Ints, shard: slice) -> Bools:
-    """Return which of some kernels a shard holds, (s,)."""
-    held: Bools = (kernels >= shard.start) & (kernels < shard.stop)
-    return held
-
-
-def named_kernels(request: Request) -> Ints | None:
-    """Return the kernels that a request names; None if it is about all."""
-    return request.kernels if isinstance(request, Matvec | Quadratic) else None
 
 
 def _part_of(request: Request, shard: slice) -> Request:
@@ -126,13 +133,23 @@ def _part_of(request: Request, shard: slice) -> Request:
     if isinstance(request, Matvec | Quadratic):
         request = replace(request, vectors=np.require(request.vectors, requirements="W"))
         if request.kernels is not None:
-            own = request.kernels[inside(request.kernels, shard)] - shard.start
+            own = request.kernels[_inside(request.kernels, shard)] - shard.start
             return replace(request, kernels=own)
     return request
 
 
-MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
-Work = Callable[..., Any]
+def _inside(kernels: Ints, shard: slice) -> Bools:
+    """Return which of some kernels a shard holds, (s,)."""
+    held: Bools = (kernels >= shard.start) & (kernels < shard.stop)
+    return held
+
+
+def _named_kernels(request: Request) -> Ints | None:
+    """Return the kernels that a request names; None if it is about all."""
+    return request.kernels if isinstance(request, Matvec | Quadratic) else None
+
+
+# What runs where the solvers are
 
 
 class ShardCalls(Protocol):
@@ -155,10 +172,9 @@ class ShardCalls(Protocol):
 
 
 class ShardedBank(Bank):
-    """A bank of which others hold the shards.
+    """A bank of which others hold the shards, of kernels as :func:`cut` makes them.
 
-    `shards`: kernels of each shard, in order, as :func:`mkldist.bank.shards.cut` makes them.
-    `row_cache_bytes`: memory for single kernels; at least one is kept.
+    The memory for single kernels, `row_cache_bytes`, holds at least one.
     """
 
     def __init__(
@@ -167,12 +183,12 @@ class ShardedBank(Bank):
         super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype))
         self._calls, self._shards = calls, tuple(shards)
         budget = MemoryBudget(row_cache_bytes)
-        self._kept = RowCache(self.layout.n_entries, self.dtype, budget, self.n_kernels)
+        self._cache = RowCache(self.layout.n_entries, self.dtype, budget, self.n_kernels)
 
     @property
     def sparse_limit(self) -> int:
         """Largest number of kernels that cost less one by one than by a pass."""
-        return min(super().sparse_limit, self._kept.capacity)
+        return min(super().sparse_limit, self._cache.capacity)
 
     @property
     def shares_rows(self) -> bool:
@@ -181,80 +197,59 @@ class ShardedBank(Bank):
 
     def load(self) -> None:
         """Have all shards made, so that no request waits for that."""
-        self._calls.results([self._calls.call(i, n_kernels_of) for i in range(len(self._shards))])
+        shards = enumerate(self._shards)
+        self._calls.results([self._calls.call(i, answer_part, own, []) for i, own in shards])
 
     def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
         """Answer all requests, as :func:`mkldist.bank.passes.answer` does for other banks."""
         combines = {at: one for at, one in enumerate(requests) if isinstance(one, Combine)}
-        others = {at: one for at, one in enumerate(requests) if at not in combines}
-        known = {at: found for at, one in others.items() if (found := self._known(one)) is not None}
-        asked = {at: one for at, one in others.items() if at not in known}
+        known, asked = dict[int, Floats](), dict[int, Request]()
+        for at, one in enumerate(requests):
+            name = points_id(one.index, self.n_points) if isinstance(one, Radii) else ""
+            if name in self.known_radii:
+                known[at] = self.known_radii[name].copy()
+            elif at not in combines:
+                asked[at] = one
         wanted = list(asked.values())
         # The handle lives until the answers are here: a shard that is lost answers again.
         shared = self._calls.put(wanted) if wanted else None
-        begun = self._ask(wanted, shared)
+        concerned = [i for i, own in enumerate(self._shards) if _concern(wanted, own)]
+        self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, wanted))
+        begun = [self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned]
         combined, dense = combine_sparse(self, combines)
-        self._combine(dense, counted=any(map(_is_of_columns, wanted)))
-        joined = self._joined(wanted, begun)
+        with_columns = any(
+            isinstance(one, Inner | Quadratic) and _named_kernels(one) is None for one in wanted
+        )
+        self._combine(dense, counted=with_columns)
+        joined = self._joined(wanted, concerned, begun)
         return {**known, **combined, **dict(zip(asked, joined, strict=True))}
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Fetch the entries of one shard after the other."""
-        for entries in slabs(self.layout):
-            for shard, kernels in enumerate(self._shards):
-                yield Chunk(kernels, entries, self._fetched({shard: entries}, take_entries)[shard])
-
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Return some kernels, fetched from their shards unless they are kept."""
-        yield from self._kept.rows(kernels, self._fetch)
-
-    def diagonals(self) -> Iterator[DiagonalPart]:
-        """Fetch the diagonals of one shard after the other."""
-        for shard, kernels in enumerate(self._shards):
-            for some in kernel_groups(kernels.stop - kernels.start, self.n_points):
-                values = self._fetched({shard: some}, take_diagonals)[shard]
-                own = slice(kernels.start + some.start, kernels.start + some.stop)
-                yield DiagonalPart(own, slice(0, self.n_points), values)
+        """Return some kernels, fetched from their shards unless they are cached."""
+        yield from self._cache.rows(kernels, self._fetch)
 
     def close(self) -> None:
-        """Give back the memory of kept kernels."""
-        self._kept.clear()
+        """Give back the memory of cached kernels."""
+        self._cache.clear()
 
-    def _known(self, request: Request) -> Floats | None:
-        """Return radii that were computed before; None for any other answer."""
-        if not isinstance(request, Radii):
-            return None
-        found = self.known_radii.get(points_id(request.index, self.n_points))
-        return None if found is None else found.copy()
-
-    def _ask(self, requests: list[Request], shared: Any) -> dict[int, Any]:
-        """Send requests, and their list's handle, to shards; return handles of answers."""
-        concerned = [i for i, own in enumerate(self._shards) if _concern(requests, own)]
-        self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, requests))
-        return {i: self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned}
-
-    def _joined(self, requests: list[Request], begun: dict[int, Any]) -> list[Floats]:
+    def _joined(self, requests: list[Request], shards: list[int], begun: list[Any]) -> list[Floats]:
         """Return the answers to requests from those of the shards."""
-        found: list[PartialAnswers] = self._calls.results(list(begun.values()))
-        self._count([part.spent for part in found])
-        kernels = [self._shards[shard] for shard in begun]
-        joined = []
-        for place, request in enumerate(requests):
-            parts = [part.answers[place] for part in found]
+        found: list[tuple[list[Floats], PassCounter]] = self._calls.results(begun)
+        counts = [spent for _, spent in found]
+        for name in ("passes", "diagonals", "radii"):  # each shard does its part of what is one
+            most = max((getattr(one, name) for one in counts), default=0)
+            setattr(self.counter, name, getattr(self.counter, name) + most)
+        for name in ("matvecs", "bytes_read", "threads_cpu_seconds"):
+            total = sum(getattr(one, name) for one in counts)
+            setattr(self.counter, name, getattr(self.counter, name) + total)
+        kernels, joined = [self._shards[shard] for shard in shards], []
+        for at, request in enumerate(requests):
+            parts = [answers[at] for answers, _ in found]
             self.counter.bytes_moved += sum(part.nbytes for part in parts)
             joined.append(_side_by_side(request, kernels, parts))
             if isinstance(request, Radii):
                 self.known_radii[points_id(request.index, self.n_points)] = joined[-1].copy()
         return joined
-
-    def _count(self, spent: Sequence[PassCounter]) -> None:
-        """Count the work of shards: what each does to its part of the bank is done once."""
-        for name in ("passes", "diagonals", "radii"):
-            most = max((getattr(one, name) for one in spent), default=0)
-            setattr(self.counter, name, getattr(self.counter, name) + most)
-        for name in ("matvecs", "bytes_read", "threads_cpu_seconds"):
-            total = sum(getattr(one, name) for one in spent)
-            setattr(self.counter, name, getattr(self.counter, name) + total)
 
     def _combine(self, dense: Sequence[WeightedSum], *, counted: bool) -> None:
         """Write combinations of many kernels to their targets.
@@ -273,14 +268,14 @@ class ShardedBank(Bank):
                 before = self._calls.call(shard, add_part, shares[shard], entries, before)
             sums.append(before)
         found: list[PartialSums] = self._calls.results(sums)
-        packed = np.concatenate([part.values for part in found], axis=1)
+        packed = np.concatenate([values for values, _ in found], axis=1)
         for wanted, entries_of in zip(dense, packed, strict=True):
             self.layout.unpack(entries_of, out=wanted.target)
         n_kernels = sum(self._shards[i].stop - self._shards[i].start for i in used)
         self.counter.passes += not counted
         self.counter.bytes_read += n_kernels * self.layout.n_entries * self.dtype.itemsize
         self.counter.bytes_moved += 8 * len(dense) * n_kernels + len(used) * packed.nbytes
-        self.counter.threads_cpu_seconds += sum(part.cpu_seconds for part in found)
+        self.counter.threads_cpu_seconds += sum(seconds for _, seconds in found)
 
     def _pieces(self, n_shards: int) -> Iterator[slice]:
         """Cut the entries into slices of whole slabs, enough to keep all shards at work."""
@@ -292,46 +287,34 @@ class ShardedBank(Bank):
 
     def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
         """Copy kernels from their shards."""
-        wanted = np.array(kernels)
-        places = {i: np.flatnonzero(inside(wanted, own)) for i, own in enumerate(self._shards)}
-        places = {i: place for i, place in places.items() if len(place)}
-        lines = {i: wanted[place] - self._shards[i].start for i, place in places.items()}
-        for shard, values in self._fetched(lines, take_rows).items():
-            for place, row in zip(places[shard], values, strict=True):
-                rows[place][...] = row
-
-    def _fetched(self, wanted: dict[int, Any], take: Work) -> dict[int, Floating]:
-        """Return entries that some shards hold."""
-        begun = [self._calls.call(shard, take, what) for shard, what in wanted.items()]
-        found = dict(zip(wanted, self._calls.results(begun), strict=True))
-        n_bytes = sum(values.nbytes for values in found.values())
-        self.counter.bytes_read += n_bytes
-        self.counter.bytes_moved += n_bytes
-        return found
-
-
-def _is_of_columns(request: Request) -> bool:
-    """Return True for a request that a pass answers together with combinations."""
-    return isinstance(request, Inner | Quadratic) and named_kernels(request) is None
+        wanted, calls = np.array(kernels), []
+        for shard, own in enumerate(self._shards):
+            if len(at := np.flatnonzero(_inside(wanted, own))):
+                calls.append((at, self._calls.call(shard, take_rows, wanted[at] - own.start)))
+        found = self._calls.results([call for _, call in calls])
+        for (at, _), values in zip(calls, found, strict=True):
+            for position, row in zip(at, values, strict=True):
+                rows[position][...] = row
+            self.counter.bytes_read += values.nbytes
+            self.counter.bytes_moved += values.nbytes
 
 
 def _concern(requests: Sequence[Request], shard: slice) -> bool:
     """Return True if any request is about all kernels or one of a shard."""
-    named = (named_kernels(request) for request in requests)
-    return any(kernels is None or bool(inside(kernels, shard).any()) for kernels in named)
+    named = (_named_kernels(request) for request in requests)
+    return any(kernels is None or bool(_inside(kernels, shard).any()) for kernels in named)
 
 
 def _side_by_side(request: Request, shards: Sequence[slice], parts: Sequence[Floats]) -> Floats:
     """Return the answer to a request, given those of shards, which hold all of its kernels."""
-    match request:
-        case Matvec(kernels, vectors):
-            joined = np.empty((len(kernels), *vectors.shape))
-        case Quadratic(vectors, np.ndarray() as kernels):
-            joined = np.empty((len(kernels), *vectors.shape[1:]))
-        case _:
-            return np.concatenate(parts)
+    kernels = _named_kernels(request)
+    if kernels is None:
+        return np.concatenate(parts)
+    vectors = request.vectors if isinstance(request, Matvec | Quadratic) else np.empty(0)
+    shape = vectors.shape if isinstance(request, Matvec) else vectors.shape[1:]
+    joined = np.empty((len(kernels), *shape))
     for shard, part in zip(shards, parts, strict=True):
-        joined[inside(kernels, shard)] = part
+        joined[_inside(kernels, shard)] = part
     return joined
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -52,27 +52,23 @@ class BankSource(Protocol):
         """Which points have the features, or the view, of which kernels; None if all have all."""
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureSource:
-    """Kernels evaluated on points: the usual source.
+FEW_POINTS = 64  # whose diagonals are computed at once
 
-    `points` (n, d): preprocessed features; NaN where a point lacks them. `cosine`: Scale every
-    kernel to unit self-similarities, entry by entry.
+
+@dataclass(frozen=True, eq=False)
+class PlainSource:
+    """Kernels evaluated tile by tile, on sparse points by sparse products.
+
+    `points` (n, d): the points; texts are empty where a point has none. `kernels`: the M kernels;
+    on sparse points of inner products and squared distances. `cosine`: scale every kernel to unit
+    self-similarities, entry by entry. `names`: names of the kernels for messages; by default their
+    numbers, function and columns.
     """
 
-    points: Floats
+    points: Any
     kernels: KernelList
     cosine: bool = False
-
-    @cached_property
-    def _columns(self) -> Floats:
-        complete = gaps_of(self.points) is None
-        return np.ascontiguousarray((self.points if complete else without_gaps(self.points)).T)
-
-    @cached_property
-    def presence(self) -> Presence | None:
-        """See :attr:`BankSource.presence`."""
-        return Presence.of(self.kernels, self.points)
+    names: tuple[str, ...] = ()
 
     @property
     def n_kernels(self) -> int:
@@ -82,21 +78,33 @@ class FeatureSource:
     @property
     def n_points(self) -> int:
         """Number n of points."""
-        return len(self.points)
+        return int(self.points.shape[0])
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`BankSource.presence`."""
+        return Presence.of(self.kernels, self.points)
 
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """See :meth:`BankSource.fill`."""
-        rows, cols = (index[tiles] for index in layout.coordinates)
-        columns, chosen = self._columns, self.kernels.select(kernels)
-        fill_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
-        if self.presence is not None:
-            zero_tiles(self.presence[kernels], tiles, layout, out)
+        chosen = self.kernels.select(kernels)
+        out[...] = 0.0
+        rows, cols = (index[tiles].tolist() for index in layout.coordinates)
+        for t, (i, j) in enumerate(zip(rows, cols, strict=True)):
+            left, right = self.points[layout.rows_of(i)], self.points[layout.rows_of(j)]
+            values = evaluate(chosen, left, right, cosine=self.cosine, symmetric=i == j)
+            out[:, t, : values.shape[1], : values.shape[2]] = values
 
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         chosen = self.kernels.select(kernels)
-        found = diagonals(chosen, self._columns.T, cosine=self.cosine)
-        return found if self.presence is None else found * self.presence[kernels]
+        found = np.empty((len(chosen), self.n_points))
+        for start in range(0, self.n_points, FEW_POINTS):
+            part = slice(start, min(start + FEW_POINTS, self.n_points))
+            few = self.points[part]
+            square = evaluate(chosen, few, few, cosine=self.cosine, symmetric=True)
+            found[:, part] = np.einsum("mii->mi", square)
+        return found
 
     def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
         """See :meth:`BankSource.between`."""
@@ -107,11 +115,38 @@ class FeatureSource:
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
+        if self.names:
+            return self.names[kernel]
         return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
 
-    def at(self, points: Ints) -> FeatureSource:
+    def at(self, points: Ints) -> Self:
         """See :meth:`BankSource.at`."""
         return replace(self, points=self.points[points])
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSource(PlainSource):
+    """Kernels evaluated on features (n, d) by compiled loops: the usual source.
+
+    Features that a point lacks are NaN.
+    """
+
+    @cached_property
+    def _columns(self) -> Floats:
+        complete = gaps_of(self.points) is None
+        return np.ascontiguousarray((self.points if complete else without_gaps(self.points)).T)
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        rows, cols = (index[tiles] for index in layout.coordinates)
+        fill_tiles(self.kernels.select(kernels), self._columns, rows, cols, out, cosine=self.cosine)
+        if self.presence is not None:
+            zero_tiles(self.presence[kernels], tiles, layout, out)
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        found = diagonals(self.kernels.select(kernels), self._columns.T, cosine=self.cosine)
+        return found if self.presence is None else found * self.presence[kernels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +314,18 @@ def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) 
         out[m] *= by_tile[m, rows, :, None] & by_tile[m, cols, None, :]
 
 
+def compute(
+    source: BankSource, kernels: slice, entries: slice, layout: TileLayout, out: Floating
+) -> None:
+    """Write entries, of whole tiles, of some kernels to `out` (k, e), contiguous.
+
+    Raise GramError, which names the kernel, if they are not finite.
+    """
+    tiles = slice(entries.start // layout.tile_entries, entries.stop // layout.tile_entries)
+    source.fill(kernels, tiles, layout, out.reshape(len(out), -1, layout.tile, layout.tile))
+    check_finite(out, kernels.start, source)
+
+
 def check_finite(values: Floating, first: int, source: BankSource) -> None:
     """Raise GramError if a kernel has values that are not finite.
 
@@ -302,78 +349,6 @@ def finite_answers(found: Floats, kernels: Ints, source: BankSource) -> Floats:
     for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
         check_finite(of_kernel.reshape(1, -1), kernel, source)
     return found
-
-
-FEW_POINTS = 64  # whose diagonals are computed at once
-
-
-@dataclass(frozen=True, eq=False)
-class PlainSource:
-    """Kernels evaluated tile by tile, on sparse points by sparse products.
-
-    `points` (n, d): the points; texts are empty where a point has none. `kernels`: the M kernels;
-    on sparse points of inner products and squared distances. `cosine`: scale every kernel to unit
-    self-similarities, entry by entry. `names`: names of the kernels for messages; by default their
-    numbers, function and columns.
-    """
-
-    points: Any
-    kernels: KernelList
-    cosine: bool = False
-    names: tuple[str, ...] = ()
-
-    @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-        return len(self.kernels)
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return int(self.points.shape[0])
-
-    @cached_property
-    def presence(self) -> Presence | None:
-        """See :attr:`mkldist.bank.sources.BankSource.presence`: sparse points lack nothing."""
-        return Presence.of(self.kernels, self.points)
-
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """See :meth:`mkldist.bank.sources.BankSource.fill`."""
-        chosen = self.kernels.select(kernels)
-        out[...] = 0.0
-        rows, cols = (index[tiles].tolist() for index in layout.coordinates)
-        for t, (i, j) in enumerate(zip(rows, cols, strict=True)):
-            left, right = self.points[layout.rows_of(i)], self.points[layout.rows_of(j)]
-            values = evaluate(chosen, left, right, cosine=self.cosine, symmetric=i == j)
-            out[:, t, : values.shape[1], : values.shape[2]] = values
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """See :meth:`mkldist.bank.sources.BankSource.diagonals`."""
-        chosen = self.kernels.select(kernels)
-        found = np.empty((len(chosen), self.n_points))
-        for start in range(0, self.n_points, FEW_POINTS):
-            part = slice(start, min(start + FEW_POINTS, self.n_points))
-            few = self.points[part]
-            square = evaluate(chosen, few, few, cosine=self.cosine, symmetric=True)
-            found[:, part] = np.einsum("mii->mi", square)
-        return found
-
-    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
-        """See :meth:`mkldist.bank.sources.BankSource.between`."""
-        chosen = self.kernels.select([kernel])
-        values = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
-        of_kernel: Floats = values[0]
-        return of_kernel
-
-    def name(self, kernel: int) -> str:
-        """See :meth:`mkldist.bank.sources.BankSource.name`."""
-        if self.names:
-            return self.names[kernel]
-        return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
-
-    def at(self, points: Ints) -> PlainSource:
-        """See :meth:`mkldist.bank.sources.BankSource.at`."""
-        return replace(self, points=self.points[points])
 
 
 @dataclass(frozen=True, eq=False)

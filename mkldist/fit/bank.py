@@ -30,7 +30,7 @@ from mkldist.bank.factored_kernels import (
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine
-from mkldist.bank.sources import ArraySource, BankSource, FeatureSource, PlainSource, check_finite
+from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
 from mkldist.bank.store import GramStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
@@ -498,12 +498,10 @@ def loaded(source: BankSource, dtype: np.dtype[np.floating]) -> MemoryBank:
     """Compute a bank into memory, several kernels side by side."""
     layout = TileLayout.for_points(source.n_points)
     values: Floating = np.empty((source.n_kernels, layout.n_entries), dtype=dtype)
-    tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
 
     def work(kernels: slice) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            source.fill(kernels, slice(0, layout.n_tiles), layout, tiles[kernels])
-            check_finite(values[kernels], kernels.start, source)
+            compute(source, kernels, slice(0, layout.n_entries), layout, values[kernels])
 
     with single_threaded():
         parallel_map(work, len(values), layout.n_entries)
@@ -857,7 +855,7 @@ class KernelBank:
             part._kernels = BankKernels(made.of_features.select(index))
             part._index = np.arange(len(index))
             if isinstance(whole.bank, RecomputedBank):
-                functions = cast("FeatureSource | PlainSource", self._source)
+                functions = cast("PlainSource", self._source)
                 part._source = replace(functions, kernels=functions.kernels.select(index))
                 bank = recomputed(part._source)
         if self.factored is not None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from mkldist.bank.factored_kernels import FactorLimits, least_bytes
-from mkldist.bank.shards import block_bytes, cut, kernel_bytes
+from mkldist.bank.sharded import block_bytes, cut, kernel_bytes
 from mkldist.bank.view import takes_pass
 from mkldist.core.memory import (
     FLOAT_BYTES,

@@ -23,8 +23,7 @@ import numpy as np
 from mkldist.bank.bank import MemoryBank
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Matvec, Quadratic, Radii
-from mkldist.bank.sharded import ShardedBank, Work
-from mkldist.bank.shards import cut, kernel_bytes, shard_entries
+from mkldist.bank.sharded import ShardedBank, Work, cut, kernel_bytes, shard_entries
 from mkldist.core.arrays import Floating
 from mkldist.core.blas_threads import single_threaded
 from mkldist.core.memory import row_cache_bytes, shard_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -199,14 +200,14 @@ def test_default_directory_is_the_users_or_the_given_one(
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError()]
+    "error", [OSError(errno.ENOLCK, "No locks available"), sqlite3.OperationalError()]
 )
 def test_a_file_system_without_locks_is_no_place_for_the_cache(
     cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def refuse(lock: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("mkldist.bank.cache.FileLock.acquire", refuse)
+    monkeypatch.setattr("filelock.ReadWriteLock.acquire_write", refuse)
     with pytest.raises(OutputError, match="lock"):
         cache.open(store)

@@ -8,7 +8,7 @@ from mkldist.bank import device as bank_device
 from mkldist.bank.device import DeviceSource, on_device, passes_of
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
-from mkldist.bank.recomputed import DeviceProducts, RecomputedBank
+from mkldist.bank.recomputed import PointProducts, RecomputedBank
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.core.devices import device_named
@@ -162,9 +162,9 @@ def test_solutions_and_certificates_are_those_of_the_loops(library, backend, met
 @pytest.mark.slow
 def test_level_goes_on_by_the_kernels_of_a_device(library, monkeypatch):
     monkeypatch.setattr(on_factors, "MANY", 40)
-    asked, products = [], DeviceProducts.products
+    asked, products = [], PointProducts.products
     monkeypatch.setattr(
-        DeviceProducts, "products", lambda *own: (asked.append(own), products(*own))[1]
+        PointProducts, "products", lambda *own: (asked.append(own), products(*own))[1]
     )
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 3))

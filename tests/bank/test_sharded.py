@@ -12,8 +12,7 @@ from numpy.testing import assert_array_equal
 from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.sharded import ShardedBank
-from mkldist.bank.shards import cut, kernel_bytes
+from mkldist.bank.sharded import ShardedBank, cut, kernel_bytes
 from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
 from tests.bank.bank_suite import BankSuite, answers, random_grams

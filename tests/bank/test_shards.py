@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mkldist.bank.bank import TileLayout, block_kernels
-from mkldist.bank.shards import block_bytes, cut, kernel_bytes, shard_entries
+from mkldist.bank.sharded import block_bytes, cut, kernel_bytes, shard_entries
 from mkldist.bank.sources import ArraySource
 from mkldist.bank.store import BankShape
 from mkldist.errors import GramError

@@ -12,7 +12,7 @@ from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
 from mkldist.bank.requests import Quadratic
-from mkldist.bank.shards import block_bytes
+from mkldist.bank.sharded import block_bytes
 from mkldist.bank.view import make_views
 from mkldist.core.memory import ProblemSize, trace_bytes
 from mkldist.methods.registry import METHODS

@@ -8,7 +8,7 @@ import pytest
 from mkldist.bank.bank import TileLayout, block_kernels
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.shards import kernel_bytes
+from mkldist.bank.sharded import kernel_bytes
 from mkldist.bank.store import BankShape
 from mkldist.core.memory import shard_bytes
 from mkldist.planning.costs import shard_traffic

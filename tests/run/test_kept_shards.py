@@ -14,8 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mkldist.bank.bank import MemoryBank
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.sharded import n_kernels_of
-from mkldist.bank.shards import kernel_bytes
+from mkldist.bank.sharded import kernel_bytes, take_rows
 from mkldist.errors import UnfitClusterError
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
@@ -93,7 +92,7 @@ def test_the_shards_of_a_process_hold_the_values_of_the_bank(ref):
 
 def test_no_worker_of_another_version_works_on_a_shard(ref):
     with pytest.raises(UnfitClusterError, match="of mkldist"):
-        work_on_shard({"mkldist": "version 0"}, shard_of(ref, 0, 4), n_kernels_of)
+        work_on_shard({"mkldist": "version 0"}, shard_of(ref, 0, 4), take_rows)
 
 
 @pytest.mark.parametrize("limit", [None, 2**20])
