@@ -19,6 +19,7 @@ from mkldist.core.devices import CPU
 from mkldist.core.identity import content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of
+from mkldist.core.target import Target
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, GivenGrams, Split
 from mkldist.data.preprocessing import filled, preprocessed
@@ -30,10 +31,12 @@ from mkldist.planning.costs import memory_of, most_points_of
 from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits
-from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, ViewSpec
-from mkldist.spec.model import MethodSpec, OutputsSpec, SweepSpec
+from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
+from mkldist.spec.model import GIVEN, MethodSpec, OutputsSpec, SweepSpec
 
 IMAGE_DISTANCES = ("tangent", "affine")
 
@@ -72,12 +75,20 @@ def check_graph(
             f"{graph.neighbours} neighbours among {fewest} points of a split of {dataset.name!r}",
             f"at most {fewest - 1}",
         )
-    check_images(graph, dataset, where)
+    _check_images(graph, dataset, where)
     if graph.kind == "epsilon" and graph.distance not in IMAGE_DISTANCES:
-        _check_edges(graph, spec.preprocessing_of(entry), dataset, splits[0], where)
+        prepared = filled if graph.of_raw_features else preprocessed
+        points = prepared(spec.preprocessing_of(entry), dataset, splits[0])[splits[0].known]
+        if adjacency(points, graph.graph).nnz == 0:
+            raise SpecError(
+                f"{where}.epsilon",
+                f"no two of {len(points)} points of {dataset.name!r} within {graph.epsilon:g}",
+                "a distance within which points have neighbours",
+                'Raise it, or set kind = "knn"',
+            )
 
 
-def check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
+def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
     """Refuse distances between images where the features are not the pixels of a square."""
     side = isqrt(dataset.n_features)
     if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
@@ -89,28 +100,24 @@ def check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
         )
 
 
-def _check_edges(
-    graph: GraphTable, spec: PreprocessingSpec, dataset: Dataset, split: Split, where: str
-) -> None:
-    """Refuse an epsilon within which no two known points of a split lie."""
-    prepared = filled if graph.of_raw_features else preprocessed
-    points = prepared(spec, dataset, split)[split.known]
-    if adjacency(points, graph.graph).nnz == 0:
-        raise SpecError(
-            f"{where}.epsilon",
-            f"no two of {len(points)} points of {dataset.name!r} within {graph.epsilon:g}",
-            "a distance within which points have neighbours",
-            'Raise it, or set kind = "knn"',
-        )
-
-
 def with_graph_views(
     entry: DatasetSpec, preprocessing: PreprocessingSpec, dataset: Dataset
 ) -> Dataset:
-    """Return a data set with the Gram matrices of its views that are graphs."""
+    """Return a data set with the Gram matrices, (M, n, n), of its views that are graphs.
+
+    The scaling and imputation of the features are fitted on all points.
+    """
     for view in entry.views:
         if view.graphs is not None:
-            dataset = _joined(view, view.graphs, preprocessing, dataset, _place(entry, view))
+            where = f"datasets.{entry.name}.views.{view.name}.graphs"
+            grams = _graph_grams(view.graphs, preprocessing, dataset, where)
+            n_grams = pluralize(len(grams.grams), "Gram matrix", "Gram matrices")
+            made = f"{view.name}, {n_grams} of graphs"
+            dataset = replace(
+                dataset,
+                given={**dataset.given, view.name: grams},
+                summary=replace(dataset.summary, views=(*dataset.summary.views, made)),
+            )
     return dataset
 
 
@@ -120,27 +127,26 @@ def check_graph_views(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Spl
     for view in entry.views:
         if view.graphs is not None and hidden:
             raise SpecError(
-                _place(entry, view),
+                f"datasets.{entry.name}.views.{view.name}.graphs",
                 f"graphs over all points of {dataset.name!r}, of which a split tests {hidden}",
                 "splits without a test part",
                 'Set kind = "semi-supervised" and test_fraction = 0 under [splits]',
             )
 
 
-def _place(entry: DatasetSpec, view: ViewSpec) -> str:
-    return f"datasets.{entry.name}.views.{view.name}.graphs"
-
-
-def _joined(
-    view: ViewSpec,
-    graphs: Sequence[GraphTable],
-    preprocessing: PreprocessingSpec,
-    dataset: Dataset,
-    where: str,
-) -> Dataset:
-    """Return the data set with the Gram matrices of a view's graphs."""
-    _check(graphs, dataset, where)
+def _graph_grams(
+    graphs: Sequence[GraphTable], preprocessing: PreprocessingSpec, dataset: Dataset, where: str
+) -> GivenGrams:
+    """Return the Gram matrices of graphs over all points; refuse points that have no such graph."""
     n = dataset.n_points
+    if dataset.x is None or dataset.absent is not None:
+        found = "no features" if dataset.x is None else "points that lack a view"
+        raise SpecError(where, f"{found} in {dataset.name!r}", "all features of all points")
+    for graph in graphs:
+        _check_images(graph, dataset, where)
+        if graph.kind == "knn" and graph.neighbours >= n:
+            found = f"{graph.neighbours} neighbours among the {n} points of {dataset.name!r}"
+            raise SpecError(where, found, f"at most {n - 1}")
     check_array_fits(8 * len(graphs) * n * n, where, "Give fewer graphs")
     grams = np.empty((len(graphs), n, n))
     for raw, prepared in ((True, filled), (False, preprocessed)):
@@ -155,29 +161,7 @@ def _joined(
         )
     graph_ids = [graph.identity for graph in graphs]
     made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
-    own_grams = GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
-    said = f"{view.name}, {pluralize(len(graphs), 'Gram matrix', 'Gram matrices')} of graphs"
-    return replace(
-        dataset,
-        given={**dataset.given, view.name: own_grams},
-        summary=replace(dataset.summary, views=(*dataset.summary.views, said)),
-    )
-
-
-def _check(graphs: Sequence[GraphTable], dataset: Dataset, where: str) -> None:
-    """Refuse points that have no such graphs."""
-    if dataset.x is None or dataset.absent is not None:
-        found = "no features" if dataset.x is None else "points that lack a view"
-        raise SpecError(where, f"{found} in {dataset.name!r}", "all features of all points")
-    for graph in graphs:
-        check_images(graph, dataset, where)
-        if graph.kind == "knn" and graph.neighbours >= dataset.n_points:
-            raise SpecError(
-                where,
-                f"{graph.neighbours} neighbours among the {dataset.n_points} points of "
-                f"{dataset.name!r}",
-                f"at most {dataset.n_points - 1}",
-            )
+    return GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
 
 
 def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None:
@@ -209,25 +193,13 @@ def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset
 
 def check_presence(bank: BankSpec, dataset: Dataset, kernels: BankKernels) -> None:
     """Refuse to centre kernels that some points of a data set lack."""
-    if _some_lacking(dataset, kernels):
-        check_uncentred(bank.normalisations, f"banks.{bank.label}.normalisation")
-
-
-def _some_lacking(dataset: Dataset, kernels: BankKernels) -> bool:
-    """Return True if a point lacks one of the kernels."""
-    given = {kernel.view for kernel in kernels.given}
-    if any(not dataset.given[view].present.all() for view in given):
-        return True
+    some_absent = any(not dataset.given[one.view].present.all() for one in kernels.given)
     texts = None if dataset.texts is None else dataset.texts.absent
-    return any(
-        absent is not None
-        and functions is not None
-        and bool(absent[:, functions.subset_indices].any())
-        for absent, functions in (
-            (dataset.absent, kernels.of_features),
-            (texts, kernels.of_texts),
-        )
-    )
+    for absent, own in ((dataset.absent, kernels.of_features), (texts, kernels.of_texts)):
+        if absent is not None and own is not None:
+            some_absent |= bool(absent[:, own.subset_indices].any())
+    if some_absent:
+        check_uncentred(bank.normalisations, f"banks.{bank.label}.normalisation")
 
 
 RUN_BYTES = 2000  # of a run in a plan, while the plan is made
@@ -402,3 +374,87 @@ def _no_factors(
         others,
         "Or give it a bank with another backend by banks = [...]",
     )
+
+
+def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse a C from another method for more than two classes: each would need its own."""
+    for key, grid in grids.items():
+        if grid.source and dataset.multiclass:
+            raise SpecError(
+                f"methods.{key}.{GIVEN}",
+                f"C from {grid.source} for the {len(dataset.multiclass)} classes of data set "
+                f"{dataset.name!r}",
+                "a data set of two classes",
+                "Name two of them by classes = [...], or give values of C",
+            )
+
+
+def check_kernel_numbers(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+) -> None:
+    """Refuse the number of a kernel that a bank does not have."""
+    keys = {
+        bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
+        for bank in spec.sized_banks
+    }
+    for (dataset, bank), facts in banks.items():
+        for key in keys[bank]:
+            grid = grids[dataset][key]
+            highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
+            if highest >= facts.n_kernels:
+                raise SpecError(
+                    f"methods.{key}.kernel_number",
+                    f"{highest}",
+                    f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
+                    f"{dataset!r} has {pluralize(facts.n_kernels, 'kernel')}",
+                )
+
+
+def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse methods that cannot learn the labels of a data set.
+
+    Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
+    """
+    targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
+    problem = ProblemFacts(targets=targets)
+    for key, grid in grids.items():
+        for params in grid.points:
+            refusal = grid.method.refuses(problem, params.target)
+            if refusal is not None:
+                raise _refused_values(key, grid, params, refusal, dataset)
+
+
+def _refused_values(
+    key: str, grid: MethodGrid, params: SolverParams, refusal: Refusal, dataset: Dataset
+) -> SpecError:
+    """Return the error of a method that cannot learn real values with its loss."""
+    method = grid.method
+    able = losses_by_target(method.params).get(Target.VALUES, [])
+    if able:
+        expected = "loss = " + one_of([f'"{loss}"' for loss in able])
+    else:
+        others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
+        expected = f"{refusal.others}: {one_of(others)}"
+    return SpecError(
+        f"methods.{key}",
+        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
+        f"but data set {dataset.name!r} is one of regression",
+        expected,
+        "Or remove the method or the data set",
+    )
+
+
+def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
+    """Refuse shared kernel weights where no data set has classes that could share them."""
+    if any(dataset.multiclass for dataset in datasets):
+        return
+    for entry in methods:
+        if entry.kernel_weights == "shared":
+            raise SpecError(
+                f"methods.{entry.key}.kernel_weights",
+                '"shared" in a sweep where no data set has more than two classes',
+                "classes that share weights: two have one function, and one vector of weights",
+                "Remove it",
+            )

@@ -31,9 +31,13 @@ from mkldist.planning.data_checks import (
     check_folds,
     check_graph,
     check_graph_views,
+    check_kernel_numbers,
+    check_labels,
     check_metric,
     check_number_of_runs,
     check_presence,
+    check_sharing_has_use,
+    check_two_classes,
     check_unlabelled,
     check_unscaled,
     with_graph_views,
@@ -42,11 +46,7 @@ from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,
-    check_kernel_numbers,
-    check_labels,
     check_search,
-    check_sharing_has_use,
-    check_two_classes,
     n_asked,
     resolve_methods,
     smaller_shares,
@@ -61,30 +61,17 @@ NOTHING: Mapping[str, GivenData] = {}
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """Sweep with its data at hand.
+    """Sweep with its data at hand, by data set; banks by data set and label, grids by method too.
 
-    Parameters
-    ----------
-    datasets : dict of str to (Dataset, tuple of Split)
-        Data sets and their splits by name; then those with smaller training parts, for a search.
-    facts : dict of str to DatasetFacts
-        Sizes and content hashes of the data sets, for planning.
-    banks : dict of (str, str) to BankFacts
-        The same of each bank, by data set and bank label.
-    grids : dict of str to dict of str to MethodGrid
-        Settings of the methods, by data set and the method's key.
-    kernels : dict of (str, str) to BankKernels
-        Kernels of each bank on each data set; none for data sets of Gram matrices alone.
-    code : str
-        Folder in which workers find the user's kernel functions; empty if there are none.
+    After the splits of a data set come those with smaller training parts, for a search.
     """
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
     facts: dict[str, DatasetFacts]
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, dict[str, MethodGrid]]
-    kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
-    code: str = ""
+    kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)  # but given matrices
+    code: str = ""  # folder in which workers find the user's functions; empty without any
 
     def summary_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
@@ -112,7 +99,10 @@ def resolve(
     base: Path,
     given: Mapping[str, GivenData] = NOTHING,
 ) -> Resolved:
-    """Load the data of a sweep and check everything that it names."""
+    """Load the data of a sweep and check everything that it names.
+
+    Data sets are looked up by name in `given` and `data_dirs`; paths start at `base`.
+    """
     check_search(spec)
     of_methods = resolve_methods(spec)
     check_graph_has_use(spec)

@@ -6,7 +6,7 @@ state the facts of the sweep file, ask, and name the place of the mistake.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,18 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.core.target import Target
-from mkldist.core.wording import pluralize
-from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.custom import search_first
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.methods.regularizers import imported_by
-from mkldist.planning.model import BankFacts
 from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
-from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
-from mkldist.solvers.solver_params import HingeParams, SolverParams
-from mkldist.solvers.targets import losses_by_target
+from mkldist.solvers.refusals import ProblemFacts, one_of
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.spec.model import (
     FROM,
     GIVEN,
@@ -40,9 +35,12 @@ from mkldist.spec.toml_texts import spelled
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
-    """Let the user's functions be imported from the folder of a sweep file, if that is allowed."""
+    """Let the user's functions be imported from the folder of a sweep file, if that is allowed.
+
+    Returns the folder, absolute; an empty text if the sweep has no such function.
+    """
     functions = ((f"{place}.function", function) for place, function in code_of(spec))
-    found = [*functions, *code_of_methods(spec)]
+    found = [*functions, *_code_of_methods(spec)]
     check_allowed(found, allowed=allowed)
     if not found:
         return ""
@@ -72,7 +70,7 @@ def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
             yield f"banks.{bank.label}.kernels[{number}]", function
 
 
-def code_of_methods(spec: SweepSpec) -> Iterator[tuple[str, str]]:
+def _code_of_methods(spec: SweepSpec) -> Iterator[tuple[str, str]]:
     """Yield place and name of all that regularisers of a sweep would import, but those at hand."""
     for entry in spec.methods:
         for settings in (entry.settings, *entry.on.values()):
@@ -88,7 +86,7 @@ def code_of_settings(where: str, settings: Mapping[str, Any]) -> Iterator[tuple[
 
 def code_lines(spec: SweepSpec) -> Iterator[str]:
     """Yield a line on each function whose code a sweep runs."""
-    found = (*code_of(spec), *code_of_methods(spec))
+    found = (*code_of(spec), *_code_of_methods(spec))
     for function in dict.fromkeys(function for _, function in found):
         yield f"runs code that is not mkldist's: {function}"
 
@@ -103,7 +101,10 @@ def check_search(spec: SweepSpec) -> None:
     places = [
         f"{where}.{name}"
         for entry in spec.methods
-        for where, settings in _tables(entry).items()
+        for where, settings in (
+            (f"methods.{entry.key}", entry.settings),
+            *((f"methods.{entry.key}.on.{name}", own) for name, own in entry.on.items()),
+        )
         for name, value in settings.items()
         if is_distribution(value)
     ]
@@ -140,13 +141,7 @@ def check_search(spec: SweepSpec) -> None:
         )
 
 
-def _tables(entry: MethodSpec) -> dict[str, dict[str, Any]]:
-    """Return the tables of parameters of an entry, its own and those on data sets, by place."""
-    where = f"methods.{entry.key}"
-    return {where: entry.settings} | {f"{where}.on.{name}": own for name, own in entry.on.items()}
-
-
-def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
+def _with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
     """Return the space of a method with the dims that its trials have in the results."""
     dims: dict[str, list[object]] = {TRIAL: list(range(search.trials))}
     if search.rung_dim == "tol":
@@ -157,7 +152,15 @@ def with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
                 "one, that of the last rung",
                 'Remove it, or set resource = "training-size" under [search]',
             )
-        dims["tol"] = list(_tolerances(search, where, grid.points[0].tol))
+        first, last = search.first or LOOSEST, grid.points[0].tol
+        if first <= last:
+            raise SpecError(
+                "search.first",
+                f"{first:g}" if search.first else f"{first:g} by default",
+                f"a tolerance above {last:g}, that of {where}",
+                "Set first, or a smaller tol",
+            )
+        dims["tol"] = [*_levels(first, last, search.rungs), last]
     elif search.rung_dim is not None:
         dims[search.rung_dim] = [*smaller_shares(search), 1.0]
     return replace(grid, dims=dims)
@@ -189,19 +192,6 @@ def n_asked(n_splits: int, search: SearchSpec | None) -> int:
     return n_splits // (1 + len(smaller_shares(search)))
 
 
-def _tolerances(search: SearchSpec, where: str, tol: float) -> list[float]:
-    """Return the tolerances of the rungs, down to that of the method."""
-    first = search.first or LOOSEST
-    if first <= tol:
-        raise SpecError(
-            "search.first",
-            f"{first:g}" if search.first else f"{first:g} by default",
-            f"a tolerance above {tol:g}, that of {where}",
-            "Set first, or a smaller tol",
-        )
-    return [*_levels(first, tol, search.rungs), tol]
-
-
 def _levels(first: float, last: float, rungs: int) -> list[float]:
     """Return the levels of all rungs but the last, in equal ratios."""
     return [float(f"{level:.{DIGITS}g}") for level in np.geomspace(first, last, rungs)[:-1]]
@@ -211,7 +201,7 @@ EXAMPLE_SOURCE = '{ from = "spicymkl" }'
 GIVER = 'spicymkl with loss = "hinge" and regularizer = "block1"'
 
 
-def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
+def _check_source_of_C(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
     """Refuse values from another method where they cannot stand."""
     for name, value in settings.items():
         if is_from_method(value) and name != GIVEN:
@@ -220,7 +210,9 @@ def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> N
             )
     value, place = settings.get(GIVEN), f"{where}.{GIVEN}"
     if not is_from_method(value):
-        _check_spelling(place, value)
+        for key in value if isinstance(value, dict) else ():
+            if hint := nearest(key, [FROM]):
+                raise SpecError(place, spelled(value), f"a table such as {EXAMPLE_SOURCE}", hint)
         return
     if not issubclass(METHODS[entry.name].params, HingeParams):
         able = [name for name, method in METHODS.items() if issubclass(method.params, HingeParams)]
@@ -239,14 +231,7 @@ def check_taker(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> N
         )
 
 
-def _check_spelling(place: str, value: object) -> None:
-    """Refuse a table whose key is meant to be "from"."""
-    for key in value if isinstance(value, dict) else ():
-        if meant := nearest(key, [FROM]):
-            raise SpecError(place, spelled(value), f"a table such as {EXAMPLE_SOURCE}", meant)
-
-
-def source_entry(
+def _source_entry(
     spec: SweepSpec, entry: MethodSpec, dataset: str, where: str, key: str
 ) -> MethodSpec:
     """Return the entry of the method that gives another its C."""
@@ -271,27 +256,6 @@ def source_entry(
                 f"Add {bank.label!r} to the banks of {key}, or name the banks of {entry.key}",
             )
     return others[key]
-
-
-def check_source(where: str, key: str, grid: MethodGrid) -> None:
-    """Refuse a method whose solutions give no C."""
-    if grid.space is not None:
-        raise SpecError(where, f"{key}, whose settings are searched", "a method with values of C")
-    if not all(point.gives_C for point in grid.points):
-        raise SpecError(where, f"{key}, whose solutions give no C", f"a {GIVER}, by its label")
-
-
-def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
-    """Refuse a C from another method for more than two classes: each would need its own."""
-    for key, grid in grids.items():
-        if grid.source and dataset.multiclass:
-            raise SpecError(
-                f"methods.{key}.{GIVEN}",
-                f"C from {grid.source} for the {len(dataset.multiclass)} classes of data set "
-                f"{dataset.name!r}",
-                "a data set of two classes",
-                "Name two of them by classes = [...], or give values of C",
-            )
 
 
 def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
@@ -367,77 +331,6 @@ def check_banks(spec: SweepSpec) -> None:
             )
 
 
-def check_kernel_numbers(
-    spec: SweepSpec,
-    grids: Mapping[str, Mapping[str, MethodGrid]],
-    banks: Mapping[tuple[str, str], BankFacts],
-) -> None:
-    """Refuse the number of a kernel that a bank does not have."""
-    keys = {
-        bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
-        for bank in spec.sized_banks
-    }
-    for (dataset, bank), facts in banks.items():
-        for key in keys[bank]:
-            grid = grids[dataset][key]
-            highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
-            if highest >= facts.n_kernels:
-                raise SpecError(
-                    f"methods.{key}.kernel_number",
-                    f"{highest}",
-                    f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
-                    f"{dataset!r} has {pluralize(facts.n_kernels, 'kernel')}",
-                )
-
-
-def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
-    """Refuse methods that cannot learn the labels of a data set.
-
-    Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
-    """
-    targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
-    problem = ProblemFacts(targets=targets)
-    for key, grid in grids.items():
-        for params in grid.points:
-            refusal = grid.method.refuses(problem, params.target)
-            if refusal is not None:
-                raise _refused_values(key, grid, params, refusal, dataset)
-
-
-def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
-    """Refuse shared kernel weights where no data set has classes that could share them."""
-    if any(dataset.multiclass for dataset in datasets):
-        return
-    for entry in methods:
-        if entry.kernel_weights == "shared":
-            raise SpecError(
-                f"methods.{entry.key}.kernel_weights",
-                '"shared" in a sweep where no data set has more than two classes',
-                "classes that share weights: two have one function, and one vector of weights",
-                "Remove it",
-            )
-
-
-def _refused_values(
-    key: str, grid: MethodGrid, params: SolverParams, refusal: Refusal, dataset: Dataset
-) -> SpecError:
-    """Return the error of a method that cannot learn real values with its loss."""
-    method = grid.method
-    able = losses_by_target(method.params).get(Target.VALUES, [])
-    if able:
-        expected = "loss = " + one_of([f'"{loss}"' for loss in able])
-    else:
-        others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
-        expected = f"{refusal.others}: {one_of(others)}"
-    return SpecError(
-        f"methods.{key}",
-        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
-        f"but data set {dataset.name!r} is one of regression",
-        expected,
-        "Or remove the method or the data set",
-    )
-
-
 def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
     """Return the grid of every method, by data set and the method's key; no data are read.
 
@@ -488,13 +381,17 @@ def _grid(spec: SweepSpec, entry: MethodSpec, dataset: str = "") -> MethodGrid:
     """Return the settings of a method on a data set, or those that hold where it has no table."""
     where = f"methods.{entry.key}.on.{dataset}" if dataset in entry.on else f"methods.{entry.key}"
     method, settings = METHODS[entry.name], entry.settings_on(dataset)
-    check_taker(where, entry, settings)
+    _check_source_of_C(where, entry, settings)
     if is_from_method(given := settings.get(GIVEN)):
         place, key = f"{where}.{GIVEN}", given[FROM]
-        of_source = _grid(spec, source_entry(spec, entry, dataset, place, key), dataset)
-        check_source(place, key, of_source)
+        of_source = _grid(spec, _source_entry(spec, entry, dataset, place, key), dataset)
+        if of_source.space is not None:
+            found = f"{key}, whose settings are searched"
+            raise SpecError(place, found, "a method with values of C")
+        if not all(point.gives_C for point in of_source.points):
+            raise SpecError(place, f"{key}, whose solutions give no C", f"a {GIVER}, by its label")
         return taking_C(method, where, settings, spec.tol, key, of_source)
     if not any(map(is_distribution, settings.values())):
         return expand(method, where, settings, spec.tol)
     space = searched(method, where, settings, spec.tol)
-    return with_dims(space, spec.search, where) if spec.search else space
+    return _with_dims(space, spec.search, where) if spec.search else space

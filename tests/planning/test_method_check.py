@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.planning.data_checks import check_kernel_numbers, check_labels, check_sharing_has_use
 from mkldist.planning.model import BankFacts
 from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,
-    check_kernel_numbers,
-    check_labels,
     check_method,
-    check_sharing_has_use,
     resolve_methods,
 )
 from tests.planning.words import dataset, sweep

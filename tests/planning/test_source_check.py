@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.spec_checks import check_two_classes, resolve_methods
+from mkldist.planning.data_checks import check_two_classes
+from mkldist.planning.spec_checks import resolve_methods
 from tests.planning.words import dataset, sweep
 
 HINGE = '[[methods]]\nname = "spicymkl"\nloss = "hinge"\nC = [0.1, 1]\n'
