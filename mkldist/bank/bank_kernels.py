@@ -15,11 +15,14 @@ from mkldist.core.wording import truncate
 from mkldist.data.dataset import Dataset
 from mkldist.data.preprocessing import feature_deviations
 from mkldist.errors import SpecError, nearest
-from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
+from mkldist.kernel_functions.bases import (
+    INNER_PRODUCT,
+    SQUARED_DISTANCE,
+    inverse_lengths,
+    is_sparse,
+)
 from mkldist.kernel_functions.definition import RELATIVE, Takes, kernel_words
-from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
-from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import default_family, kernel_list

@@ -19,7 +19,7 @@ from mkldist.bank.sources import BankSource, FeatureSource, SelectedSource
 from mkldist.core.arrays import Floats, Ints, may_overflow
 from mkldist.core.devices import CPU, Device, device_named
 from mkldist.errors import SpecError
-from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.bases import inverse_lengths
 from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
 from mkldist.kernels.gaps import without_gaps
 from mkldist.kernels.kernel_list import KernelList

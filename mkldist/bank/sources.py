@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mkldist.bank.bank import TileLayout
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
-from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.bases import inverse_lengths
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList

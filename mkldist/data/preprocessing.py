@@ -17,7 +17,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.data.row_blocks import row_blocks
 from mkldist.errors import DataError
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kinds import Imputation
 

@@ -67,12 +67,11 @@ from mkldist.fit.inputs import (
     text_names,
     whole_number,
 )
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.families import kernel_choice
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.objects import Kernel, Precomputed
 from mkldist.kernels.point_checks import check_custom, check_points
-from mkldist.kernels.precomputed import Precomputed
-from mkldist.kernels.words import Kernel
 from mkldist.solvers.base import KeptArrays
 from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
 

@@ -21,7 +21,7 @@ from mkldist.bank.view import BankView
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.identity import array_id
 from mkldist.errors import GramError
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.gaps import Presence, without_gaps
 from mkldist.kernels.kernel_list import KernelList

@@ -52,9 +52,9 @@ from mkldist.fit.preprocess import (
     preparation,
     sample_weights,
 )
-from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernels.precomputed import Precomputed
-from mkldist.kernels.words import Gaussian, Spectrum
+from mkldist.kernel_functions.bases import is_sparse
+from mkldist.kernels import Gaussian, Spectrum
+from mkldist.kernels.objects import Precomputed
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers, predicted_classes
 from mkldist.solvers.base import PATH_OF_C, Method, proximity_of

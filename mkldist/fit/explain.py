@@ -48,7 +48,7 @@ from mkldist.fit.decision import BankFunctions
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
 from mkldist.fit.problem import BankInputs, TrainingView
 from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import code_of

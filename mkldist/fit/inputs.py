@@ -19,7 +19,7 @@ from mkldist.data.raw import as_features
 from mkldist.data.sparse_features import canonical, check_sparse
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of

@@ -54,7 +54,7 @@ from mkldist.fit.new_rows import (
     table_view,
     unseen_lines,
 )
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_answers, predicted_classes
 from mkldist.spec.checks import check_flags, given_path
 

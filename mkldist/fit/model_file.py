@@ -20,9 +20,9 @@ from mkldist.core.frames import MAGIC, Arrays, frame, unframed
 from mkldist.data.texts import as_arrays, from_arrays
 from mkldist.errors import MkldistError, SpecError, StoreError, nearest
 from mkldist.fit.decision import Expansion, TextSupport
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel, search_first
 from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 

@@ -54,7 +54,7 @@ from mkldist.data.zarr_files import ZarrArrays, opened_group
 from mkldist.data.zarr_stores import check_zarr, is_zarr
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import SHOWN, real_array
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.kinds import MissingView
 
 SHOWN_COLUMNS = 8

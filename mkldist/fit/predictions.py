@@ -28,7 +28,7 @@ from mkldist.fit.decision import Between, Expansion
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
 

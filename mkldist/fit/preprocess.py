@@ -30,7 +30,7 @@ from mkldist.data.row_weights import class_weights
 from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import WORDS_FOR_FEATURES
 from mkldist.spec.kinds import MissingView
 

@@ -1,1 +1,1 @@
-"""Kernel functions, a file each, and their registry."""
+"""Kernel functions and their registry."""

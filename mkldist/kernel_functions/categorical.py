@@ -11,9 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import Base, accumulate
+from mkldist.kernel_functions.bases import (
+    Base,
+    Tile,
+    accumulate,
+)
 from mkldist.kernel_functions.definition import KernelFunction
-from mkldist.kernel_functions.tile import Tile
 
 
 def _mismatches(left: Floats, right: Floats, parameter: float, out: Floats) -> None:
@@ -24,16 +27,16 @@ def _mismatches(left: Floats, right: Floats, parameter: float, out: Floats) -> N
 MISMATCHES = Base("number of j with x_j != z_j", _mismatches, is_distance=True)
 
 
-def values(tile: Tile, first: float, second: float, out: Floats) -> None:
+def _categorical(tile: Tile, first: float, second: float, out: Floats) -> None:
     """Write 1 for equal points and 0 for others to `out`."""
     np.equal(tile.base(MISMATCHES), 0.0, out=out)
 
 
-FUNCTION = KernelFunction(
+CATEGORICAL = KernelFunction(
     "categorical",
     code=10,
     formula="1 if x = z in every feature of the subset, else 0",
-    values=values,
+    values=_categorical,
     base=MISMATCHES,
     note='For coded categories; features = "each" compares one column at a time.',
 )

@@ -35,8 +35,8 @@ import numpy as np
 from mkldist.core.arrays import Floats
 from mkldist.core.identity import content_id
 from mkldist.errors import GramError, SpecError
+from mkldist.kernel_functions.bases import Tile, mirror
 from mkldist.kernel_functions.definition import KernelFunction
-from mkldist.kernel_functions.tile import Tile, mirror
 
 Seen = tuple[Any, ...]
 

@@ -1,10 +1,11 @@
-"""Definition of a kernel function: the contract of every file of this part.
+"""Definition of a kernel function: the contract of all of them.
 
-To add a function, write a file that defines ``FUNCTION = KernelFunction(...)`` and add it to
-``MODULES`` of :mod:`mkldist.kernel_functions.registry`.  Sweep files, ``mkldist show``, names of
-kernels, lists of kernels, results and the manual read everything from there.
+To add a function, define a ``KernelFunction(...)`` in a module that ``MODULES`` of
+:mod:`mkldist.kernel_functions.registry` lists, or in a new one that is added there.  Sweep files,
+classes of Python, ``mkldist show``, names and lists of kernels, results and the manual read
+everything from the definition.
 
-A function writes its values on a :class:`~mkldist.kernel_functions.tile.Tile`, which holds some
+A function writes its values on a :class:`~mkldist.kernel_functions.bases.Tile`, which holds some
 points and computes *bases*: numbers that depend on a pair of points, such as their distance, which
 kernels of all parameters share.
 """
@@ -17,8 +18,7 @@ from enum import Enum
 from typing import Literal
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import Base
-from mkldist.kernel_functions.tile import Tile
+from mkldist.kernel_functions.bases import Base, Tile
 
 Values = Callable[[Tile, float, float, Floats], None]
 Diagonal = Callable[[Floats, float, float], Floats]
@@ -140,6 +140,11 @@ class KernelFunction:
     def label(self) -> str:
         """The name in sweep files and results."""
         return self.name
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class in Python, such as ``ChiSquared``."""
+        return "".join(word.capitalize() for word in self.name.removesuffix("-rbf").split("-"))
 
     @property
     def norm(self) -> float:

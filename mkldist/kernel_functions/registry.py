@@ -1,51 +1,28 @@
-"""The registry of kernel functions: one entry a function, by the names of sweep files.
+"""The registry of kernel functions, by the names of sweep files: all that its modules define.
 
-The order is that in which they are listed.  Entry points and functions of the user stand beside
+They are listed in the order of their codes.  Entry points and functions of the user stand beside
 it, see :mod:`mkldist.kernel_functions.custom`.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from mkldist.kernel_functions import (
-    additive,
-    categorical,
-    chi_squared,
-    gaussian,
-    intersection,
-    jaccard,
-    laplacian_rbf,
-    linear,
-    matern,
-    periodic,
-    polynomial,
-    spectrum,
-    tanimoto,
-)
+from mkldist.kernel_functions import categorical, histograms, products, radial, text
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
 
-MODULES: tuple[ModuleType, ...] = (
-    gaussian,
-    polynomial,
-    linear,
-    laplacian_rbf,
-    matern,
-    periodic,
-    chi_squared,
-    intersection,
-    jaccard,
-    tanimoto,
-    categorical,
-    spectrum,
-    additive,
-)
+MODULES = (radial, products, histograms, categorical, text)
 
-FUNCTIONS: dict[str, KernelFunction] = {module.FUNCTION.name: module.FUNCTION for module in MODULES}
-"""Kernel functions by name."""
-
-BY_CODE: dict[int, KernelFunction] = {function.code: function for function in FUNCTIONS.values()}
+BY_CODE: dict[int, KernelFunction] = {
+    found.code: found
+    for module in MODULES
+    for found in vars(module).values()
+    if isinstance(found, KernelFunction)
+}
 """Kernel functions by their numbers in lists of kernels."""
+
+FUNCTIONS: dict[str, KernelFunction] = {
+    BY_CODE[code].name: BY_CODE[code] for code in sorted(BY_CODE)
+}
+"""Kernel functions by name."""
 
 PARAMETERS: dict[str, Parameter] = {
     parameter.key: parameter for function in FUNCTIONS.values() for parameter in function.parameters

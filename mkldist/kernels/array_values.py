@@ -16,7 +16,7 @@ import numpy as np
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.devices import Device
-from mkldist.kernel_functions.exponential import VANISHES_AT
+from mkldist.kernel_functions.bases import VANISHES_AT
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import BASE_OF, CITY, COMPILED, INNER, SQUARED, WIDE
 

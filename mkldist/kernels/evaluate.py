@@ -13,10 +13,8 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, may_overflow
 from mkldist.errors import DataError
+from mkldist.kernel_functions.bases import Tile, inverse_lengths, is_sparse
 from mkldist.kernel_functions.definition import Takes, kernel_words
-from mkldist.kernel_functions.lengths import inverse_lengths
-from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
 

@@ -31,7 +31,7 @@ from mkldist.kernel_functions.definition import (
 )
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.words import Kernel
+from mkldist.kernels.objects import Kernel
 from mkldist.spec.banks import (
     PRECOMPUTED,
     Features,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.bases import is_sparse
 
 if TYPE_CHECKING:
     from mkldist.kernels.kernel_list import KernelList

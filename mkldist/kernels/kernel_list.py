@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Array
 from mkldist.core.identity import array_id, content_id
-from mkldist.kernel_functions.additive import FUNCTION as ADDITIVE
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction
+from mkldist.kernel_functions.radial import ADDITIVE
 from mkldist.kernel_functions.registry import BY_CODE
 
 NAMED_FEATURES = 3

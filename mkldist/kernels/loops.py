@@ -22,14 +22,19 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floating, Floats, Ints, may_overflow
 from mkldist.core.compiled import compiled
-from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
-from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
-from mkldist.kernel_functions.exponential import VANISHES_AT
-from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.bases import (
+    CITY_BLOCK,
+    INNER_PRODUCT,
+    SQUARED_DISTANCE,
+    VANISHES_AT,
+    inverse_lengths,
+)
+from mkldist.kernel_functions.products import LINEAR, POLYNOMIAL
+from mkldist.kernel_functions.radial import GAUSSIAN, LAPLACIAN
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.kernel_list import KernelList
 
-COMPILED = tuple(module.FUNCTION for module in (gaussian, polynomial, linear, laplacian_rbf))
+COMPILED = (GAUSSIAN, POLYNOMIAL, LINEAR, LAPLACIAN)
 """The functions of the loop, in the order of their codes from 0."""
 BASES = (INNER_PRODUCT, SQUARED_DISTANCE, CITY_BLOCK)
 INNER, SQUARED, CITY = range(3)
@@ -313,7 +318,7 @@ def _add_features(
 def _exponentials(base: int, factor: float, width: int, scratch: Floats, bits: Bits) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
 
-    Values vanish where those of :func:`mkldist.kernel_functions.exponential.exponential` do.
+    Values vanish where those of :func:`mkldist.kernel_functions.bases.exponential` do.
     ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``; the Taylor polynomial of
     degree 13 gives ``exp(r)`` for ``|r| <= ln(2) / 2``.  The compiler vectorises these loops, which
     have no calls and branches, but not the exponential of the C library.

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mkldist
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit.bank import KernelBank, precomputed_views
-from mkldist.kernels.precomputed import Precomputed
+from mkldist.kernels.objects import Precomputed
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum
 from tests.variants import quick

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.kernel_functions.bases import Tile
 from mkldist.kernel_functions.definition import KernelFunction, Takes
-from mkldist.kernel_functions.tile import Tile
 
 SETTINGS = {
     "gaussian": [(0.7, 0.0)],

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
-from mkldist.kernel_functions.tile import Tile
+from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE, Tile
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.errors import SpecError
-from mkldist.kernel_functions import polynomial
+from mkldist.kernel_functions import products
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.spec import checks
 from mkldist.spec.banks import BankSpec, Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}
-POLYNOMIAL = polynomial.FUNCTION.code
+POLYNOMIAL = products.POLYNOMIAL.code
 
 
 def kernels_of(*entries, family=None, d=5, seed=0):

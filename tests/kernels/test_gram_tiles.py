@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.kernel_functions.exponential import VANISHES_AT
+from mkldist.kernel_functions.bases import VANISHES_AT
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList

@@ -1,26 +1,44 @@
-"""Polynomial kernel: ``(offset + x'z)^degree``."""
+"""Kernel functions of inner products: linear and polynomial."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import INNER_PRODUCT
+from mkldist.kernel_functions.bases import (
+    INNER_PRODUCT,
+    Tile,
+    squared_lengths,
+)
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
-from mkldist.kernel_functions.sparse_points import squared_lengths
-from mkldist.kernel_functions.tile import Tile
+
+
+def _linear(tile: Tile, first: float, second: float, out: Floats) -> None:
+    """Write ``x'z`` to `out`."""
+    np.copyto(out, tile.base(INNER_PRODUCT))
+
+
+def _linear_diagonal(points: Floats, first: float, second: float) -> Floats:
+    """Return ``|x|²``, (n,)."""
+    return squared_lengths(points)
+
+
+LINEAR = KernelFunction(
+    "linear", code=2, formula="x'z", values=_linear, base=INNER_PRODUCT, diagonal=_linear_diagonal
+)
+
 
 DEGREE = Parameter("degree", "Degrees.", "count", word="degrees", example="[1, 2, 3]")
 OFFSET = Parameter("offset", "Constant term.", "not negative", default=1.0, example="1")
 
 
-def values(tile: Tile, degree: float, offset: float, out: Floats) -> None:
+def _polynomial(tile: Tile, degree: float, offset: float, out: Floats) -> None:
     """Write ``(offset + x'z)^degree`` to `out`."""
     np.add(tile.base(INNER_PRODUCT), offset, out=out)
     integer_power(out, int(degree))
 
 
-def diagonal(points: Floats, degree: float, offset: float) -> Floats:
+def _polynomial_diagonal(points: Floats, degree: float, offset: float) -> Floats:
     """Return ``(offset + |x|²)^degree``, (n,)."""
     found: Floats = squared_lengths(points) + offset
     integer_power(found, int(degree))
@@ -48,12 +66,12 @@ def integer_power(values: Floats, exponent: int) -> None:
             values *= factor
 
 
-FUNCTION = KernelFunction(
+POLYNOMIAL = KernelFunction(
     "polynomial",
     code=1,
     formula="(offset + x'z)^degree",
-    values=values,
+    values=_polynomial,
     parameters=(DEGREE, OFFSET),
     base=INNER_PRODUCT,
-    diagonal=diagonal,
+    diagonal=_polynomial_diagonal,
 )

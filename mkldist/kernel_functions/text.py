@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Floats
+from mkldist.kernel_functions.bases import (
+    Tile,
+    inverse_lengths,
+)
 from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes
-from mkldist.kernel_functions.lengths import inverse_lengths
-from mkldist.kernel_functions.tile import Tile
 
 LENGTH = Parameter("length", "Length of the substrings.", "count", example="3")
 
@@ -94,34 +96,34 @@ def _counts(sides: Sequence[Sequence[str]], length: int) -> list[Any]:
     ]
 
 
-def values(tile: Tile, length: float, second: float, out: Floats) -> None:
+def _spectrum(tile: Tile, length: float, second: float, out: Floats) -> None:
     """Write the values of the tile's texts, of several columns the sums, to `out`."""
     out[...] = 0.0
-    for left, right in zip(_columns(tile.left), _columns(tile.right), strict=True):
+    for left, right in zip(_text_columns(tile.left), _text_columns(tile.right), strict=True):
         out += spectrum_gram(left, right, int(length))
 
 
-def diagonal(texts: Any, length: float, second: float) -> Floats:
+def _spectrum_diagonal(texts: Any, length: float, second: float) -> Floats:
     """Return ``k(x, x)`` of texts, (n,), of several columns the sums."""
     found = np.zeros(len(texts))
-    for column in _columns(texts):
+    for column in _text_columns(texts):
         found += spectrum_diagonal(column, int(length))
     return found
 
 
-def _columns(texts: Any) -> Any:
+def _text_columns(texts: Any) -> Any:
     """Return the columns of texts, (s, n), of which a sequence is one."""
     array = np.asarray(texts, dtype=object)
     return array[None] if array.ndim == 1 else array.T
 
 
-FUNCTION = KernelFunction(
+SPECTRUM = KernelFunction(
     "spectrum",
     code=11,
     formula="sum over texts u of a length: count of u in x times count of u in z",
-    values=values,
+    values=_spectrum,
     parameters=(LENGTH,),
-    diagonal=diagonal,
+    diagonal=_spectrum_diagonal,
     takes=Takes.TEXTS,
     note="For texts such as proteins; of several columns the sum.",
 )

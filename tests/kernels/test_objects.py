@@ -1,4 +1,4 @@
-"""Kernels as objects: the entries of a sweep file with the same words."""
+"""Kernels as objects: the entries of a sweep file with the same keys."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import mkldist
 from mkldist import KernelBank, kernels
 from mkldist.errors import SpecError
+from mkldist.kernels.objects import Precomputed
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 
@@ -54,3 +55,12 @@ def test_the_names_are_found_from_the_package():
     assert "Gaussian" in dir(mkldist.kernels)
     with pytest.raises(AttributeError, match="Gausian"):
         mkldist.kernels.Gausian  # noqa: B018, the access is what is tested
+
+
+def test_the_entry_names_the_view_and_holds_no_matrix():
+    given = mkldist.kernels.Precomputed(np.eye(3), name="strings")
+    assert isinstance(given, Precomputed)
+    assert given.entry() == {"function": "precomputed", "features": "strings"}
+    assert repr(given) == "Precomputed(name='strings')"
+    assert given != Precomputed(np.eye(3), name="strings")
+    assert len({given, given}) == 1
