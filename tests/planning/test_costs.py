@@ -1,33 +1,56 @@
-"""Costs that a plan expects, against measured ones: bytes, memory of a worker, passes."""
+"""Costs that a plan expects, against measured ones: bytes, memory of a worker, passes, rounds."""
 
 from __future__ import annotations
 
+import math
+import tomllib
 import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mkldist.bank.bank import MemoryBank, TileLayout
+from mkldist.bank import factored_kernels
+from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
+from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
-from mkldist.bank.requests import Quadratic
-from mkldist.bank.sharded import block_bytes
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.sharded import block_bytes, kernel_bytes
+from mkldist.bank.sources import ArraySource
+from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
-from mkldist.core.memory import ProblemSize, trace_bytes
+from mkldist.core.memory import ProblemSize, shard_bytes, trace_bytes
+from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import (
     BUFFER_BYTES,
     FURTHER_PASSES,
+    check_memory,
+    factor_rounds,
     factors_bytes,
     least_memory,
+    most_points_of,
+    parse_memory,
     run_memory,
+    shard_traffic,
 )
+from mkldist.planning.model import BankPlan
+from mkldist.planning.planner import make_plan
+from mkldist.planning.resolved import resolve
 from mkldist.solvers.base import Problem
+from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.lockstep import Job, drive, solve_alone
+from mkldist.solvers.on_factors import MANY, MOST_CHANGES, solve_on_factors
+from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import GraphTable
+from mkldist.spec.model import SweepSpec
+from tests.bank.bank_suite import random_grams
 from tests.bank.stores import stored
+from tests.bank.test_sharded import sharded
 from tests.planning.plans import dataset, grid, plan_of
+from tests.solvers.test_on_factors import GRAMS, N, Y
+from tests.variants import quick
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]
 
@@ -389,3 +412,261 @@ def test_memory_counts_features_of_all_rows_and_of_the_points_of_a_bank(fit):
         least_memory(plan.banks, plan.batches, n_threads=3) for plan in (without, with_features)
     ]
     assert least[1] - least[0] == expected  # the tasks of a worker share them
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [(None, None), ("2GiB", 2**31), ("1.5 MiB", 1572864), ("3GB", 3 * 10**9)]
+)
+def test_words_stand_for_bytes(text, n_bytes):
+    assert parse_memory(text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["much", "-2GiB", "0", "16", "2 GiBs", "1e400"])
+def test_other_words_are_refused(text):
+    with pytest.raises(SpecError, match=r"memory: found .* expected a number of bytes such as"):
+        parse_memory(text)
+
+
+def planned(memory, backend="stream", names=("level",), **words):
+    words = {"banks": [{"family": "xu2008", "backend": backend}]} | words
+    words |= {"memory": memory} if memory else {}
+    grids = {name: grid(name) for name in names}
+    return plan_of({"a": dataset("a", 2000)}, grids, n_kernels=500, **words)
+
+
+def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
+    # 300 MiB of libraries, and for each thread 64 MiB of buffers and four matrices of 1000 points.
+    one, two = 300 + 64 + 4 * 8e6 / 2**20, 300 + 2 * (64 + 4 * 8e6 / 2**20)
+    check_memory(planned(None), 8)
+    check_memory(planned(f"{one + 1:.0f}MiB"), 1)
+    check_memory(planned(f"{two + 1:.0f}MiB"), 2)
+    with pytest.raises(SpecError, match="at least 395 MiB, for the libraries, a buffer and one"):
+        check_memory(planned(f"{one - 1:.0f}MiB"), 1)
+    with pytest.raises(SpecError, match=r"at least 490 MiB, .* 1000 points in each of 2 threads"):
+        check_memory(planned(f"{one + 1:.0f}MiB"), 2)
+
+
+def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
+    with pytest.raises(SpecError, match=r'a whole bank .* Raise it, or remove backend = "memory"'):
+        check_memory(planned("1GiB", "memory"), 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        (("level", "silp"), 'Set backend = "factors", which needs no matrix of all points'),
+        (
+            ("level", "skm", "silp", "smo_mkl"),
+            'Give level and silp a bank with backend = "factors", which needs no matrix of all '
+            "points; skm and smo_mkl need whole Gram matrices, for fewer points",
+        ),
+        (("gmkl",), "Use fewer points: gmkl needs whole Gram matrices"),
+    ],
+)
+@pytest.mark.parametrize("limit", ["380MiB", None])
+def test_factors_are_proposed_to_the_methods_that_take_them(names, hint, limit):
+    with pytest.raises(SpecError) as refused:
+        check_memory(planned(limit, names=names), 1, available=None if limit else 2**28)
+    assert str(refused.value).endswith(f"{hint}.")
+
+
+def test_the_bank_that_needs_most_decides_what_helps():
+    with pytest.raises(SpecError, match="Lower rank, or use fewer points"):
+        check_memory(planned("380MiB", "factors"), 1)
+    banks = [
+        {"family": "xu2008", "name": "thin", "backend": "factors", "rank": 1},
+        {"family": "xu2008", "name": "whole", "backend": "stream"},
+    ]
+    runs = [{"name": "level", "banks": ["thin"]}, {"name": "skm", "banks": ["whole"]}]
+    words = {"banks": banks, "methods": runs}
+    plan = planned("310MiB", names=("level", "skm"), **words)
+    with pytest.raises(SpecError, match="Use fewer points: skm needs whole Gram matrices"):
+        check_memory(plan, 1)
+
+
+def test_factors_need_memory_for_one_in_the_making_and_no_matrix():
+    # A factor of 100 columns on 1000 points, a buffer, and three blocks of all points.
+    in_making = (3 * 100 + 200) * 1000
+    least = 300 + 64 + (in_making + 3 * 1000**2 + 200 * 1000) * 8 / 2**20
+    check_memory(planned(f"{least + 1:.0f}MiB", "factors"), 1)
+    with pytest.raises(SpecError, match=f"at least {math.ceil(least)} MiB"):
+        check_memory(planned(f"{least - 1:.0f}MiB", "factors"), 1)
+
+
+def test_more_than_the_machine_has_is_refused():
+    check_memory(planned(None, "memory"), 1, available=2**34)
+    with pytest.raises(SpecError, match=r"memory: found 1024 MiB in this machine; expected at least"
+                       r" .*a whole bank .*Remove backend = \"memory\""):  # fmt: skip
+        check_memory(planned(None, "memory"), 1, available=2**30)
+    with pytest.raises(SpecError, match=r"found '64MiB'"):
+        check_memory(planned("64MiB"), 1, available=2**34)
+
+
+def bank_plan(n_points: int, n_kernels: int) -> BankPlan:
+    plan = plan_of(
+        {"d": dataset("d", 2 * n_points, n_splits=1)},
+        {"level": grid("level", C=[1.0])},
+        n_kernels=n_kernels,
+        banks=[{"family": "xu2008", "backend": "sharded", "dtype": "float64"}],
+    )
+    return plan.banks[0]
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+def test_a_bank_of_shards_moves_what_its_plan_expects(monkeypatch, n_workers):
+    monkeypatch.setattr("mkldist.bank.bank.BLOCK_KERNELS", 8)
+    bank = sharded(random_grams(40, 30), n_shards=n_workers)
+    expected = shard_traffic(bank_plan(n_points=30, n_kernels=40), None, n_workers)
+    assert expected.n_shards == n_workers
+    answer(bank, [Quadratic(np.ones(30))])
+    assert bank.counter.bytes_moved == expected.pass_bytes
+    answer(bank, [Combine(np.ones(40))])
+    assert bank.counter.bytes_moved == expected.pass_bytes + expected.sum_bytes
+
+
+def test_no_shard_is_larger_than_a_worker_holds():
+    shape = BankShape(100_000, TileLayout.for_points(200), "float64")
+    block = block_kernels(shape.layout) * kernel_bytes(shape)
+    limit = 64 * block
+    found = shard_traffic(bank_plan(n_points=200, n_kernels=100_000), limit, 2)
+    assert found.largest_bytes <= shard_bytes(limit)
+    assert found.n_shards * found.largest_bytes >= 100_000 * kernel_bytes(shape)
+
+
+LEVEL, UNIFORM, PRIMALMKL = (METHODS[name] for name in ("level", "uniform", "primalmkl"))
+
+
+def bank_of(n_points: int, **settings) -> BankPlan:
+    banks = [{"family": "xu2008", "backend": "factors", **settings}]
+    return plan_of({"a": dataset("a", 2 * n_points)}, {"level": grid("level")}, banks=banks).banks[
+        0
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("uniform", {"C": 30.0}),
+        ("level", {"C": 30.0}),
+        ("silp", {"C": 3.0}),
+        ("hessianmkl", {"C": 3.0}),
+        ("spicymkl", {"loss": "logistic", "C": 10.0}),
+        ("primalmkl", {"C": 100.0}),
+    ],
+)
+@pytest.mark.parametrize("tol", quick([1e-2, 1e-3]))
+def test_solutions_take_the_rounds_and_columns_that_are_foretold(name, params, tol, monkeypatch):
+    monkeypatch.setattr(factored_kernels, "FIRST_RANK", 5)
+    method, rounds = METHODS[name], []
+
+    def solve(problem, settings):
+        rounds.append(kernels.factors.factors[0].rank)
+        return (yield from method.solve(problem, settings))
+
+    kernels = begin_factors(ArraySource(GRAMS), FactorLimits())
+    settings = method.params(tol=tol, **params)
+    found = solve_on_factors(
+        kernels, replace(method, solve=solve), Problem(Y, len(GRAMS)), settings
+    )
+    foretold = factor_rounds(bank_of(N), method)
+    assert found.solution.converged
+    assert foretold.first == rounds[0] == 5
+    assert found.solution.extra["largest_rank"] <= foretold.longest == N
+    assert 1 <= len(rounds) <= foretold.most
+    assert foretold.usual / 2 <= len(rounds) <= 2 * foretold.usual
+
+
+def test_factors_that_begin_with_all_columns_take_one_round():
+    for bank in (bank_of(80), bank_of(3000, rank=100), bank_of(3000, rank=60)):
+        first = min(bank.n_points, bank.spec.rank or 100)
+        assert factor_rounds(bank, UNIFORM) == (first, first, 1, 1)
+
+
+def test_a_limit_of_the_rank_limits_the_rounds():
+    of_all, of_rank = (factor_rounds(bank_of(3000, **own), UNIFORM) for own in ({}, {"rank": 400}))
+    assert (of_rank.longest, of_all.longest) == (400, 3000)
+    assert 1 < of_rank.usual < of_all.usual
+    assert of_rank.most == 1 + 4  # 100, 150, 225, 338 and 400 columns
+    assert of_rank.most < of_all.most
+
+
+def test_on_many_points_a_solver_goes_on_by_products_or_tries_diagonals_first():
+    few, many = bank_of(MANY - 1), bank_of(MANY)
+    assert factor_rounds(few, LEVEL).usual > factor_rounds(many, LEVEL).usual == 2
+    assert factor_rounds(many, UNIFORM).most == factor_rounds(few, UNIFORM).most + MOST_CHANGES
+    assert factor_rounds(many, PRIMALMKL) == factor_rounds(many)
+
+
+TEXT = """
+name = "choice"
+memory = "{memory}"
+[[datasets]]
+name = "small"
+source = "two_moons"
+options = {{ n = 60 }}
+[[datasets]]
+name = "large"
+source = "two_moons"
+options = {{ n = 600 }}
+[[banks]]
+name = "gaussians"
+{keys}
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5, 2.0]
+[[methods]]
+name = "{method}"
+"""
+ALLOWED = 'allow = ["factors"]'
+
+
+def resolved(tmp_path, memory="366MiB", keys=ALLOWED, method="level"):
+    text = TEXT.format(memory=memory, keys=keys, method=method)
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    return spec, resolve(spec, (), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("memory", "keys", "expected"),
+    [
+        ("366MiB", ALLOWED, ["auto", "factors"]),
+        ("2GiB", ALLOWED, ["auto", "auto"]),
+        ("366MiB", "", ["auto", "auto"]),
+        ("2GiB", 'backend = "factors"', ["factors", "factors"]),
+    ],
+)
+def test_factors_are_chosen_by_name_where_matrices_do_not_fit(tmp_path, memory, keys, expected):
+    spec, found = resolved(tmp_path, memory, keys)
+    plan = make_plan(spec, found.facts, found.banks, found.grids, 1, None)
+    backends = {bank.dataset: bank.spec.backend for bank in plan.banks}
+    assert [backends[name] for name in ("small", "large")] == expected
+
+
+def test_the_setting_that_needs_most_memory_decides():
+    level = METHODS["level"]
+    points = [level.params(acceleration=words) for words in ("none", "working-set")]
+    grids = [MethodGrid(level, {}, tuple(some)) for some in (points, points[::-1], *zip(points))]
+    both, reversed_both, *alone = (most_points_of(grid, 10**6, 2**30) for grid in grids)
+    assert both == reversed_both == min(alone) < max(alone)
+
+
+def test_methods_that_need_matrices_are_refused_only_where_factors_are_chosen(tmp_path):
+    resolved(tmp_path, "2GiB", method="skm")
+    with pytest.raises(SpecError, match=r"methods.skm: found skm on bank 'gaussians' of factors"):
+        resolved(tmp_path, method="skm")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"allow": ["factors"], "backend": "stream"}, 'expected .*backend = "auto"'),
+        ({"allow": ["factors"], "normalisation": "centre"}, "found allow"),
+        ({"allow": ["memory"]}, "factors"),
+        ({"rank": 5}, "found rank = 5"),
+    ],
+)
+def test_what_factors_cannot_be_allowed_for_is_refused(keys, said):
+    with pytest.raises(ValueError, match=said):
+        BankSpec.model_validate({"kernels": [{"function": "gaussian", "widths": [1]}], **keys})
+    allowed = {"kernels": [{"function": "gaussian", "widths": [1]}], "allow": ["factors"]}
+    assert BankSpec.model_validate({**allowed, "rank": 5}).on_factors.backend == "factors"
