@@ -22,6 +22,7 @@ MAGIC = b"\x93MKL\xf2\x00\r\n"
 _FIELDS = struct.Struct("<8sIQII")  # magic, bytes of head and body, checksums of head and body
 _CHECK = struct.Struct("<I")
 HEADER_BYTES = _FIELDS.size + _CHECK.size
+_INTEGER = 1  # code of integers of more than 64 bits
 _RAW_KINDS = "biufcSU"  # dtypes whose entries are their bytes; texts of any length are packed
 
 
@@ -53,7 +54,7 @@ class FrameHeader(NamedTuple):
         if len(content) != self.head_bytes or _crc(0, content) != self.head_crc:
             return None
         try:
-            found, arrays = msgpack.unpackb(content, strict_map_key=False)
+            found, arrays = msgpack.unpackb(content, strict_map_key=False, ext_hook=_from_extended)
         except (ValueError, TypeError, msgpack.UnpackException):
             return None
         return (found, arrays) if isinstance(found, dict) and isinstance(arrays, list) else None
@@ -69,7 +70,7 @@ def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes
     Parameters
     ----------
     head : mapping
-        Numbers, texts, lists and mappings of these; whole numbers of more than 64 bits become text.
+        Numbers, texts, lists and mappings of these.
     arrays : mapping of str to array
         Arrays of numbers or of texts.
     """
@@ -131,11 +132,21 @@ def arrays_of(described: Iterable[Any], body: bytes) -> Arrays | None:
     return arrays if start == len(body) else None
 
 
-def _other(value: Any) -> str:
-    """Return what MessagePack has no kind for: large whole numbers."""
+def _other(value: Any) -> Any:
+    """Return numbers that MessagePack does not know: those of numpy, and integers over 64 bits."""
+    import msgpack
+
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, int):
-        return str(value)
+        return msgpack.ExtType(_INTEGER, str(value).encode())
     raise TypeError(f"{type(value).__name__} in a head: numbers, texts, lists and mappings")
+
+
+def _from_extended(code: int, data: bytes) -> int:
+    if code != _INTEGER:
+        raise ValueError(f"an unknown kind of value, {code}")
+    return int(data)
 
 
 def _entries(array: npt.NDArray[Any]) -> bytes:

@@ -2,20 +2,23 @@
 
 The process that owns the output folder appends; any process may read meanwhile.  A record is a
 frame, see :mod:`mkldist.core.frames`: a head with its states, scores and other small values, and a
-body with its arrays.  A later frame of a run takes the place of the earlier one.  Who was killed
-while it appended leaves the beginning of a frame, where readers stop and which the next writer cuts
-off.  What a damaged frame held counts as not recorded.
+body with its arrays and its provenance.  A later frame of a run takes the place of the earlier one.
+A writer that is killed leaves the beginning of a frame, where readers stop and which the next
+writer cuts off.  What a damaged frame held counts as not recorded.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,17 +33,24 @@ from mkldist.core.frames import (
     frame,
     frame_header,
 )
-from mkldist.errors import UnreadableError
+from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.record import ARRAYS, RunRecord
 from mkldist.results.schema import RunState
 
 JOURNAL = "records.journal"
 
 _TRACE = "trace."
-_IN_HEAD = [item.name for item in fields(RunRecord) if item.name not in (*ARRAYS, "trace")]
+_PROVENANCE = "provenance"
+_IN_HEAD = [
+    item.name for item in fields(RunRecord) if item.name not in (*ARRAYS, "trace", _PROVENANCE)
+]
 _RUN, _REMOVED = "run", "removed"
+_JOIN = "\n"
+NUMBERS = ("extra", "counters", "times", "scores")
+"""Fields of which a head holds the names in one text, then the numbers: quick to read."""
 _STATES = {state.value: state for state in RunState if state.is_recorded}
 _BUFFER = 2**20
+T = TypeVar("T")
 _READING = threading.Lock()
 """Held by the thread that reads: trees of results give one journal to several threads of dask."""
 
@@ -64,17 +74,10 @@ class _Frame(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes of a journal that are damaged.
+    """Bytes of a journal that are damaged, and the run whose record they were, if that is read.
 
-    Parameters
-    ----------
-    start, end : int
-        Where they begin and end.
-    run : str
-        Run whose record they were; empty if that cannot be read.
-    is_torn : bool
-        True for the beginning of a frame at the end of the file: its writer was killed, is at work,
-        or the file has been cut.
+    A torn frame is the beginning of one at the end of the file: its writer was killed, is at work,
+    or the file has been cut.
     """
 
     start: int
@@ -88,18 +91,15 @@ class Damage(NamedTuple):
 
 
 class Journal:
-    """Records of the runs of a sweep, in one file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, made with the first record.
-    """
+    """Records of the runs of a sweep, in one file, which is made with the first record."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._last: _Frame | None = None  # of the frames that have been taken in
+        self.n_damaged = 0
+        """Places where the last reader of heads met damage; bodies are read by :meth:`damaged`."""
+        self._last: _Frame | None = None  # of the frames that have been read
         self._runs: dict[str, _Frame] = {}
+        self._has_written = False
 
     @property
     def is_blocked(self) -> bool:
@@ -128,14 +128,29 @@ class Journal:
     def states(self) -> dict[str, RunState]:
         """Return the recorded runs and their states, without reading an array."""
         with self._opened():
-            return {i: place.state for i, place in self._runs.items() if place.state is not None}
+            return {run_id: known.state for run_id, known in self._runs.items() if known.state}
+
+    def scan(self, of: Callable[[Mapping[str, Any]], T]) -> dict[str, T]:
+        """Return what a function makes of the head of every record, by run, in one pass.
+
+        A head holds the fields of a record but its arrays and its provenance.  One of which the
+        function makes an error is of another version, and left out.
+        """
+        found: dict[str, T] = {}
+
+        def take(known: _Frame, head: Mapping[str, Any]) -> None:
+            for run_id in head["ids"] if known.kind == _REMOVED else [head["id"]]:
+                found.pop(run_id, None)
+            if known.kind == _RUN:
+                with suppress(LookupError, TypeError, ValueError):
+                    found[head["id"]] = of(head)
+
+        with self._opened(take):
+            return found
 
     def heads(self) -> dict[str, RunRecord]:
-        """Return all records without arrays but those of classes; others are empty in them."""
-        found: dict[str, Mapping[str, Any]] = {}
-        with self._opened(found):
-            read = ((run_id, _record(found[run_id], {})) for run_id in self._runs)
-            return {run_id: record for run_id, record in read if record is not None}
+        """Return all records without arrays, but those of classes, and without provenance."""
+        return self.scan(lambda head: _record(head, {}))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Return a run's record; None if it is missing or damaged.
@@ -146,9 +161,16 @@ class Journal:
             If the system refuses to read the file.
         """
         with self._opened() as file:
-            place = self._runs.get(run_id)
-            found = _content(file, place) if file and place else None
-        return _record(*found) if found else None
+            return _whole(file, self._runs.get(run_id))
+
+    def each(self, run_ids: Iterable[str], of: Callable[[RunRecord], T]) -> list[T | None]:
+        """Return what a function makes of each run's record, which is without provenance here.
+
+        It is None for a record that is missing or damaged.
+        """
+        with self._opened() as file:
+            records = (_whole(file, self._runs.get(i), provenance=False) for i in run_ids)
+            return [None if record is None else of(record) for record in records]
 
     def damaged(self) -> list[Damage]:
         """Read every byte; return what is damaged, and let its runs count as not recorded."""
@@ -157,14 +179,14 @@ class Journal:
             if file is None:
                 return []
             size, at = os.fstat(file.fileno()).st_size, 0
-            for place, head in _frames(file, 0, size):
-                if place.at > at:
-                    found.append(Damage(at, place.at))
-                at = place.end
+            for known, head in _frames(file, 0, size):
+                if known.at > at:
+                    found.append(Damage(at, known.at))
+                at = known.end
                 run_id = str(head.get("id", "")) if head else ""
-                if head is None or not place.header.is_body(_body(file, place)):
-                    found.append(Damage(place.at, place.end, run_id))
-                    if self._runs.get(run_id) == place:
+                if head is None or not known.header.is_body(_body(file, known)):
+                    found.append(Damage(known.at, known.end, run_id))
+                    if self._runs.get(run_id) == known:
                         del self._runs[run_id]
             if size > at:
                 file.seek(at)
@@ -179,65 +201,67 @@ class Journal:
         with self._opened() as file:
             if file is None:
                 return
-            places = sorted(self._runs.values(), key=lambda place: place.at)
-            with replacing(self.path) as temporary, temporary.open("xb") as new:
-                for place in places:
-                    file.seek(place.at)
-                    new.write(file.read(place.header.n_bytes))
+            target = self.path.resolve()  # a link stays one
+            with replacing(target) as temporary, temporary.open("xb") as new:
+                for known in sorted(self._runs.values(), key=lambda known: known.at):
+                    file.seek(known.at)
+                    new.write(file.read(known.header.n_bytes))
+                shutil.copymode(target, temporary)
         self._forget()
 
     @property
     def _end(self) -> int:
-        """Where the frames end that have been taken in."""
+        """Where the frames end that have been read."""
         return 0 if self._last is None else self._last.end
 
     def _forget(self) -> None:
-        self._last, self._runs = None, {}
+        self._last, self._runs, self.n_damaged = None, {}, 0
 
     @contextmanager
     def _opened(
-        self, heads: dict[str, Mapping[str, Any]] | None = None
+        self, take: Callable[[_Frame, Mapping[str, Any]], None] | None = None
     ) -> Iterator[BinaryIO | None]:
-        """Yield the file, of which every whole frame has been taken in; None if it is missing.
+        """Yield the file, whose whole frames have been read; None if it is missing.
 
-        Heads of all records are put into `heads`, if it is given.
+        Only frames that have been added are read, unless `take` shall have the heads of all.
         """
         with _READING:
-            yield from self._read(heads)
-
-    def _read(self, heads: dict[str, Mapping[str, Any]] | None) -> Iterator[BinaryIO | None]:
-        try:
-            file = self.path.open("rb", buffering=_BUFFER)
-        except OSError as error:
-            if not isinstance(error, FileNotFoundError) or self.is_blocked:
-                raise self._unreadable(error) from error
-            self._forget()
-            yield None
-            return
-        with file:
-            if heads is not None or not (self._last and self._last.is_in(file)):
-                self._forget()  # also if it is another file, even one of the same inode
-            for place, head in _frames(file, self._end, os.fstat(file.fileno()).st_size):
-                self._last = place
-                if head is not None:
-                    self._take(place, head)
-                    if heads is not None and place.kind == _RUN:
-                        heads[head["id"]] = head
-            yield file
-
-    def _take(self, place: _Frame, head: Mapping[str, Any]) -> None:
-        """Let a frame count from now on."""
-        if place.kind == _REMOVED:
-            for run_id in head["ids"]:
-                self._runs.pop(run_id, None)
-        elif place.state is not None:
-            self._runs[head["id"]] = place
+            try:
+                file = self.path.open("rb", buffering=_BUFFER)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) or self.is_blocked:
+                    raise self._unreadable(error) from error
+                self._forget()
+                yield None
+                return
+            with file:
+                if take or not (self._last and self._last.is_in(file)):
+                    self._forget()  # also if it is another file, even one of the same inode
+                for known, head in _frames(file, self._end, os.fstat(file.fileno()).st_size):
+                    self.n_damaged += head is None or known.at > self._end
+                    self._last = known
+                    if head is not None:
+                        if known.kind == _RUN:
+                            self._runs[head["id"]] = known
+                        else:
+                            for run_id in head["ids"]:
+                                self._runs.pop(run_id, None)
+                        if take:
+                            take(known, head)
+                yield file
 
     def _write(self, frames: Iterable[bytes]) -> None:
         """Append frames after the last whole one, and flush them to the device."""
         content = memoryview(b"".join(frames))
         with self._opened() as file:
             is_new = file is None
+        if is_new and self._has_written:
+            raise OutputError(
+                str(self.path),
+                "no such file any more",
+                "the journal that this sweep has written",
+                "Put it back, then repeat the command: what it holds is not done again",
+            )
         make_folder(self.path.parent)
         with self.path.open("xb" if is_new else "r+b", buffering=0) as raw:
             raw.truncate(self._end)
@@ -252,6 +276,7 @@ class Journal:
                 raise
         if is_new:
             flush_folder(self.path.parent)
+        self._has_written = True
 
     def _unreadable(self, error: OSError) -> UnreadableError:
         found = f"a file that cannot be read ({error.strerror})"
@@ -267,35 +292,75 @@ class Journal:
 
 
 def _record_frame(record: RunRecord) -> bytes:
+    """Return a record as a frame: arrays and provenance in the body, the rest in the head."""
     if not record.state.is_recorded:
         raise ValueError(f"a run that is {record.state} has no outcome to record")
     arrays: dict[str, Any] = {name: getattr(record, name) for name in ARRAYS}
+    arrays = {name: array for name, array in arrays.items() if array.shape != (0,)}
     arrays |= {_TRACE + name: values for name, values in record.trace.items()}
+    if record.provenance:
+        arrays[_PROVENANCE] = np.array([json.dumps(record.provenance)], dtype=object)
     head = {name: getattr(record, name) for name in _IN_HEAD}
-    head["of_classes"] = {name: np.asarray(a).tolist() for name, a in record.of_classes.items()}
+    head |= {name: [_JOIN.join(head[name]), [*head[name].values()]] for name in NUMBERS}
+    of_classes = {name: np.asarray(a, np.float64) for name, a in record.of_classes.items()}
+    shapes = [" ".join([name, *map(str, a.shape)]) for name, a in of_classes.items()]
+    flat = [number for a in of_classes.values() for number in a.ravel().tolist()]
+    head["of_classes"] = [_JOIN.join(shapes), flat]
     return frame({"kind": _RUN, **head}, arrays)
 
 
-def _record(head: Mapping[str, Any] | None, arrays: Arrays) -> RunRecord | None:
-    """Return the record of a head and arrays; None if they are damaged, or of another version."""
-    if head is None or head.get("kind") != _RUN:
+def _record(head: Mapping[str, Any], arrays: Arrays) -> RunRecord:
+    """Return the record of a head and arrays; raise an error for one of another version."""
+    own = {name: value for name, value in head.items() if name != "kind"}
+    own["state"] = _STATES[own["state"]]
+    own |= {name: dict(zip(names_in(own[name][0]), own[name][1], strict=True)) for name in NUMBERS}
+    shapes, numbers = own["of_classes"]
+    own["of_classes"], start = {}, 0
+    for name, shape in shapes_in(shapes):
+        end = start + math.prod(shape)
+        own["of_classes"][name] = np.array(numbers[start:end], np.float64).reshape(shape)
+        start = end
+    own |= {name: arrays[name] for name in ARRAYS if name in arrays}
+    own["trace"] = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
+    if _PROVENANCE in arrays:
+        own["provenance"] = json.loads(arrays[_PROVENANCE][0])
+    return RunRecord(**own)
+
+
+def names_in(joined: str) -> list[str]:
+    """Return the names of the numbers of a head, which stand there as one text."""
+    return joined.split(_JOIN) if joined else []
+
+
+def shapes_in(joined: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Return name and shape of the values of classes of a head."""
+    words = (text.split(" ") for text in names_in(joined))
+    return [(name, tuple(map(int, shape))) for name, *shape in words]
+
+
+def _whole(
+    file: BinaryIO | None, known: _Frame | None, *, provenance: bool = True
+) -> RunRecord | None:
+    """Return the record of a frame; None if there is none, or it is damaged."""
+    if file is None or known is None:
         return None
-    trace = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
-    given: dict[str, Any] = {name: arrays[name] for name in ARRAYS if name in arrays}
-    try:
-        own = {**head, "state": _STATES[head["state"]]}
-        del own["kind"]
-        if own["of_classes"]:
-            own["of_classes"] = {n: np.array(a, np.float64) for n, a in own["of_classes"].items()}
-        return RunRecord(**own, **given, trace=trace)
-    except (LookupError, TypeError, ValueError):
+    file.seek(known.at + HEADER_BYTES)
+    found = known.header.head(file.read(known.header.head_bytes))
+    body = file.read(known.header.body_bytes)
+    if found is None or not known.header.is_body(body):
         return None
+    arrays = arrays_of(found[1], body)
+    if arrays and not provenance:
+        arrays.pop(_PROVENANCE, None)
+    with suppress(LookupError, TypeError, ValueError):
+        return None if arrays is None else _record(found[0], arrays)
+    return None
 
 
 def _frames(
     file: BinaryIO, start: int, size: int
 ) -> Iterator[tuple[_Frame, Mapping[str, Any] | None]]:
-    """Yield the frames from `start` on, with their heads, None for a damaged head.
+    """Yield the frames from `start` on, with their heads, None for a head that is damaged.
 
     Damaged bytes between two frames are passed over.
     """
@@ -306,24 +371,19 @@ def _frames(
         if header is None:
             at = _next_frame(file, at + 1, size)
             continue
-        if at + header.n_bytes > size:
+        end = at + header.n_bytes
+        if end > size:
             return
         found = header.head(file.read(header.head_bytes))
-        place = _Frame(at, header, "") if found is None else _placed(at, header, found[0])
-        yield place, found[0] if found and place.kind else None
-        at = place.end
-
-
-def _placed(at: int, header: FrameHeader, head: Mapping[str, Any]) -> _Frame:
-    """Return a frame with what its head says; without a kind if that makes no sense."""
-    kind = head.get("kind")
-    if kind == _RUN and isinstance(head.get("id"), str):
-        state = _STATES.get(str(head.get("state")))
-        if state is not None:
-            return _Frame(at, header, _RUN, state)
-    if kind == _REMOVED and isinstance(head.get("ids"), list):
-        return _Frame(at, header, kind)
-    return _Frame(at, header, "")
+        head = found[0] if found else {}
+        kind = head.get("kind")
+        if kind == _RUN and isinstance(head.get("id"), str) and head.get("state") in _STATES:
+            yield _Frame(at, header, _RUN, _STATES[head["state"]]), head
+        elif kind == _REMOVED and isinstance(head.get("ids"), list):
+            yield _Frame(at, header, _REMOVED), head
+        else:
+            yield _Frame(at, header, ""), None
+        at = end
 
 
 def _next_frame(file: BinaryIO, start: int, size: int) -> int | None:
@@ -331,26 +391,15 @@ def _next_frame(file: BinaryIO, start: int, size: int) -> int | None:
     for position in range(start, size, _BUFFER):
         file.seek(position)
         content = file.read(_BUFFER + HEADER_BYTES)
-        place = content.find(MAGIC)
-        while 0 <= place < _BUFFER:
-            header = frame_header(content[place : place + HEADER_BYTES])
-            if header is not None and position + place + header.n_bytes <= size:
-                return position + place
-            place = content.find(MAGIC, place + 1)
+        at = content.find(MAGIC)
+        while 0 <= at < _BUFFER:
+            header = frame_header(content[at : at + HEADER_BYTES])
+            if header is not None and position + at + header.n_bytes <= size:
+                return position + at
+            at = content.find(MAGIC, at + 1)
     return None
 
 
-def _body(file: BinaryIO, place: _Frame) -> bytes:
-    file.seek(place.at + HEADER_BYTES + place.header.head_bytes)
-    return file.read(place.header.body_bytes)
-
-
-def _content(file: BinaryIO, place: _Frame) -> tuple[dict[str, Any], Arrays] | None:
-    """Return dict and arrays of a frame; None if it is damaged."""
-    file.seek(place.at + HEADER_BYTES)
-    found = place.header.head(file.read(place.header.head_bytes))
-    body = file.read(place.header.body_bytes)
-    if found is None or not place.header.is_body(body):
-        return None
-    arrays = arrays_of(found[1], body)
-    return None if arrays is None else (found[0], arrays)
+def _body(file: BinaryIO, known: _Frame) -> bytes:
+    file.seek(known.at + HEADER_BYTES + known.header.head_bytes)
+    return file.read(known.header.body_bytes)

@@ -193,6 +193,11 @@ class TreeLayout:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def run_ids(self) -> frozenset[str]:
+        """Ids of the runs that have a place in the tree."""
+        return frozenset(i for node in self.nodes for i in node.run_ids.ravel().tolist())
+
+    @property
     def id(self) -> str:
         """Content hash; two trees with the same id have the same runs at the same places."""
         return content_id(
@@ -656,6 +661,7 @@ def _plain(column: Array) -> Array:
 
 LAYOUT = "tree.layout"
 _COMPRESSION = 1
+_PACKED = "packed"  # one array of compressed bytes, every bit of which the frame checks
 _MOST_DIFFERENT = 2**16
 """Texts of an array that are stored once each, with a number for every entry."""
 
@@ -736,7 +742,8 @@ def write_layout(folder: Path, layout: TreeLayout) -> None:
         "shared": {path: described(f"{path}//", found) for path, found in layout.shared.items()},
         "nodes": nodes,
     }
-    write_file(folder / LAYOUT, [zlib.compress(frame(head, arrays), _COMPRESSION)])
+    packed = zlib.compress(frame(head, arrays), _COMPRESSION)
+    write_file(folder / LAYOUT, [frame({}, {_PACKED: np.frombuffer(packed, np.uint8)})])
 
 
 def read_layout(folder: Path) -> TreeLayout:
@@ -813,8 +820,9 @@ def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
 def _content(path: Path) -> tuple[dict[str, Any], Arrays] | None:
     """Return what a file of a layout holds; None if it is missing or damaged."""
     try:
-        return unframed(zlib.decompress(path.read_bytes()))
-    except (OSError, zlib.error):
+        whole = unframed(path.read_bytes())
+        return None if whole is None else unframed(zlib.decompress(whole[1][_PACKED].tobytes()))
+    except (OSError, KeyError, zlib.error):
         return None
 
 

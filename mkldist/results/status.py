@@ -129,7 +129,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         counts = by_node.setdefault(node.path, Counter())
         varied = [*node.dims, *node.coordinates]
         for place, run_id in node.places():
-            record = held.records.get(run_id) if held else None
+            record = held.runs.get(run_id) if held else None
             counts[RunState.WAITING if record is None else record.state] += 1
             if record is not None and record.state is RunState.FAILED:
                 params = {name: record.params[name] for name in varied if name in record.params}
@@ -227,9 +227,8 @@ def other_runs(folder: Path) -> int:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
     """
-    nodes = read_layout(folder).nodes
-    placed = {run_id for node in nodes for run_id in node.run_ids.ravel().tolist()}
-    return len(Journal(OutputFolder(folder).records).states().keys() - placed)
+    recorded = Journal(OutputFolder(folder).records).states().keys()
+    return len(recorded - read_layout(folder).run_ids)
 
 
 def others_words(count: int) -> str:

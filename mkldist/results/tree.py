@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from mkldist.core.arrays import Array
 from mkldist.core.natural_order import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder
-from mkldist.results.journal import Journal
+from mkldist.results.journal import NUMBERS, Journal, names_in, shapes_in
 from mkldist.results.layout import LAYOUT, Coordinate, MethodNode, TreeLayout, read_layout
 from mkldist.results.record import RunRecord
 from mkldist.results.rows import method_nodes, place_of
@@ -53,12 +53,30 @@ from mkldist.spec.checks import given_path
 if TYPE_CHECKING:
     import xarray as xr
 
-
 FEW_RUNS, FEW_BYTES = 1000, 2**24
 """Vectors of so many runs, and of so many bytes, are read when a tree is opened."""
 BLOCK_BYTES = 2**25  # of vectors that are read together, when they are used
+OF_CLASS = f"class_{CHOSEN_KERNEL.name}"
 _VECTORS = {vector.name: vector for vector in VECTORS}
 _ALONG_ITERATIONS = tuple(variable for variable in TRACES if ITERATION in variable.dims)
+_KNOWN = {
+    variable.name: variable
+    for variable in (
+        *PROBABILITY_SCORES,
+        *UNLABELLED_PROBABILITY_SCORES,
+        CHOSEN_KERNEL,
+        STATIONARITY_OF,
+        *ON_FACTORS,
+    )
+}
+_BUILD_TIMES = frozenset(time.name for time in BUILD_TIMES)
+_NO_PARAMS: Mapping[str, Any] = {}
+_STATES = {state.value: state for state in RunState}
+_OF_COMPLETE = {name: name for name in ("bias", "objective", "dual_objective", "gap")} | {
+    "n_active": "active_kernels",
+    "n_nonzero": "nonzero_kernels",
+}
+"""Fields of the records of complete runs, and the variables that show them."""
 Values = tuple[Variable, Any]
 """A variable and its values along the dims of runs and its own."""
 
@@ -107,27 +125,61 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     return joined(paths, trees) if others else trees[0]
 
 
+class RunHead(NamedTuple):
+    """What the head of a record holds, as the tree takes it: texts of names, and their numbers.
+
+    The numbers of classes, whose names and shapes `of_classes` holds, are the last.
+
+    Few objects for each run, of which thousands are made and collected quickly.
+    """
+
+    state: RunState
+    stop_reason: str
+    error: str
+    split: int
+    names: tuple[str, ...]
+    numbers: tuple[float, ...]
+    of_classes: str
+    params: Mapping[str, Any]  # of failed runs alone
+
+    @classmethod
+    def of(cls, head: Mapping[str, Any]) -> RunHead:
+        """Return these of a head, see :meth:`mkldist.results.journal.Journal.scan`."""
+        state = _STATES[head["state"]]
+        is_complete = state is RunState.COMPLETE
+        parts = [head[name] for name in NUMBERS]
+        numbers = [number for _, values in parts for number in values]
+        if is_complete:
+            numbers += [head[name] for name in _OF_COMPLETE]
+        of_classes, more = head["of_classes"]
+        return cls(
+            state,
+            head["stop_reason"],
+            head["error"],
+            head["split"],
+            tuple([names for names, _ in parts]),
+            (*numbers, *more),
+            of_classes,
+            _NO_PARAMS if is_complete else head["params"],
+        )
+
+    @staticmethod
+    def names_of(texts: tuple[str, ...], *, is_complete: bool) -> list[str]:
+        """Return the names of the numbers of runs of a state."""
+        found = [name for text in texts for name in names_in(text)]
+        return found + [*_OF_COMPLETE.values()] * is_complete
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The layout of a sweep and its records, as they were read.
+    """The layout of a sweep and the heads of its records, as they were read; vectors come later.
 
-    All that one command tells of a sweep at work is of the same runs.  Vectors are read later.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder.
-    layout : TreeLayout
-        The layout.
-    records : mapping of str to RunRecord
-        The records by the ids of their runs; their arrays may be left out.
-    store : Journal
-        Where the records with their arrays are.
+    All that one command tells of a sweep at work is of the same runs.
     """
 
     folder: Path
     layout: TreeLayout
-    records: Mapping[str, RunRecord]
+    runs: Mapping[str, RunHead]
     store: Journal
 
     @classmethod
@@ -146,19 +198,17 @@ class Snapshot:
             found = "no results here" if folder.is_dir() else no_folder(folder)
             raise StoreError(str(folder), found, "a sweep's output folder")
         store = Journal(OutputFolder(folder).records)
-        records = store.heads()
-        return cls(folder, read_layout(folder), records, store)
+        runs = store.scan(RunHead.of)
+        return cls(folder, read_layout(folder), runs, store)
 
     @property
     def n_others(self) -> int:
         """Number of recorded runs without a place in the tree, which earlier calls asked for."""
-        placed = {i for node in self.layout.nodes for i in node.run_ids.ravel().tolist()}
-        return len(self.records.keys() - placed)
+        return len(self.runs.keys() - self.layout.run_ids)
 
     def values(self, node: MethodNode) -> dict[str, Array]:
         """Return what each run of a node has one of, and values of each class."""
-        runs = _Runs(node, self.records, partial(whole_record, self.store), np.empty(0, dtype=str))
-        return {name: array for name, (_, array) in runs.values().items()}
+        return {name: array for name, (_, array) in _Columns(node, self.runs, ()).found.items()}
 
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
         """Return the tree; without vectors per run and traces, no arrays of records are read."""
@@ -170,359 +220,220 @@ class Snapshot:
         }
         groups = {path: xr.Dataset(coords=found) for path, found in shared.items()}
         for node in self.layout.nodes:
-            above = {
-                name: variable
-                for path in _above(node.path)
-                for name, variable in shared.get(path, {}).items()
-            }
-            names = above[KERNEL].to_numpy() if KERNEL in above else np.empty(0, dtype=str)
-            runs = _Runs(node, self.records, partial(whole_record, self.store), names)
-            values = runs.values()
+            parts = node.path.split("/")
+            above: dict[str, xr.Variable] = {}
+            for depth in range(1, len(parts)):
+                above |= shared.get("/".join(parts[:depth]), {})
+            names = above[KERNEL].to_numpy() if KERNEL in above else ()
+            columns = _Columns(node, self.runs, names)
+            values = columns.found
             if vectors:
-                values |= runs.of_vectors()
-            groups[node.path] = _dataset(node, values, runs.coordinates(), above)
+                values |= self._vectors(node)
+            data = _ordered(node.dims, dict(sorted(values.items())))
+            coordinates = {**node.coordinates, **node.sizes, **columns.build_times(node)}
+            own = {name: _coordinate(one) for name, one in coordinates.items()}
+            dims = {dim for variable in (*data.values(), *own.values()) for dim in variable.dims}
+            own |= {name: one for name, one in above.items() if dims.issuperset(one.dims)}
+            groups[node.path] = xr.Dataset(data, own, node.attributes)
             if node.traces and vectors:
-                groups[f"{node.path}/{CONVERGENCE}"] = _traces(node, runs.of_traces())
+                groups[f"{node.path}/{CONVERGENCE}"] = self._traces(node, names)
         ordered = sorted(groups, key=natural_path_key)
         tree = xr.DataTree.from_dict({f"/{path}": groups[path] for path in ordered})
         tree.attrs = {**self.layout.attributes, OTHER_RUNS: self.n_others}
         return tree
 
+    def _vectors(self, node: MethodNode) -> dict[str, Values]:
+        """Return the vectors of the runs of a node."""
+        found: dict[str, Values] = {}
+        for variable in node.variables:
+            if variable.name in _VECTORS:
+                shape = tuple(node.vectors[dim] for dim in variable.dims)
+                of_run = partial(vector_of, variable=_VECTORS[variable.name], shape=shape)
+                found[variable.name] = variable, self._array(node, variable, of_run, shape)
+        return found
 
-def whole_record(store: Journal, run_id: str) -> RunRecord | None:
-    """Return a record with its arrays; None if its run is not recorded any more.
+    def _traces(self, node: MethodNode, names: Sequence[str] | Array) -> xr.Dataset:
+        """Return the traces of a node as long as the longest; iterations are counted from 1."""
+        import xarray as xr
 
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the record is damaged.
-    """
-    record = store.read(run_id)
-    if record is None and run_id in store.states():
-        raise StoreError(
-            str(store.path),
-            f"a damaged record, of run {run_id}",
-            "the records of the results",
-            "Repeat the sweep's command: it does this run again",
-        )
-    return record
+        lengths = self.store.each(self._recorded(node).ravel().tolist(), _length)
+        longest = max((length for length in lengths if length), default=0)
+        sizes = {CLASS: node.vectors.get(CLASS, 0), ITERATION: longest, RANK: N_RANKS}
+        found: dict[str, Values] = {}
+        for variable in node.traces:
+            shape = tuple(sizes[dim] for dim in variable.dims)
+            of_run = partial(trace_of, variable=variable, shape=shape, names=names)
+            found[variable.name] = variable, self._array(node, variable, of_run, shape)
+        data = _ordered(node.dims, found)
+        known = {dim for variable in data.values() for dim in variable.dims}
+        counted = {
+            v.name: xr.Variable(v.dims, np.arange(1, sizes[v.name] + 1), v.attributes)
+            for v in COUNTED
+            if v.name in known
+        }
+        return xr.Dataset(data, counted)
+
+    def _recorded(self, node: MethodNode) -> Array:
+        """Return the ids of the recorded runs of a node, an empty text for others."""
+        ids = [run_id if run_id in self.runs else "" for run_id in node.run_ids.ravel().tolist()]
+        found: Array = np.array(ids, dtype=object).reshape(node.run_ids.shape)
+        return found
+
+    def _array(
+        self,
+        node: MethodNode,
+        variable: Variable,
+        of_run: Callable[[RunRecord], Array],
+        shape: tuple[int, ...],
+    ) -> Any:
+        """Return an array per run: of few runs and bytes in memory, else a dask array."""
+        array = RunArrays(self.store, self._recorded(node), of_run, shape, variable.dtype)
+        if len(self.runs) <= FEW_RUNS and 8 * math.prod(array.shape) <= FEW_BYTES:
+            return array[...]
+        import dask
+        import dask.array as da
+
+        n_dims = node.run_ids.ndim
+        chunks: Any = ("auto",) * n_dims + (-1,) * len(shape)  # whole runs
+        if 0 in array.shape or array.dtype == object:
+            chunks = (1,) * n_dims + shape
+        meta = np.empty((0,) * array.ndim, array.dtype)
+        from_array: Any = da.from_array
+        with dask.config.set({"array.chunk-size": BLOCK_BYTES}):
+            return from_array(array, chunks, name=False, fancy=False, meta=meta)
 
 
 class RunArrays:
     """An array per run as one array, of which an index reads the runs that it touches.
 
-    Parameters
-    ----------
-    read : callable
-        Returns the record of a run, or None.
-    run_ids : array of str
-        The runs; an empty text where there is none.
-    of_run : callable
-        Returns the array of a record.
-    shape : tuple of int
-        Shape of this array.
-    dtype : str
-        ``"float64"`` or ``"string"``.
+    `run_ids` names the runs, with an empty text where there is none; `of_run` makes an array of
+    `shape` and `dtype` (``"float64"`` or ``"string"``) of a record.
     """
 
     def __init__(
         self,
-        read: Callable[[str], RunRecord | None],
+        store: Journal,
         run_ids: Array,
         of_run: Callable[[RunRecord], Array],
         shape: tuple[int, ...],
         dtype: str,
     ) -> None:
-        self._read, self._run_ids, self.of_run = read, run_ids, of_run
+        self._store, self._run_ids, self._of_run = store, run_ids, of_run
         self.shape = *run_ids.shape, *shape
         self.dtype = np.dtype(object if dtype == "string" else dtype)
         self.ndim = len(self.shape)
 
-    def filled(self, shape: tuple[int, ...]) -> Array:
-        """Return an array as it is without runs."""
-        return np.full(shape, "" if self.dtype == object else np.nan, self.dtype)
-
     def __getitem__(self, key: Any) -> Array:
-        """Return the entries at integers and slices."""
+        """Return the entries at integers and slices.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            If a record is damaged.
+        """
         key = key if isinstance(key, tuple) else (key,)
         n_dims = self._run_ids.ndim
         within = (..., *key[n_dims:]) if Ellipsis not in key else (...,)
         runs: Array = np.asarray(self._run_ids[key[:n_dims]], dtype=object)
-        nothing = self.filled(self.shape[n_dims:])[within]
-        values = self.filled((*runs.shape, *nothing.shape))
-        for place, run_id in np.ndenumerate(runs):
-            record = self._read(run_id) if run_id else None
-            if record is not None:
-                values[place] = self.of_run(record)[within]
+        fill = "" if self.dtype == object else np.nan
+        inner = np.broadcast_to(np.empty((), bool), self.shape[n_dims:])[within].shape
+        values = np.full((*runs.shape, *inner), fill, self.dtype)
+        wanted = {at: run_id for at, run_id in np.ndenumerate(runs) if run_id}
+        arrays = self._store.each(wanted.values(), lambda record: self._of_run(record)[within])
+        for (at, run_id), array in zip(wanted.items(), arrays, strict=True):
+            if array is not None:
+                values[at] = array
+            elif run_id in self._store.states():
+                raise StoreError(
+                    str(self._store.path),
+                    f"a damaged record, of run {run_id}",
+                    "the records of the results",
+                    "Repeat the sweep's command: it does this run again",
+                )
         return values
 
 
 class _Columns:
-    """Variables of the runs of a node: those of its layout, and further ones that runs report."""
+    """What each run of a node has one of: numbers, texts, and values of each class, by column.
 
-    def __init__(self, node: MethodNode) -> None:
-        self._node = node
-        self._taken = {*node.dims, *node.coordinates}
-        self._by_given_name: dict[str, Array] = {}
+    `kernels` has the names of the kernels; none where the tree does not have them.
+    """
+
+    def __init__(
+        self, node: MethodNode, runs: Mapping[str, RunHead], kernels: Sequence[str] | Array
+    ) -> None:
+        self._shape, self._taken = node.run_ids.shape, {*node.dims, *node.coordinates}
+        self._kernels, self._times = kernels, dict[str, Array]()
         self.found: dict[str, Values] = {}
         for variable in node.variables:
             if variable.name not in _VECTORS:
-                self.of(variable, node.vectors.get(CLASS, 0))
+                self._of(variable, node.vectors.get(CLASS, 0))
         self.found[RUN_ID.name] = self.found[RUN_ID.name][0], node.run_ids
+        ids = enumerate(node.run_ids.ravel().tolist())
+        recorded = {at: runs[run_id] for at, run_id in ids if run_id in runs}
+        for text in (STATE, *TEXTS):
+            self._of(text)[[*recorded]] = [
+                str(getattr(run, text.name)) for run in recorded.values()
+            ]
+        self._splits = np.full(math.prod(self._shape), -1)
+        self._splits[[*recorded]] = [run.split for run in recorded.values()]
+        alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        for at, run in recorded.items():
+            alike[run.names, run.of_classes, run.state].append(at)
+        for (texts, shapes, state), places in alike.items():  # runs of the same names are a table
+            table: Array = np.array([recorded[at].numbers for at in places], dtype=float).T
+            names = RunHead.names_of(texts, is_complete=state is RunState.COMPLETE)
+            for name, numbers in zip(names, table, strict=False):
+                self._put(name, places, numbers)
+            start = len(names)
+            for name, shape in shapes_in(shapes):
+                end = start + math.prod(shape)
+                each = table[start:end].T.reshape(len(places), *shape)
+                values = names_at(each, kernels) if name == OF_CLASS else each
+                self._of(reported_of_classes(name), shape[0])[places] = values
+                start = end
+        (seconds, _), (_, own), (_, passes) = (
+            self.found[name] for name in ("seconds", "own_seconds", "pass_seconds")
+        )
+        self.found["seconds"] = seconds, own + passes
 
-    def of(self, variable: Variable, n_classes: int = 0) -> Array:
+    def _of(self, variable: Variable, n_classes: int = 0) -> Array:
         """Return the values of a variable, an entry for each run, to be filled."""
-        shape = self._node.run_ids.shape
         if variable.name not in self.found:
-            text = variable.dtype == "string"
-            whole = (*shape, *(n_classes for _ in variable.dims))
-            array = np.full(whole, variable.fill if text else np.nan, object if text else float)
+            is_text = variable.dtype == "string"
+            shape = *self._shape, *(n_classes for _ in variable.dims)
+            array = np.full(
+                shape, variable.fill if is_text else np.nan, object if is_text else float
+            )
             self.found[variable.name] = variable, array
         values: Array = self.found[variable.name][1]
-        return values.reshape(math.prod(shape), *values.shape[len(shape) :])
+        return values.reshape(math.prod(self._shape), *values.shape[len(self._shape) :])
 
-    def of_scalar(self, name: str) -> Array:
-        """Return the values of a scalar, by the name that runs give it."""
-        if name not in self._by_given_name:
-            self._by_given_name[name] = self.of(reported(admissible(name, self._taken)))
-        return self._by_given_name[name]
+    def _put(self, name: str, places: list[int], numbers: Array) -> None:
+        """Fill in a number that runs report under a name."""
+        if name == CHOSEN_KERNEL.name:
+            self._of(CHOSEN_KERNEL)[places] = names_at(numbers, self._kernels)
+        elif name in _BUILD_TIMES:
+            self._times.setdefault(name, np.full(math.prod(self._shape), np.nan))[places] = numbers
+        else:
+            self._of(reported(admissible(name, self._taken)))[places] = numbers
 
+    def build_times(self, node: MethodNode) -> dict[str, Coordinate]:
+        """Return the build times of banks along the splits, of which all runs of a split tell.
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Values of the runs of a node.
-
-    Parameters
-    ----------
-    node : MethodNode
-        The node.
-    records : mapping of str to RunRecord
-        Records, whose arrays may be left out.
-    read : callable
-        Returns a whole record, or None.
-    names : array of str
-        Names of the kernels; none where the tree does not have them.
-    """
-
-    node: MethodNode
-    records: Mapping[str, RunRecord]
-    read: Callable[[str], RunRecord | None]
-    names: Array
-
-    def _recorded(self) -> Iterator[tuple[tuple[int, ...], RunRecord]]:
-        """Yield place and record of every recorded run."""
-        for place, run_id in self.node.places():
-            if run_id in self.records:
-                yield place, self.records[run_id]
-
-    def values(self) -> dict[str, Values]:
-        """Return what each run has one of: numbers, texts, and values of each class."""
-        columns = _Columns(self.node)
-        texts = {text.name: columns.of(text) for text in (STATE, *TEXTS)}
-        for at, run_id in enumerate(self.node.run_ids.ravel().tolist()):
-            record = self.records.get(run_id)
-            if record is None:
-                continue
-            for name, number in scalars(record).items():
-                columns.of_scalar(name)[at] = number
-            for name, words in texts.items():
-                words[at] = str(getattr(record, name))
-            if CHOSEN_KERNEL.name in record.extra:
-                columns.of(CHOSEN_KERNEL)[at] = chosen_kernel(record, self.names)
-            for name, given in record.of_classes.items():
-                known = names_at(given, self.names) if name == OF_CLASS else given
-                columns.of(reported_of_classes(name), len(given))[at] = known
-        return columns.found
-
-    def coordinates(self) -> dict[str, Coordinate]:
-        """Return the node's own coordinates, with the build times of banks, which runs tell.
-
-        All runs of a split tell the same.  A run on a share of the training rows of its split has a
-        bank of its own, which they leave out.
+        A run on a share of the training rows of its split has a bank of its own, which they leave
+        out.
         """
-        found = {**self.node.coordinates, **self.node.sizes}
-        for time in BUILD_TIMES:
-            if time.name in found:
-                seconds = found[time.name].values.copy()
-                for (split, *_), record in self._recorded():
-                    if time.name in record.times and record.split == split:
-                        seconds[split] = record.times[time.name]
-                found[time.name] = Coordinate(found[time.name].variable, seconds)
+        found = {}
+        for name in self._times.keys() & node.sizes.keys():
+            seconds = node.sizes[name].values.copy()
+            known = ~np.isnan(self._times[name])
+            for split, of_split in enumerate(np.arange(len(known)).reshape(len(seconds), -1)):
+                own = of_split[known[of_split] & (self._splits[of_split] == split)]
+                if len(own):
+                    seconds[split] = self._times[name][own[0]]
+            found[name] = Coordinate(node.sizes[name].variable, seconds)
         return found
-
-    def of_vectors(self) -> dict[str, Values]:
-        """Return the vectors of runs."""
-        wanted = {}
-        for variable in self.node.variables:
-            if variable.name in _VECTORS:
-                shape = tuple(self.node.vectors[dim] for dim in variable.dims)
-                of_run = partial(vector_of, variable=_VECTORS[variable.name], shape=shape)
-                wanted[variable] = of_run, shape
-        return self._arrays(wanted)
-
-    def of_traces(self) -> dict[str, Values]:
-        """Return the traces of runs, as long as the longest."""
-        longest = max((_length(record) for record in self._whole()), default=0)
-        sizes = {CLASS: self.node.vectors.get(CLASS, 0), ITERATION: longest, RANK: N_RANKS}
-        wanted = {}
-        for variable in self.node.traces:
-            shape = tuple(sizes[dim] for dim in variable.dims)
-            of_run = partial(trace_of, variable=variable, shape=shape, names=self.names)
-            wanted[variable] = of_run, shape
-        return self._arrays(wanted)
-
-    def _whole(self) -> Iterator[RunRecord]:
-        """Yield the records with their arrays."""
-        for _, record in self._recorded():
-            whole = self.read(record.id)
-            if whole is not None:
-                yield whole
-
-    def _arrays(
-        self, wanted: Mapping[Variable, tuple[Callable[[RunRecord], Array], tuple[int, ...]]]
-    ) -> dict[str, Values]:
-        """Return arrays per run: of few runs and bytes as numpy has them, else as dask has them."""
-        recorded = np.full(self.node.run_ids.shape, "", dtype=object)
-        for place, record in self._recorded():
-            recorded[place] = record.id
-        arrays = {
-            variable: RunArrays(self.read, recorded, of_run, shape, variable.dtype)
-            for variable, (of_run, shape) in wanted.items()
-        }
-        are_few = len(self.records) <= FEW_RUNS
-        found: dict[str, Values] = {}
-        small: dict[Variable, Array] = {}
-        for variable, array in arrays.items():
-            if are_few and 8 * math.prod(array.shape) <= FEW_BYTES:
-                small[variable] = array.filled(array.shape)
-                found[variable.name] = variable, small[variable]
-            else:
-                found[variable.name] = variable, _lazy(array, recorded.ndim)
-        for place, run_id in np.ndenumerate(recorded) if small else ():
-            whole = self.read(run_id) if run_id else None
-            for variable, values in small.items():
-                if whole is not None:
-                    values[place] = arrays[variable].of_run(whole)
-        return found
-
-
-def _lazy(array: RunArrays, n_dims: int) -> Any:
-    """Return a dask array, of blocks of whole runs."""
-    import dask
-    import dask.array as da
-
-    chunks: Any = ("auto",) * n_dims + (-1,) * (array.ndim - n_dims)
-    if 0 in array.shape or array.dtype == object:
-        chunks = (1,) * n_dims + array.shape[n_dims:]
-    meta = np.empty((0,) * array.ndim, array.dtype)
-    from_array: Any = da.from_array
-    with dask.config.set({"array.chunk-size": BLOCK_BYTES}):
-        return from_array(array, chunks, name=False, fancy=False, meta=meta)
-
-
-def vector_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
-    """Return a vector of a run in its place among those of all kernels or rows.
-
-    Parameters
-    ----------
-    record : RunRecord
-        The run.
-    variable : Variable
-        One of :data:`mkldist.results.schema.VECTORS`, which names the fields of the record.
-    shape : tuple of int
-        Shape of the vector, or of those of several classes.
-    """
-    field, positions = variable.fields
-    values, at = getattr(record, field), getattr(record, positions)
-    is_dense = variable.dims == (KERNEL,)
-    if is_dense and (record.n_kernels != shape[-1] or record.state is not RunState.COMPLETE):
-        return np.full(shape, np.nan)
-    whole = np.full(shape, 0.0 if is_dense else np.nan)
-    of_each_kernel = variable is COEFFICIENTS and len(record.kernel_coefficients)
-    if len(at) and not of_each_kernel:
-        whole[..., at] = values
-    return whole
-
-
-def trace_of(record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Array) -> Array:
-    """Return one variable of a run's trace, filled up to a shape with NaN, or empty text."""
-    values = np.full(shape, np.nan)
-    given = record.trace.get(variable.name)
-    if given is not None:
-        rows = np.asarray(given, dtype=np.float64)
-        values[tuple(slice(size) for size in rows.shape)] = rows
-    return names_at(values, names) if variable.dtype == "string" else values
-
-
-def _length(record: RunRecord) -> int:
-    """Return the number of iterations of a record's longest trace."""
-    known = [(record.trace[v.name], v) for v in _ALONG_ITERATIONS if v.name in record.trace]
-    return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in known), default=0)
-
-
-def _above(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:n]) for n in range(1, len(parts))]
-
-
-def _coordinate(coordinate: Coordinate) -> xr.Variable:
-    import xarray as xr
-
-    return xr.Variable(coordinate.variable.dims, coordinate.values, coordinate.variable.attributes)
-
-
-def _dataset(
-    node: MethodNode,
-    values: Mapping[str, Values],
-    coordinates: Mapping[str, Coordinate],
-    above: Mapping[str, xr.Variable],
-) -> xr.Dataset:
-    """Return a node with the coordinates that it shares with others."""
-    import xarray as xr
-
-    own = {name: _coordinate(one) for name, one in coordinates.items()}
-    data = _ordered(node.dims, dict(sorted(values.items())))
-    dims = {dim for variable in (*data.values(), *own.values()) for dim in variable.dims}
-    shared = {name: one for name, one in above.items() if dims.issuperset(one.dims)}
-    return xr.Dataset(data, {**own, **shared}, node.attributes)
-
-
-def _traces(node: MethodNode, values: Mapping[str, Values]) -> xr.Dataset:
-    """Return the traces of a node, with iterations and ranks counted from 1."""
-    import xarray as xr
-
-    data = _ordered(node.dims, values)
-    sizes = {dim: size for variable in data.values() for dim, size in variable.sizes.items()}
-    counted = {
-        v.name: xr.Variable(v.dims, np.arange(1, sizes[v.name] + 1), v.attributes)
-        for v in COUNTED
-        if v.name in sizes
-    }
-    return xr.Dataset(data, counted)
-
-
-def _ordered(dims: Iterable[str], values: Mapping[str, Values]) -> dict[str, xr.Variable]:
-    """Return variables of runs in the order of the schema."""
-    import xarray as xr
-
-    names = sorted(values, key=lambda name: ORDER.get(name, ORDER[CHOSEN_KERNEL.name]))
-    return {
-        name: xr.Variable((*dims, *variable.dims), array, variable.attributes)
-        for name, (variable, array) in ((name, values[name]) for name in names)
-    }
-
-
-OF_CLASS = f"class_{CHOSEN_KERNEL.name}"
-_OWN = (
-    *PROBABILITY_SCORES,
-    *UNLABELLED_PROBABILITY_SCORES,
-    CHOSEN_KERNEL,
-    STATIONARITY_OF,
-    *ON_FACTORS,
-)
-_KNOWN = {variable.name: variable for variable in _OWN}
-_ELSEWHERE = (CHOSEN_KERNEL.name, *(time.name for time in BUILD_TIMES))
-"""Numbers of records that are no scalars of runs in the tree."""
 
 
 @cache
@@ -540,65 +451,72 @@ def reported_of_classes(name: str) -> Variable:
     return replace(reported(name), dims=(CLASS,))
 
 
-def scalars(record: RunRecord) -> dict[str, float]:
-    """Return the scalars that a run reported, by the names that it gave them.
-
-    :func:`admissible` makes names of variables of these.
-    """
-    values: dict[str, float] = {
-        **record.extra, **record.counters, **record.times, **record.scores,
-    }  # fmt: skip
-    for name in _ELSEWHERE:
-        values.pop(name, None)
-    if "own_seconds" in values and "pass_seconds" in values:
-        values["seconds"] = values["own_seconds"] + values["pass_seconds"]
-    if record.state is RunState.COMPLETE:
-        values["bias"] = record.bias
-        values["objective"] = record.objective
-        values["dual_objective"] = record.dual_objective
-        values["gap"] = record.gap
-        values["active_kernels"] = record.n_active
-        values["nonzero_kernels"] = record.n_nonzero
-    return values
-
-
-def chosen_kernel(record: RunRecord, names: Sequence[str] | Array) -> str:
-    """Return the name of the kernel that a run chose; empty if its method chooses none."""
-    position = record.extra.get(CHOSEN_KERNEL.name, -1.0)
-    return str(names_at(np.array([position]), names)[0])
-
-
 def names_at(positions: Array, names: Sequence[str] | Array) -> Array:
-    """Return the names of kernels, as text objects; empty for NaN and negative positions.
+    """Return the names of kernels at positions, as text objects; empty for NaN and below 0.
 
-    Parameters
-    ----------
-    positions : float64 or int64 array
-        Positions of kernels in their bank.
-    names : sequence or array of str
-        Names of its kernels; empty for a bank whose kernels have no names in the tree, which
-        then are called by their positions.
+    Kernels without names in the tree are called by their positions.
     """
     known = np.nan_to_num(np.asarray(positions, dtype=np.float64), nan=-1.0).astype(np.intp)
     different, where = np.unique(known, return_inverse=True)
     texts = np.empty(len(different), dtype=object)
-    for place, at in enumerate(different.tolist()):
-        texts[place] = "" if at < 0 else str(names[at] if len(names) else at)
+    for number, at in enumerate(different.tolist()):
+        texts[number] = "" if at < 0 else str(names[at] if len(names) else at)
     return texts[where].reshape(known.shape)
 
 
 def admissible(name: str, taken: Collection[str]) -> str:
-    """Return a valid name for a reported scalar that clashes with no other variable.
-
-    Parameters
-    ----------
-    name : str
-        The name that runs gave it.
-    taken : collection of str
-        Names of the dims and coordinates of the node of the runs.
-    """
+    """Return a valid name for a reported scalar that clashes with no other variable of its node."""
     plain = re.sub(r"\W", "_", name)
     return f"reported_{plain}" if plain in NOT_SCALARS or plain in taken else plain
+
+
+def vector_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
+    """Return one of the schema's vectors of a run, among those of all kernels or rows."""
+    field, positions = variable.fields
+    values, at = getattr(record, field), getattr(record, positions)
+    is_dense = variable.dims == (KERNEL,)
+    if is_dense and (record.n_kernels != shape[-1] or record.state is not RunState.COMPLETE):
+        return np.full(shape, np.nan)
+    whole = np.full(shape, 0.0 if is_dense else np.nan)
+    of_each_kernel = variable is COEFFICIENTS and len(record.kernel_coefficients)
+    if len(at) and not of_each_kernel:
+        whole[..., at] = values
+    return whole
+
+
+def trace_of(
+    record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Sequence[str] | Array
+) -> Array:
+    """Return one variable of a run's trace, filled up to a shape with NaN, or empty text."""
+    values = np.full(shape, np.nan)
+    given = record.trace.get(variable.name)
+    if given is not None:
+        rows = np.asarray(given, dtype=np.float64)
+        values[tuple(slice(size) for size in rows.shape)] = rows
+    return names_at(values, names) if variable.dtype == "string" else values
+
+
+def _length(record: RunRecord) -> int:
+    """Return the number of iterations of a record's longest trace."""
+    known = [(record.trace[v.name], v) for v in _ALONG_ITERATIONS if v.name in record.trace]
+    return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in known), default=0)
+
+
+def _coordinate(coordinate: Coordinate) -> xr.Variable:
+    import xarray as xr
+
+    return xr.Variable(coordinate.variable.dims, coordinate.values, coordinate.variable.attributes)
+
+
+def _ordered(dims: Iterable[str], values: Mapping[str, Values]) -> dict[str, xr.Variable]:
+    """Return variables of runs in the order of the schema."""
+    import xarray as xr
+
+    names = sorted(values, key=lambda name: ORDER.get(name, ORDER[CHOSEN_KERNEL.name]))
+    return {
+        name: xr.Variable((*dims, *variable.dims), array, variable.attributes)
+        for name, (variable, array) in ((name, values[name]) for name in names)
+    }
 
 
 Facts = dict[int, str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.core.frames import frame, unframed
-from mkldist.errors import UnreadableError
+from mkldist.core.frames import frame, frame_header, unframed
+from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
@@ -88,7 +89,7 @@ def test_heads_are_records_without_arrays(journal):
             record.scores,
             int(np.sum(record.weights > 0)),
         )
-        assert head.provenance == record.provenance
+        assert head.provenance == {}
 
 
 def test_a_later_record_takes_the_place_of_an_earlier_one(journal):
@@ -163,7 +164,7 @@ def test_heads_and_bodies_of_different_frames_do_not_fit_together(journal):
     journal.append([other])
     content = journal.path.read_bytes()
     assert len(content) == 2 * size
-    body = sum(v.nbytes for v in vars(one).values() if isinstance(v, np.ndarray))
+    body = frame_header(content).body_bytes
     journal.path.write_bytes(content[: size - body] + content[-body:] + content[size:])
     assert Journal(journal.path).read(one.id) is None
     assert same(Journal(journal.path).read(other.id), other)
@@ -238,6 +239,36 @@ def test_a_refused_write_leaves_nothing(journal, monkeypatch):
     assert journal.path.read_bytes() == before
     journal.append([other])
     assert set(Journal(journal.path).states()) == {one.id, other.id}
+
+
+def test_a_journal_that_vanished_is_not_begun_anew(journal):
+    journal.append(records(1))
+    shutil.rmtree(journal.path.parent)
+    with pytest.raises(OutputError, match=r"records\.journal"):
+        journal.append(records(2)[1:])
+    assert not journal.path.parent.exists()
+
+
+def test_compacting_leaves_a_link_and_the_mode_of_its_file(journal, tmp_path):
+    journal.append(records(2))
+    elsewhere = tmp_path / "elsewhere"
+    journal.path.rename(elsewhere)
+    elsewhere.chmod(0o640)
+    journal.path.symlink_to(elsewhere)
+    journal.compact()
+    assert journal.path.is_symlink()
+    assert elsewhere.stat().st_mode & 0o777 == 0o640
+    assert len(journal.states()) == 2
+
+
+def test_damaged_heads_are_counted(journal):
+    sizes = three(journal)
+    content = bytearray(journal.path.read_bytes())
+    content[sizes[1] + 100] ^= 1  # in the head of the second
+    journal.path.write_bytes(content)
+    reader = Journal(journal.path)
+    assert len(reader.states()) == 2
+    assert reader.n_damaged == 1
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "loop"])

@@ -8,26 +8,27 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
+from mkldist.results.journal import Journal
+from mkldist.results.layout import lay_out
 from mkldist.results.schema import COORDINATES
-from mkldist.results.tree import chosen_kernel, names_at, reported, scalars
-from tests.results.sweeps import made_up_plan, made_up_record
-
-RECORD = made_up_record(made_up_plan().runs[0])
+from mkldist.results.tree import names_at, open_results, reported
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
-def test_seconds_are_own_time_and_share_of_passes():
+def test_numbers_that_runs_report_are_variables_of_their_names(tmp_path):
+    plan = made_up_plan({"uniform": {}}, n_splits=3)
+    lay_out(tmp_path, plan, made_up_facts(plan, {"uniform": {}}))
+    first, second, third = map(made_up_record, plan.runs)
     times = {"own_seconds": 1.5, "pass_seconds": 0.25, "wall_seconds": 9.0}
-    assert scalars(replace(RECORD, times=times))["seconds"] == 1.75
-    assert "seconds" not in scalars(replace(RECORD, times={}))
-
-
-def test_the_chosen_kernel_is_a_name_and_no_number():
-    record = replace(RECORD, extra={"chosen_kernel": 1.0, "cv_error": 0.5})
-    assert chosen_kernel(record, ["a", "b"]) == "b"
-    assert chosen_kernel(record, ()) == "1"
-    assert chosen_kernel(RECORD, ["a", "b"]) == ""
-    assert "chosen_kernel" not in scalars(record)
-    assert scalars(record)["cv_error"] == 0.5
+    extra = {"chosen_kernel": 1.0, "cv_error": 0.5}
+    store = Journal(tmp_path / "records.journal")
+    store.append([replace(first, times=times, extra=extra), replace(second, times={}), third])
+    node = open_results(tmp_path)["heart/uniform"].to_dataset()
+    assert node.seconds.values[0] == 1.75
+    assert np.isnan(node.seconds.values[1])
+    assert node.chosen_kernel.values.tolist() == [node.kernel.values[1], "", ""]
+    assert node.cv_error.values[0] == 0.5
+    assert np.isnan(node.cv_error.values[1:]).all()
 
 
 def test_no_position_has_no_name():

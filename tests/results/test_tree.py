@@ -345,8 +345,10 @@ def test_another_layout_version_is_refused_and_replaced(tmp_path):
     plan = made_up_plan()
     lay_out(tmp_path, plan, made_up_facts(plan))
     path = tmp_path / LAYOUT
-    head, arrays = unframed(zlib.decompress(path.read_bytes()))
-    path.write_bytes(zlib.compress(frame({**head, "version": 99}, arrays)))
+    _, outer = unframed(path.read_bytes())
+    head, arrays = unframed(zlib.decompress(outer["packed"].tobytes()))
+    packed = zlib.compress(frame({**head, "version": 99}, arrays))
+    path.write_bytes(frame({}, {"packed": np.frombuffer(packed, np.uint8)}))
     with pytest.raises(StoreError, match="another version"):
         open_results(tmp_path)
     assert not lay_out(tmp_path, plan, made_up_facts(plan))
