@@ -13,7 +13,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
-from mkldist.core.consoles import standard_output
+from mkldist.core.consoles import command_line, standard_output
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError
 from mkldist.results.folder import rewritten_files
@@ -41,7 +41,7 @@ MOST_LINES, MOST_VALUES = 12, 8  # on what is being done
 )
 @json_option(
     "name", "path", "activity", "n_runs", "most_runs", "counts", "nodes", "at_work", "failed",
-    "others", "summary",
+    "others", "damaged_records", "summary",
 )  # fmt: skip
 def command(path: Path, watch: bool, every: float, as_json: bool) -> None:
     """Print the progress, summary so far and errors of the sweep PATH.
@@ -145,6 +145,7 @@ def _document(status: SweepStatus) -> dict[str, Any]:
         "at_work": status.at_work,
         "failed": status.failed,
         "others": status.others,
+        "damaged_records": status.n_damaged,
         "summary": recorded_rows(status.path, status.held) if some else [],
     }
 
@@ -180,6 +181,12 @@ def _parts(status: SweepStatus) -> Iterator[RenderableType]:
         from mkldist.analysis.summary import recorded_table
 
         yield from ("", recorded_table(status.path, status.held))
+    if status.n_damaged:
+        records = pluralize(status.n_damaged, "damaged record is", "damaged records are")
+        yield (
+            f"\n{records} in {status.path}: {command_line('verify', status.path)} tells which; the "
+            "same mkldist sweep command does these runs again"
+        )
     if status.others:
         yield f"\n{others_words(status.others)}"
     for failure in status.failed:

@@ -86,6 +86,8 @@ class SweepStatus:
     without_layout : int or None
         Recorded runs of a folder without a layout, which no other number counts; None with one.
         A sweep writes its layout before its first run.
+    n_damaged : int
+        Damaged records, whose runs count as waiting; of bodies ``verify`` tells.
     """
 
     name: str
@@ -99,6 +101,7 @@ class SweepStatus:
     most_runs: int = 0
     held: Snapshot | None = field(default=None, repr=False, compare=False)
     without_layout: int | None = None
+    n_damaged: int = 0
 
     @property
     def n_runs(self) -> int:
@@ -137,6 +140,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     total: Counter[RunState] = sum(by_node.values(), Counter())
     claim = claim_on(folder.path)
     ended = claim is None or claim.is_live is False
+    store = held.store if held else Journal(folder.records)
     return SweepStatus(
         name=manifest_name(folder.path),
         path=folder.path,
@@ -148,7 +152,8 @@ def sweep_status(path: str | Path) -> SweepStatus:
         others=held.n_others if held else 0,
         most_runs=int(held.layout.attributes.get(MOST_RUNS, 0)) if held else 0,
         held=held,
-        without_layout=None if held else len(Journal(folder.records).states()),
+        without_layout=None if held else len(store.states()),
+        n_damaged=store.n_damaged,
     )
 
 
