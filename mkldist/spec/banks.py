@@ -64,16 +64,18 @@ LEAST_EXPONENT = math.log2(1e-150)  # of powers of two; squares of the powers st
 class Range(Model):
     """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
 
-    start: Finite | None = Field(None, description="First number.")
-    stop: Finite | None = Field(None, description="Last number; it belongs to the series.")
-    num: int | None = Field(None, ge=1, le=MOST_VALUES, description="How many numbers.")
-    scale: Literal["linear", "log"] = Field(
-        "linear", description="Equal differences, or equal ratios, between neighbouring numbers."
-    )
-    base: Positive | None = Field(None, description="The numbers are powers of this base.")
-    exponents: Annotated[list[Finite], Field(min_length=1)] | None = Field(
-        None, description="Exponents of `base`."
-    )
+    start: Finite | None = None
+    """First number."""
+    stop: Finite | None = None
+    """Last number; it belongs to the series."""
+    num: int | None = Field(None, ge=1, le=MOST_VALUES)
+    """How many numbers."""
+    scale: Literal["linear", "log"] = "linear"
+    """Equal differences, or equal ratios, between neighbouring numbers."""
+    base: Positive | None = None
+    """The numbers are powers of this base."""
+    exponents: Annotated[list[Finite], Field(min_length=1)] | None = None
+    """Exponents of `base`."""
 
     @field_validator("num", mode="before")
     @classmethod
@@ -125,13 +127,12 @@ Series = Annotated[
 class RandomSubsets(Model):
     """Random feature subsets, drawn with the sweep's seed."""
 
-    count: int = Field(ge=1, description="How many subsets.")
-    size: int | None = Field(
-        None,
-        ge=1,
-        description="Features in each subset. By default every subset has a random size, uniform "
-        "from 1 to all features.",
-    )
+    count: int = Field(ge=1)
+    """How many subsets."""
+    size: int | None = Field(None, ge=1)
+    """Features in each subset. By default every subset has a random size, uniform from 1 to all
+    features.
+    """
 
 
 Features = Annotated[
@@ -201,11 +202,10 @@ Function = Annotated[
 class _Function(Model):
     """The function of an entry, the first of its keys."""
 
-    function: Function = Field(
-        description="Kernel function; `mkldist list kernels` shows all. "
-        '`"precomputed"` is the Gram matrices of a view, which `features` names. '
-        '`"package.module:function"` names one of your own.'
-    )
+    function: Function
+    """Kernel function; `mkldist list kernels` shows all. `"precomputed"` is the Gram matrices of a
+    view, which `features` names. `"package.module:function"` names one of your own.
+    """
 
 
 def _parameter(parameter: Parameter) -> Any:
@@ -230,27 +230,21 @@ class KernelSpec(_Parameters):
     feature subset.  The keys of the parameters are those of the registry of kernel functions.
     """
 
-    relative_widths: Numbers | None = Field(
-        None,
-        description='Of `"gaussian"`, `"matern"` and `"laplacian-rbf"`, in place of `widths`: '
-        "multiples of the spread of each feature subset, the root of the sum of the variances of "
-        "its features: √d for d features after z-scores, for which 1/√2 is scikit-learn's "
-        '`gamma = "scale"`. For `"laplacian-rbf"` it is the sum of the standard deviations, '
-        'for `"additive"`, which takes them too, the largest of them. '
-        "Variances are those of all rows of the data set, test rows too, as preprocessing fitted "
-        "on all of them scales them; labels play no part. Names of kernels show the widths.",
-    )
-    parameters: dict[str, Argument] | None = Field(
-        None,
-        description="Parameters of a function of your own, by name; a list stands for several "
-        "kernels.",
-    )
-    features: FeatureSets = Field(
-        "all",
-        description="Feature subsets: all features together, each feature alone, a feature, a "
-        'group or a view by its name, each of the `"views"` or of the `"groups"`, random subsets, '
-        "or a list of these.",
-    )
+    relative_widths: Numbers | None = None
+    """Of `"gaussian"`, `"matern"` and `"laplacian-rbf"`, in place of `widths`: multiples of the
+    spread of each feature subset, the root of the sum of the variances of its features: √d for d
+    features after z-scores, for which 1/√2 is scikit-learn's `gamma = "scale"`. For
+    `"laplacian-rbf"` it is the sum of the standard deviations, for `"additive"`, which takes them
+    too, the largest of them. Variances are those of all rows of the data set, test rows too, as
+    preprocessing fitted on all of them scales them; labels play no part. Names of kernels show the
+    widths.
+    """
+    parameters: dict[str, Argument] | None = None
+    """Parameters of a function of your own, by name; a list stands for several kernels."""
+    features: FeatureSets = "all"
+    """Feature subsets: all features together, each feature alone, a feature, a group or a view by
+    its name, each of the `"views"` or of the `"groups"`, random subsets, or a list of these.
+    """
 
     @property
     def label(self) -> str:
@@ -266,22 +260,18 @@ Family = Literal["default", "xu2008", "suzuki2011", "hao2012", "hao2012-polynomi
 class KernelChoice(Model):
     """What chooses the kernels of a bank: the named family of a paper, or a list of entries."""
 
-    family: Family | None = Field(
-        None,
-        description='`"default"`, which suits most data, or the kernels of a paper; '
-        "`mkldist show NAME` writes a family out. "
-        '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
-        "with it.",
-    )
-    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
-        (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."
-    )
-    n_kernels: Sizes | None = Field(
-        None,
-        description="Use only this many of the kernels, the first in an order that is drawn with "
-        "the sweep's seed. A list makes a bank of each size, each within the next larger one, "
-        "named by the bank and the size, as `NAME-100`.",
-    )
+    family: Family | None = None
+    """`"default"`, which suits most data, or the kernels of a paper; `mkldist show NAME` writes a
+    family out. `"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all
+    views with it.
+    """
+    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
+    """Kernels in place of a family, as `[[banks.kernels]]` entries."""
+    n_kernels: Sizes | None = None
+    """Use only this many of the kernels, the first in an order that is drawn with the sweep's seed.
+    A list makes a bank of each size, each within the next larger one, named by the bank and the
+    size, as `NAME-100`.
+    """
 
     @model_validator(mode="after")
     def _family_or_kernels(self) -> KernelChoice:
@@ -335,64 +325,54 @@ Allowed = Annotated[
 class _Named(Model):
     """The name of a bank, the first of its keys."""
 
-    name: Name | None = Field(
-        None, description="Name of the bank in the results. By default the name of its family."
-    )
+    name: Name | None = None
+    """Name of the bank in the results. By default the name of its family."""
 
 
 class BankSpec(KernelChoice, _Named):
     """One ``[[banks]]`` entry: the named family of a paper, or a list of kernels."""
 
-    normalisation: Normalisations = Field(
-        "variance",
-        description="Scaling of every kernel on the points that a method sees, or several in "
-        'order: `"trace"` to trace 1; `"cosine"` to k(x, x) = 1; `"centre"` to mean zero in '
-        'feature space; `"variance"`, or `"multiplicative variance"`, to variance 1 in feature '
-        "space, under which a good C hardly depends on the number of rows.",
-    )
-    dtype: Literal["auto", "float32", "float64"] = Field(
-        "auto",
-        description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
-        "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64; gaps "
-        "are those of the matrices as stored. Factors are in float64 unless this is "
-        '`"float32"`, which some methods take; their `exact_gap` is to the kernels in float64.',
-    )
-    backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = Field(
-        "auto",
-        description="How workers read kernels: loaded into memory; mapped from a file in the "
-        "node's cache; read from the store at every pass; never stored and computed inside "
-        "every pass; or never stored and divided among all workers, which compute their kernels "
-        'once. `"auto"` maps a bank that several tasks share; it loads any other if half '
-        "of a worker's memory holds it, and otherwise reads it at every pass. "
-        '`"factors"`, for many points, has a thin factor of each kernel, for methods that can '
-        "solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.",
-    )
-    allow: Allowed = Field(
-        (),
-        description='`["factors"]` lets `backend = "auto"` choose factors for a data set on which '
-        "the matrices of some solver on the bank do not fit in memory: the sweep's `memory`, or "
-        "else that of this machine. One solver has all of it there, so that the choice is the "
-        "same for any workers and threads.",
-    )
-    rank: Annotated[int, Field(ge=1)] | None = Field(
-        None,
-        description='Most columns of a factor, for `backend = "factors"`. By default the memory '
-        "in which one is made is the only limit.",
-    )
-    tolerance: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        None,
-        description="Share of a kernel's trace with which its factor ends before 100 columns, "
-        "unless a solution asks for more; 0.001 by default.",
-    )
+    normalisation: Normalisations = "variance"
+    """Scaling of every kernel on the points that a method sees, or several in order: `"trace"` to
+    trace 1; `"cosine"` to k(x, x) = 1; `"centre"` to mean zero in feature space; `"variance"`, or
+    `"multiplicative variance"`, to variance 1 in feature space, under which a good C hardly depends
+    on the number of rows.
+    """
+    dtype: Literal["auto", "float32", "float64"] = "auto"
+    """Precision of stored Gram matrices. `"auto"` stores float64, and float32 above 1 GiB where no
+    method has a tolerance below 1e-5. Arithmetic is in float64; gaps are those of the matrices as
+    stored. Factors are in float64 unless this is `"float32"`, which some methods take; their
+    `exact_gap` is to the kernels in float64.
+    """
+    backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = "auto"
+    """How workers read kernels: loaded into memory; mapped from a file in the node's cache; read
+    from the store at every pass; never stored and computed inside every pass; or never stored and
+    divided among all workers, which compute their kernels once. `"auto"` maps a bank that several
+    tasks share; it loads any other if half of a worker's memory holds it, and otherwise reads it at
+    every pass. `"factors"`, for many points, has a thin factor of each kernel, for methods that can
+    solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.
+    """
+    allow: Allowed = ()
+    """`["factors"]` lets `backend = "auto"` choose factors for a data set on which the matrices of
+    some solver on the bank do not fit in memory: the sweep's `memory`, or else that of this
+    machine. One solver has all of it there, so that the choice is the same for any workers and
+    threads.
+    """
+    rank: Annotated[int, Field(ge=1)] | None = None
+    """Most columns of a factor, for `backend = "factors"`. By default the memory in which one is
+    made is the only limit.
+    """
+    tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """Share of a kernel's trace with which its factor ends before 100 columns, unless a solution
+    asks for more; 0.001 by default.
+    """
 
-    device: str = Field(
-        CPU,
-        min_length=1,
-        description='What computes kernels in passes, and those of factors: `"cpu"`, the compiled '
-        'loops; `"cuda"`, `"cuda:1"` or `"xpu"`, a device of PyTorch; or `"torch:cpu"`, PyTorch on '
-        'the processor. Others than `"cpu"` need `backend = "recompute"` or `"factors"`, and '
-        "kernels with `gaussian`, `polynomial`, `linear` or `laplacian-rbf`.",
-    )
+    device: str = Field(CPU, min_length=1)
+    """What computes kernels in passes, and those of factors: `"cpu"`, the compiled loops; `"cuda"`,
+    `"cuda:1"` or `"xpu"`, a device of PyTorch; or `"torch:cpu"`, PyTorch on the processor. Others
+    than `"cpu"` need `backend = "recompute"` or `"factors"`, and kernels with `gaussian`,
+    `polynomial`, `linear` or `laplacian-rbf`.
+    """
 
     _series: str = PrivateAttr("")
 

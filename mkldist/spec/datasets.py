@@ -34,40 +34,28 @@ GraphDistance = Literal["euclidean", "cosine", "tangent", "affine"]
 class GraphSpec(Model):
     """The edges of a graph, their weights, and the Laplacian that is made of them."""
 
-    distance: GraphDistance = Field(
-        "euclidean",
-        description="Distance between points: Euclidean; 1 - cosine, as for text; tangent or "
-        "affine-transformation distance, for square images.",
-    )
-    kind: Literal["knn", "epsilon"] = Field(
-        "knn",
-        description='`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all '
-        "points within a distance.",
-    )
-    neighbours: int = Field(
-        10,
-        ge=1,
-        description='Nearest neighbours of each point, for `"knn"`. An edge joins two points if '
-        "either is among the nearest of the other.",
-    )
-    epsilon: Positive | None = Field(
-        None, description='Largest distance between neighbours, for `"epsilon"`, which needs it.'
-    )
-    weights: Literal["binary", "heat"] = Field(
-        "binary", description="Weight w of an edge: 1, or exp(-distance²/(2 width²))."
-    )
-    width: Positive | None = Field(
-        None,
-        description='Width of `"heat"` weights. By default the mean distance to the neighbours.',
-    )
-    laplacian: Literal["combinatorial", "normalised"] = Field(
-        "combinatorial",
-        description="Laplacian L of the weights W with degrees D: D - W, or "
-        "D^(-1/2) (D - W) D^(-1/2).",
-    )
-    power: int = Field(
-        1, ge=1, le=10, description="Power p of the iterated Laplacian L^p that methods use."
-    )
+    distance: GraphDistance = "euclidean"
+    """Distance between points: Euclidean; 1 - cosine, as for text; tangent or affine-transformation
+    distance, for square images.
+    """
+    kind: Literal["knn", "epsilon"] = "knn"
+    """`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all points within a
+    distance.
+    """
+    neighbours: int = Field(10, ge=1)
+    """Nearest neighbours of each point, for `"knn"`. An edge joins two points if either is among
+    the nearest of the other.
+    """
+    epsilon: Positive | None = None
+    """Largest distance between neighbours, for `"epsilon"`, which needs it."""
+    weights: Literal["binary", "heat"] = "binary"
+    """Weight w of an edge: 1, or exp(-distance²/(2 width²))."""
+    width: Positive | None = None
+    """Width of `"heat"` weights. By default the mean distance to the neighbours."""
+    laplacian: Literal["combinatorial", "normalised"] = "combinatorial"
+    """Laplacian L of the weights W with degrees D: D - W, or D^(-1/2) (D - W) D^(-1/2)."""
+    power: int = Field(1, ge=1, le=10)
+    """Power p of the iterated Laplacian L^p that methods use."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> GraphSpec:
@@ -91,12 +79,10 @@ class GraphSpec(Model):
 class GraphTable(GraphSpec):
     """``[graph]``: the graph whose Laplacian the semi-supervised methods of a sweep are given."""
 
-    features: Literal["preprocessed", "raw"] | None = Field(
-        None,
-        description="Features between which distances are taken. By default preprocessed ones for "
-        '`"euclidean"`, and raw ones for the other distances, to which scaling single features '
-        "does harm.",
-    )
+    features: Literal["preprocessed", "raw"] | None = None
+    """Features between which distances are taken. By default preprocessed ones for `"euclidean"`,
+    and raw ones for the other distances, to which scaling single features does harm.
+    """
 
     @property
     def of_raw_features(self) -> bool:
@@ -135,70 +121,49 @@ class SplitsSpec(Model):
 
     kind: Literal[
         "holdout", "kfold", "leave-one-group-out", "time", "predefined", "semi-supervised"
-    ] = Field(
-        "holdout",
-        description="Random training and test parts; folds that are the test part in turn; each of "
-        "the `groups` in turn, such as a hospital, as the test part; folds in the order of time, "
-        "each after a training part of all rows before it; parts that the data file holds; or a "
-        "few labelled rows, the others unlabelled.",
-    )
-    repeats: int = Field(
-        1,
-        ge=1,
-        le=100_000,
-        description="Repetitions with other random draws, where there are draws.",
-    )
-    train_fraction: float = Field(
-        0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
-    )
-    folds: int = Field(5, ge=2, description='`"kfold"` and `"time"`: number of folds.')
-    order: str | None = Field(
-        None,
-        description='`"time"`: column of a table, of numbers or of dates such as 2021-03-01 or '
-        "31.3.2021, that orders the rows. By default they are in the order of the file.",
-    )
-    groups: str | None = Field(
-        None,
-        description='`"holdout"`, `"kfold"` and `"leave-one-group-out"`: column of a table whose '
-        "rows of equal value, such as those of one patient, stay in one part. Shares and folds "
-        "then count groups. The inner folds of `[selection]` keep them together too.",
-    )
-    column: str | None = Field(
-        None,
-        description='`"predefined"`: column of a table that says `train`, `test` or `unlabelled` '
-        "in each row.",
-    )
-    labelled_per_class: int | None = Field(
-        None, ge=1, description='`"semi-supervised"`: labelled rows of each class.'
-    )
-    labelled_fraction: float | None = Field(
-        None, gt=0, lt=1, description='`"semi-supervised"`: share of each class that is labelled.'
-    )
-    labelled: int | None = Field(
-        None,
-        ge=2,
-        description='`"semi-supervised"`: labelled rows in all, at least one of each class.',
-    )
-    test_fraction: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description='`"semi-supervised"`: share of the rows that no method sees, neither features '
-        "nor labels.",
-    )
-    stratified: bool | None = Field(
-        None,
-        description="Draw from each class in proportion, where there are draws. By default true "
-        "for classes, and false for real values and with `groups`.",
-    )
-    n_train: Sizes | None = Field(
-        None,
-        description="Use only this many rows of each training part, drawn with the sweep's seed: "
-        "from each class in proportion where the splits are stratified; of `groups`, as many whole "
-        "ones as fit. A list makes a data set of each size, each within the next larger one and "
-        "with the same test parts, named by the data set and the size, as `NAME-100`.",
-    )
-    first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
+    ] = "holdout"
+    """Random training and test parts; folds that are the test part in turn; each of the `groups` in
+    turn, such as a hospital, as the test part; folds in the order of time, each after a training
+    part of all rows before it; parts that the data file holds; or a few labelled rows, the others
+    unlabelled.
+    """
+    repeats: int = Field(1, ge=1, le=100_000)
+    """Repetitions with other random draws, where there are draws."""
+    train_fraction: float = Field(0.5, gt=0, lt=1)
+    """`"holdout"`: share of the rows in the training part."""
+    folds: int = Field(5, ge=2)
+    """`"kfold"` and `"time"`: number of folds."""
+    order: str | None = None
+    """`"time"`: column of a table, of numbers or of dates such as 2021-03-01 or 31.3.2021, that
+    orders the rows. By default they are in the order of the file.
+    """
+    groups: str | None = None
+    """`"holdout"`, `"kfold"` and `"leave-one-group-out"`: column of a table whose rows of equal
+    value, such as those of one patient, stay in one part. Shares and folds then count groups. The
+    inner folds of `[selection]` keep them together too.
+    """
+    column: str | None = None
+    """`"predefined"`: column of a table that says `train`, `test` or `unlabelled` in each row."""
+    labelled_per_class: int | None = Field(None, ge=1)
+    """`"semi-supervised"`: labelled rows of each class."""
+    labelled_fraction: float | None = Field(None, gt=0, lt=1)
+    """`"semi-supervised"`: share of each class that is labelled."""
+    labelled: int | None = Field(None, ge=2)
+    """`"semi-supervised"`: labelled rows in all, at least one of each class."""
+    test_fraction: float = Field(0.0, ge=0, lt=1)
+    """`"semi-supervised"`: share of the rows that no method sees, neither features nor labels."""
+    stratified: bool | None = None
+    """Draw from each class in proportion, where there are draws. By default true for classes, and
+    false for real values and with `groups`.
+    """
+    n_train: Sizes | None = None
+    """Use only this many rows of each training part, drawn with the sweep's seed: from each class
+    in proportion where the splits are stratified; of `groups`, as many whole ones as fit. A list
+    makes a data set of each size, each within the next larger one and with the same test parts,
+    named by the data set and the size, as `NAME-100`.
+    """
+    first: int | None = Field(None, ge=1)
+    """Use only this many of the splits."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -243,23 +208,20 @@ def one_graph_each(value: Any) -> Any:
 class ViewSpec(Model):
     """One ``[[datasets.views]]`` entry: where the view comes from, and how its rows are found."""
 
-    name: Name = Field(description="Name of the view, by which `features` of a kernel names it.")
-    columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = Field(
-        None,
-        description="Features of the data set's own file, by name or by number from 0, and its "
-        "columns of texts, by name. A view without `columns`, `file`, `grams` and `graphs` is all "
-        "features.",
-    )
-    file: str | None = Field(
-        None,
-        description="File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. "
-        "A feature `age` of the view `home` is called `home.age`.",
-    )
-    grams: str | None = Field(
-        None,
-        description="File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with "
-        '`grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them.',
-    )
+    name: Name
+    """Name of the view, by which `features` of a kernel names it."""
+    columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = None
+    """Features of the data set's own file, by name or by number from 0, and its columns of texts,
+    by name. A view without `columns`, `file`, `grams` and `graphs` is all features.
+    """
+    file: str | None = None
+    """File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A feature `age`
+    of the view `home` is called `home.age`.
+    """
+    grams: str | None = None
+    """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with `grams`, `.npy`
+    or zarr. Kernels with `function = "precomputed"` use them.
+    """
     graphs: (
         Annotated[
             tuple[GraphTable, ...],
@@ -268,38 +230,29 @@ class ViewSpec(Model):
             Field(min_length=1),
         ]
         | None
-    ) = Field(
-        None,
-        description="Graphs over all points, tables with the keys of `[graph]`, of which "
-        "`neighbours` may be a list. Their Gram matrices are the pseudo-inverses of the "
-        'Laplacians. Kernels with `function = "precomputed"` use them.',
-    )
-    id: str | None = Field(
-        None,
-        description="Column, or array of a `.npz` file, that names the rows of the file; by "
-        "default that of the data set's `id`. A file without one has the rows of the data set in "
-        "their order.",
-    )
-    ignore: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (), description="Columns of the file to leave out, by name."
-    )
-    categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (), description="Columns of categories of the file, by name."
-    )
-    texts: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (),
-        description="Columns of texts of the file, by name. A column `dna` of the view `home` is "
-        "called `home.dna`.",
-    )
-    group_file: str | None = Field(
-        None, description="File of groups of the view's features, as for the data set."
-    )
-    missing: MissingView | None = Field(
-        None,
-        description='What holds for points without any value of the view: `"zero"` makes its '
-        'kernels zero there, and `"impute"` fills each feature as `impute` says. By default they '
-        "are an error.",
-    )
+    ) = None
+    """Graphs over all points, tables with the keys of `[graph]`, of which `neighbours` may be a
+    list. Their Gram matrices are the pseudo-inverses of the Laplacians. Kernels with `function =
+    "precomputed"` use them.
+    """
+    id: str | None = None
+    """Column, or array of a `.npz` file, that names the rows of the file; by default that of the
+    data set's `id`. A file without one has the rows of the data set in their order.
+    """
+    ignore: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of the file to leave out, by name."""
+    categorical: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of categories of the file, by name."""
+    texts: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of texts of the file, by name. A column `dna` of the view `home` is called
+    `home.dna`.
+    """
+    group_file: str | None = None
+    """File of groups of the view's features, as for the data set."""
+    missing: MissingView | None = None
+    """What holds for points without any value of the view: `"zero"` makes its kernels zero there,
+    and `"impute"` fills each feature as `impute` says. By default they are an error.
+    """
 
     @model_validator(mode="after")
     def _one_source(self) -> ViewSpec:
@@ -336,23 +289,19 @@ class ViewSpec(Model):
 class PreprocessingSpec(Model):
     """``[preprocessing]``: scaling of features and of real-valued labels; rows it is fitted on."""
 
-    scale: Literal["zscore", "minmax", "tfidf", "none"] = Field(
-        "zscore",
-        description="Scaling of each feature: to mean 0 and standard deviation 1; to the range "
-        "from -1 to 1; of counts of terms by ln((1 + n) / (1 + n_t)) + 1, where n_t of the n "
-        "fitted rows have the term; or none.",
-    )
-    fit: Literal["train", "all"] = Field(
-        "train",
-        description="Rows on which scaling and imputation are fitted: the training and unlabelled "
-        "rows of each split, with a bank for each split; or all rows, with one bank for all "
-        "splits.",
-    )
-    target: Literal["none", "zscore"] = Field(
-        "none",
-        description="Scaling of real-valued labels: none, or to mean 0 and standard deviation 1 "
-        "on the training rows. Predictions and scores keep the units of the data.",
-    )
+    scale: Literal["zscore", "minmax", "tfidf", "none"] = "zscore"
+    """Scaling of each feature: to mean 0 and standard deviation 1; to the range from -1 to 1; of
+    counts of terms by ln((1 + n) / (1 + n_t)) + 1, where n_t of the n fitted rows have the term; or
+    none.
+    """
+    fit: Literal["train", "all"] = "train"
+    """Rows on which scaling and imputation are fitted: the training and unlabelled rows of each
+    split, with a bank for each split; or all rows, with one bank for all splits.
+    """
+    target: Literal["none", "zscore"] = "none"
+    """Scaling of real-valued labels: none, or to mean 0 and standard deviation 1 on the training
+    rows. Predictions and scores keep the units of the data.
+    """
 
 
 class DatasetSpec(Model):
@@ -363,132 +312,94 @@ class DatasetSpec(Model):
     among the bundled data sets, then among the synthetic ones.
     """
 
-    name: Name = Field(
-        description="Name in the results. Without another source it is looked up in the folders "
-        "of `--data-dir`, then among the data sets of scikit-learn, then among the synthetic ones."
-    )
-    source: str | None = Field(
-        None, description="Name to look up, if it is not the name in the results."
-    )
-    file: str | None = Field(
-        None,
-        description="File of features and labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A "
-        "relative path starts at the folder of the sweep file, then at those of `--data-dir`.",
-    )
-    openml: NameOrNumber | None = Field(
-        None, description="Name or number of a data set of OpenML, which is downloaded once."
-    )
-    grams: str | None = Field(
-        None,
-        description="File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.npy` or "
-        'zarr. Their bank has `family = "precomputed"`.',
-    )
-    labels: str | None = Field(
-        None, description="File of labels beside a file of Gram matrices that holds none."
-    )
-    task: Task | None = Field(
-        None,
-        description="Labels are classes or real values. By default the source decides: its "
-        "labels are classes except in data sets that are known as regression.",
-    )
-    label: NameOrNumber | None = Field(
-        None,
-        description="Label column of a table, by name, or by number from 0. By default the one "
-        "that is called label, class, target, y, diagnosis, outcome or response. In a `.npz` file "
-        "or a zarr group of arrays the name of the array of labels, by default `y`.",
-    )
-    id: str | None = Field(
-        None, description="Column of a table that names the rows; it is no feature."
-    )
-    ignore: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (), description="Columns of a table to leave out, by name."
-    )
-    categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (),
-        description="Columns of categories, by name. Each becomes one feature for each category, "
-        "1 where a row has it and 0 elsewhere, and a group of the column's name, which `features` "
-        "of a kernel may use. A missing value is a category of its own.",
-    )
-    texts: Annotated[tuple[str, ...], Strict(False)] = Field(
-        (),
-        description="Columns of texts of a table, or arrays of texts of a `.npz` file, by name. "
-        '`features` of kernels of texts, such as `"spectrum"`, names them.',
-    )
-    classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
-        Field(
-            None,
-            description="Keep only these classes, in this order. Of two, the second is +1.",
-        )
-    )
-    positive: ClassName | None = Field(
-        None, description="Make two classes: this one is +1 and all others are -1."
-    )
-    per_class: int | None = Field(
-        None,
-        ge=1,
-        description="Keep this many points of each class, drawn with the sweep's seed.",
-    )
-    n_points: int | None = Field(
-        None,
-        ge=2,
-        description="Keep this many points, drawn with the sweep's seed, of each class in "
-        "proportion.",
-    )
-    class_weight: ClassWeights | None = Field(
-        None,
-        description="Weights of classes, by which `C` is multiplied: a table by class, 1 for those "
-        'that it leaves out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` '
-        "labelled rows of each training part.",
-    )
-    weights: str | None = Field(
-        None,
-        description="Column of a table, or array of a `.npz` file or a zarr group, of row weights "
-        "from 0, by which `C` is multiplied. Rows of weight 0 are in no training part. "
-        "Preprocessing, normalisation and scores count every other row once.",
-    )
-    impute: Imputation | None = Field(
-        None,
-        description="Replace missing values of a feature by the median, the mean or the most "
-        "frequent of its values on the rows that `fit` of `[preprocessing]` names: by default "
-        "those of the training part of each split. Without it missing values are an error.",
-    )
-    drop_constant: bool = Field(
-        True, description="Drop features that are constant over the data set."
-    )
-    sparse: bool = Field(
-        False,
-        description="Keep the features of a `.svm` file, of a sparse `.npz` file, or of a sparse "
-        "matrix from Python, sparse. "
-        'They need `scale = "none"` or `"tfidf"`, and kernels with `gaussian`, `polynomial` or '
-        "`linear`.",
-    )
-    groups: dict[str, list[NameOrNumber]] = Field(
-        default_factory=dict,
-        description="Names for groups of features, given by name or by number from 0, which "
-        "`features` of a kernel may use.",
-    )
-    group_file: str | None = Field(
-        None,
-        description="File of more groups: `.gmt` as MSigDB writes it, a `.csv` of two columns, "
-        "group and feature, or a `.json` or `.toml` table of lists.",
-    )
-    views: Annotated[tuple[ViewSpec, ...], Strict(False)] = Field(
-        (),
-        description="Blocks of features, or Gram matrices, of the same points, as "
-        "`[[datasets.views]]` entries.",
-    )
-    options: dict[str, Option] = Field(
-        default_factory=dict, description="Parameters of a synthetic data set, such as `n`."
-    )
-    preprocessing: PreprocessingSpec | None = Field(
-        None, description="A table for this data set in place of `[preprocessing]`."
-    )
-    splits: SplitsSpec | None = Field(
-        None, description="A table for this data set in place of `[splits]`."
-    )
-    graph: GraphTable | None = Field(
-        None, description="A table for this data set in place of `[graph]`."
-    )
+    name: Name
+    """Name in the results. Without another source it is looked up in the folders of `--data-dir`,
+    then among the data sets of scikit-learn, then among the synthetic ones.
+    """
+    source: str | None = None
+    """Name to look up, if it is not the name in the results."""
+    file: str | None = None
+    """File of features and labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A relative path
+    starts at the folder of the sweep file, then at those of `--data-dir`.
+    """
+    openml: NameOrNumber | None = None
+    """Name or number of a data set of OpenML, which is downloaded once."""
+    grams: str | None = None
+    """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.npy` or zarr. Their bank
+    has `family = "precomputed"`.
+    """
+    labels: str | None = None
+    """File of labels beside a file of Gram matrices that holds none."""
+    task: Task | None = None
+    """Labels are classes or real values. By default the source decides: its labels are classes
+    except in data sets that are known as regression.
+    """
+    label: NameOrNumber | None = None
+    """Label column of a table, by name, or by number from 0. By default the one that is called
+    label, class, target, y, diagnosis, outcome or response. In a `.npz` file or a zarr group of
+    arrays the name of the array of labels, by default `y`.
+    """
+    id: str | None = None
+    """Column of a table that names the rows; it is no feature."""
+    ignore: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of a table to leave out, by name."""
+    categorical: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of categories, by name. Each becomes one feature for each category, 1 where a row has
+    it and 0 elsewhere, and a group of the column's name, which `features` of a kernel may use. A
+    missing value is a category of its own.
+    """
+    texts: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Columns of texts of a table, or arrays of texts of a `.npz` file, by name. `features` of
+    kernels of texts, such as `"spectrum"`, names them.
+    """
+    classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = None
+    """Keep only these classes, in this order. Of two, the second is +1."""
+    positive: ClassName | None = None
+    """Make two classes: this one is +1 and all others are -1."""
+    per_class: int | None = Field(None, ge=1)
+    """Keep this many points of each class, drawn with the sweep's seed."""
+    n_points: int | None = Field(None, ge=2)
+    """Keep this many points, drawn with the sweep's seed, of each class in proportion."""
+    class_weight: ClassWeights | None = None
+    """Weights of classes, by which `C` is multiplied: a table by class, 1 for those that it leaves
+    out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` labelled rows of each
+    training part.
+    """
+    weights: str | None = None
+    """Column of a table, or array of a `.npz` file or a zarr group, of row weights from 0, by which
+    `C` is multiplied. Rows of weight 0 are in no training part. Preprocessing, normalisation and
+    scores count every other row once.
+    """
+    impute: Imputation | None = None
+    """Replace missing values of a feature by the median, the mean or the most frequent of its
+    values on the rows that `fit` of `[preprocessing]` names: by default those of the training part
+    of each split. Without it missing values are an error.
+    """
+    drop_constant: bool = True
+    """Drop features that are constant over the data set."""
+    sparse: bool = False
+    """Keep the features of a `.svm` file, of a sparse `.npz` file, or of a sparse matrix from
+    Python, sparse. They need `scale = "none"` or `"tfidf"`, and kernels with `gaussian`,
+    `polynomial` or `linear`.
+    """
+    groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)
+    """Names for groups of features, given by name or by number from 0, which `features` of a kernel
+    may use.
+    """
+    group_file: str | None = None
+    """File of more groups: `.gmt` as MSigDB writes it, a `.csv` of two columns, group and feature,
+    or a `.json` or `.toml` table of lists.
+    """
+    views: Annotated[tuple[ViewSpec, ...], Strict(False)] = ()
+    """Blocks of features, or Gram matrices, of the same points, as `[[datasets.views]]` entries."""
+    options: dict[str, Option] = Field(default_factory=dict)
+    """Parameters of a synthetic data set, such as `n`."""
+    preprocessing: PreprocessingSpec | None = None
+    """A table for this data set in place of `[preprocessing]`."""
+    splits: SplitsSpec | None = None
+    """A table for this data set in place of `[splits]`."""
+    graph: GraphTable | None = None
+    """A table for this data set in place of `[graph]`."""
 
     _series: str = PrivateAttr("")
 

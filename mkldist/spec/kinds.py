@@ -19,9 +19,20 @@ from mkldist.spec.toml_texts import spelled
 
 
 class Model(BaseModel):
-    """Base of all models: unknown keys are refused, "5" is no number, and 1 is not true."""
+    """Base of all models: unknown keys are refused, "5" is no number, and 1 is not true.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    The manual shows the text below each field.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        for field in cls.model_fields.values():
+            if field.description:
+                field.description = " ".join(field.description.split())
 
 
 def check_kind(table: Any, kinds_of: Mapping[str, tuple[str, ...]], instead: str = "") -> None:

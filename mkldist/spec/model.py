@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     Strict,
@@ -41,11 +40,12 @@ _EFFECTIVE_WITH = {
 class Distribution(Model):
     """Distribution of a hyperparameter: ``{low, high, scale}``."""
 
-    low: Finite = Field(description="Least value.")
-    high: Finite = Field(description="Greatest value.")
-    scale: Literal["linear", "log"] = Field(
-        "linear", description="Uniform in the value or in its logarithm."
-    )
+    low: Finite
+    """Least value."""
+    high: Finite
+    """Greatest value."""
+    scale: Literal["linear", "log"] = "linear"
+    """Uniform in the value or in its logarithm."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Distribution:
@@ -70,43 +70,31 @@ class SearchSpec(Model):
     Trials are compared by their error on the inner folds of ``[selection]``, never by test labels.
     """
 
-    kind: Literal["random", "adaptive", "halving"] = Field(
-        description="Independent random settings; settings that Optuna proposes from the results "
-        "so far; or random settings of which the best go on from rung to rung."
-    )
-    trials: int = Field(
-        ge=1,
-        le=MOST_TRIALS,
-        description="Settings to try of each method on each bank, data set and split; fewer where "
-        "there are not so many.",
-    )
-    batch: int = Field(
-        8,
-        ge=1,
-        le=MOST_TRIALS,
-        description='`"adaptive"`: trials that are proposed, and share passes, at once.',
-    )
-    seed: int | None = Field(
-        None, ge=0, description="Seed of the trials. By default the sweep's seed."
-    )
-    resource: Literal["tol", "training-size"] = Field(
-        "tol",
-        description='`"halving"`: what grows from rung to rung: the precision, from a loose '
-        "tolerance to the method's own; or the share of the training rows.",
-    )
-    factor: int = Field(
-        3,
-        ge=2,
-        le=MOST_TRIALS,
-        description='`"halving"`: one trial of so many goes on to the next rung.',
-    )
-    rungs: int = Field(3, ge=2, le=50, description='`"halving"`: number of rungs.')
-    first: Positive | None = Field(
-        None,
-        description='`"halving"`: tolerance, or share of the training rows, of the first rung; '
-        "the others rise in equal ratios to the full resource. By default a tolerance of 0.3, or "
-        "a share of factor^(1 - rungs).",
-    )
+    kind: Literal["random", "adaptive", "halving"]
+    """Independent random settings; settings that Optuna proposes from the results so far; or random
+    settings of which the best go on from rung to rung.
+    """
+    trials: int = Field(ge=1, le=MOST_TRIALS)
+    """Settings to try of each method on each bank, data set and split; fewer where there are not so
+    many.
+    """
+    batch: int = Field(8, ge=1, le=MOST_TRIALS)
+    """`"adaptive"`: trials that are proposed, and share passes, at once."""
+    seed: int | None = Field(None, ge=0)
+    """Seed of the trials. By default the sweep's seed."""
+    resource: Literal["tol", "training-size"] = "tol"
+    """`"halving"`: what grows from rung to rung: the precision, from a loose tolerance to the
+    method's own; or the share of the training rows.
+    """
+    factor: int = Field(3, ge=2, le=MOST_TRIALS)
+    """`"halving"`: one trial of so many goes on to the next rung."""
+    rungs: int = Field(3, ge=2, le=50)
+    """`"halving"`: number of rungs."""
+    first: Positive | None = None
+    """`"halving"`: tolerance, or share of the training rows, of the first rung; the others rise in
+    equal ratios to the full resource. By default a tolerance of 0.3, or a share of factor^(1 -
+    rungs).
+    """
 
     @property
     def rung_dim(self) -> str | None:
@@ -131,19 +119,17 @@ class SelectionSpec(Model):
     Selection never uses test labels or labels of unlabelled rows.
     """
 
-    metric: MetricName | None = Field(
-        None,
-        description="Score by which settings and methods are selected, marked and compared. By "
-        "default `error` for classes and `rmse` for real values.",
-    )
-    folds: int = Field(
-        5,
-        ge=0,
-        description="Inner folds of the labelled training rows, each class in proportion. Omit "
-        "it to use up to 5 folds, and fewer where a class has fewer rows. 0 stands for no inner "
-        "folds: the test parts then rank the settings by the metric.",
-    )
-    repeats: int = Field(1, ge=1, le=1000, description="Repetitions, each with other folds.")
+    metric: MetricName | None = None
+    """Score by which settings and methods are selected, marked and compared. By default `error` for
+    classes and `rmse` for real values.
+    """
+    folds: int = Field(5, ge=0)
+    """Inner folds of the labelled training rows, each class in proportion. Omit it to use up to 5
+    folds, and fewer where a class has fewer rows. 0 stands for no inner folds: the test parts then
+    rank the settings by the metric.
+    """
+    repeats: int = Field(1, ge=1, le=1000)
+    """Repetitions, each with other folds."""
 
     @field_validator("folds")
     @classmethod
@@ -188,36 +174,32 @@ TRIAL = "trial"
 """Dimension of the results along which the trials of a search lie."""
 
 
-class MethodSpec(BaseModel):
+class MethodSpec(Model):
     """One ``[[methods]]`` entry: a method, and a value or list of values for its parameters.
 
     Every key besides those below is a parameter of the method.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(extra="allow")
 
-    name: str = Field(description="Name of the method; `mkldist list methods` shows all.")
-    label: Name | None = Field(
-        None,
-        description="Name in the results. By default the name of the method; entries of the same "
-        "method need labels of their own.",
-    )
-    kernel_weights: Literal["per-class", "shared"] = Field(
-        "per-class",
-        description="With more than two classes: kernel weights for each class, or one set of "
-        "weights for all classes.",
-    )
-    banks: Annotated[tuple[str, ...], Strict(False)] | None = Field(
-        None,
-        min_length=1,
-        description="Banks on which the method runs, by name; the name of a list of sizes stands "
-        "for all of them. By default every bank.",
-    )
-    on: dict[str, dict[str, Any]] = Field(
-        {},
-        description="Parameters on single data sets, in place of those of the entry: a table for "
-        "each data set, by its name.",
-    )
+    name: str
+    """Name of the method; `mkldist list methods` shows all."""
+    label: Name | None = None
+    """Name in the results. By default the name of the method; entries of the same method need
+    labels of their own.
+    """
+    kernel_weights: Literal["per-class", "shared"] = "per-class"
+    """With more than two classes: kernel weights for each class, or one set of weights for all
+    classes.
+    """
+    banks: Annotated[tuple[str, ...], Strict(False)] | None = Field(None, min_length=1)
+    """Banks on which the method runs, by name; the name of a list of sizes stands for all of them.
+    By default every bank.
+    """
+    on: dict[str, dict[str, Any]] = Field({})
+    """Parameters on single data sets, in place of those of the entry: a table for each data set, by
+    its name.
+    """
 
     @property
     def key(self) -> str:
@@ -254,88 +236,72 @@ class OutputsSpec(Model):
     Relative paths start at the folder in which the command runs.
     """
 
-    path: PathText | None = Field(
-        None, description="Folder of the results. By default `results/NAME`, of the sweep's name."
-    )
-    banks: PathText | None = Field(
-        None,
-        description="Folder or URL of stored Gram matrices. By default `banks` in the folder of "
-        "the results; beside that folder, where sweeps share it, if banks are kept.",
-    )
-    keep_banks: bool = Field(
-        False,
-        description="Keep stored Gram matrices for further runs. Otherwise each bank is deleted "
-        "when its runs are recorded.",
-    )
-    predictions: bool | None = Field(
-        None,
-        description="Keep decision values of test and unlabelled points. By default a sweep does "
-        "whose runs times rows are a million at most.",
-    )
-    coefficients: bool = Field(
-        False, description="Keep expansion coefficients of the decision function."
-    )
-    weights: bool = Field(True, description="Keep kernel weights.")
-    figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = Field(
-        (),
-        description="Figures to draw: decision boundaries of every method on the first split, for "
-        "data of two features.",
-    )
+    path: PathText | None = None
+    """Folder of the results. By default `results/NAME`, of the sweep's name."""
+    banks: PathText | None = None
+    """Folder or URL of stored Gram matrices. By default `banks` in the folder of the results;
+    beside that folder, where sweeps share it, if banks are kept.
+    """
+    keep_banks: bool = False
+    """Keep stored Gram matrices for further runs. Otherwise each bank is deleted when its runs are
+    recorded.
+    """
+    predictions: bool | None = None
+    """Keep decision values of test and unlabelled points. By default a sweep does whose runs times
+    rows are a million at most.
+    """
+    coefficients: bool = False
+    """Keep expansion coefficients of the decision function."""
+    weights: bool = True
+    """Keep kernel weights."""
+    figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = ()
+    """Figures to draw: decision boundaries of every method on the first split, for data of two
+    features.
+    """
 
 
 class SweepSpec(Model):
     """A whole sweep file."""
 
-    name: Name = Field(description="Name of the sweep, and of the folder of its results.")
-    description: str = Field("", description="A line for `mkldist list sweeps`.")
-    seed: int = Field(0, ge=0, description="Seed of all random draws.")
-    tol: Positive | None = Field(
-        None,
-        description="Relative duality gap at which methods stop that have no `tol` of their own. "
-        "By default every method's own.",
-    )
-    execution: Literal["shared", "isolated", "path"] = Field(
-        "shared",
-        description="Order of the runs: all runs on a bank advance together and share its "
-        "passes; or one at a time, alone on this machine, for times that can be compared; or "
-        "together, each "
-        "started from the solution at the next stronger regularisation.",
-    )
-    memory: str | None = Field(
-        None, description='Memory that each worker may use, such as `"2GiB"`.'
-    )
-    wall_time: str | None = Field(
-        None,
-        description='Time after which a call of `mkldist sweep` stops, such as `"90m"` or '
-        '`"2h"`; the same command resumes.',
-    )
-    datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(
-        min_length=1, description="Data sets, as `[[datasets]]` entries."
-    )
-    preprocessing: PreprocessingSpec = Field(
-        PreprocessingSpec(), description="Scaling of features and labels, as `[preprocessing]`."
-    )
-    splits: SplitsSpec = Field(
-        SplitsSpec(), description="Training, unlabelled and test parts, as `[splits]`."
-    )
-    graph: GraphTable | None = Field(
-        None, description="Graph of neighbouring points, as `[graph]`."
-    )
-    selection: SelectionSpec | None = Field(
-        None, description="Selection of hyperparameters by cross-validation, as `[selection]`."
-    )
-    search: SearchSpec | None = Field(
-        None, description="Search of hyperparameters in distributions, as `[search]`."
-    )
-    banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(
-        min_length=1, description="Banks of kernels, as `[[banks]]` entries."
-    )
-    methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(
-        min_length=1, description="Methods, as `[[methods]]` entries."
-    )
-    outputs: OutputsSpec = Field(
-        OutputsSpec(), description="Folders and contents of the results, as `[outputs]`."
-    )
+    name: Name
+    """Name of the sweep, and of the folder of its results."""
+    description: str = ""
+    """A line for `mkldist list sweeps`."""
+    seed: int = Field(0, ge=0)
+    """Seed of all random draws."""
+    tol: Positive | None = None
+    """Relative duality gap at which methods stop that have no `tol` of their own. By default every
+    method's own.
+    """
+    execution: Literal["shared", "isolated", "path"] = "shared"
+    """Order of the runs: all runs on a bank advance together and share its passes; or one at a
+    time, alone on this machine, for times that can be compared; or together, each started from the
+    solution at the next stronger regularisation.
+    """
+    memory: str | None = None
+    """Memory that each worker may use, such as `"2GiB"`."""
+    wall_time: str | None = None
+    """Time after which a call of `mkldist sweep` stops, such as `"90m"` or `"2h"`; the same command
+    resumes.
+    """
+    datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
+    """Data sets, as `[[datasets]]` entries."""
+    preprocessing: PreprocessingSpec = PreprocessingSpec()
+    """Scaling of features and labels, as `[preprocessing]`."""
+    splits: SplitsSpec = SplitsSpec()
+    """Training, unlabelled and test parts, as `[splits]`."""
+    graph: GraphTable | None = None
+    """Graph of neighbouring points, as `[graph]`."""
+    selection: SelectionSpec | None = None
+    """Selection of hyperparameters by cross-validation, as `[selection]`."""
+    search: SearchSpec | None = None
+    """Search of hyperparameters in distributions, as `[search]`."""
+    banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
+    """Banks of kernels, as `[[banks]]` entries."""
+    methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
+    """Methods, as `[[methods]]` entries."""
+    outputs: OutputsSpec = OutputsSpec()
+    """Folders and contents of the results, as `[outputs]`."""
 
     @property
     def sized_banks(self) -> tuple[BankSpec, ...]:
