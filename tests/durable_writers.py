@@ -21,7 +21,7 @@ from mkldist.core.durable import remove_temporaries, write_json
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.kernels.graph import graph_laplacian
-from mkldist.report.sweep_figures import keep_figure
+from mkldist.report.boundaries import keep_figure
 from mkldist.results.export import export
 from mkldist.results.folder import claimed, manifest_name
 from mkldist.results.layout import lay_out

@@ -67,7 +67,7 @@ def command(
     rows of the same data.  A minus B is printed, in the metric of the sweep.
     """
     from mkldist.analysis.comparison import compare_results
-    from mkldist.report.comparison_words import sentences
+    from mkldist.report.sentences import sentences
 
     first, second, matches = _asked(words, datasets, methods)
     comparison = compare_results(first, second, matches, rope)

@@ -64,11 +64,11 @@ def command(
     """
     from mkldist.errors import InputError
     from mkldist.fit.explain import explain
-    from mkldist.report.explanation_words import explanation_sentences
+    from mkldist.report.sentences import explanation_sentences
     from mkldist.run.paths import results_of
 
     if figure is not None:
-        from mkldist.report.explanation_chart import check_figure, write_explanation
+        from mkldist.report.charts import check_figure, write_explanation
 
         check_figure(figure, overwrite=overwrite)
     path = results_of(results)
@@ -103,7 +103,7 @@ def print_explanation(explanation: Explanation) -> None:
     """Print the table, what its columns are, and the sentences."""
     from rich.text import Text
 
-    from mkldist.report.explanation_words import captions, explanation_sentences, warnings
+    from mkldist.report.sentences import captions, explanation_sentences, warnings
 
     console = standard_output()
     console.print(Text(f"{explanation.dataset}: {explanation.method}", "bold"), highlight=False)
@@ -125,26 +125,26 @@ def table(explanation: Explanation) -> Table:
     from rich.text import Text
 
     from mkldist.analysis.explanation import LEVELS
-    from mkldist.report.explanation_words import (
-        TOLD,
-        cells,
-        columns_of,
+    from mkldist.report.sentences import (
+        SHOWN_LEVELS,
         name_of,
         others_words,
+        share_cells,
         shown_shares,
     )
 
     found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     found.add_column("", min_width=NAME, overflow="fold")
-    for name in columns_of(explanation):
+    shares = explanation.shares[:1]
+    for name in (heading for share in shares for heading in share_cells(explanation, share)):
         found.add_column(name, justify="right", no_wrap=True)
-    for level in TOLD:
+    for level in SHOWN_LEVELS:
         matter, others = shown_shares(explanation, level)
         if matter:
             found.add_row(Text(LEVELS[level], "bold"))
             for share in matter:
                 name = name_of(share, explanation.of(level))
-                found.add_row(Text(f" {name}"), *cells(explanation, share))
+                found.add_row(Text(f" {name}"), *share_cells(explanation, share).values())
         if matter and others and level != "kernel":
             found.add_row(Text(f" {others_words(others)}", "dim"))
     return found

@@ -33,7 +33,7 @@ def command(
 
     RESULTS is a sweep file, its name or the folder of its results.
     """
-    from mkldist.report.page_target import check_name, check_target
+    from mkldist.report.page import check_name, check_target
     from mkldist.run.paths import results_of
 
     check_name(page)

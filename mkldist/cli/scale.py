@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from mkldist.analysis.growth import Growth
-    from mkldist.report.scaling_study import ScalingStudy
+    from mkldist.report.scaling import ScalingStudy
 
 FOLDER = Path("scaling")
 EARLY, EVEN = " !", "  "  # marks of methods with and without runs that stopped early
@@ -48,7 +48,7 @@ def command(
     95 % interval for each method, and the share of building, passes and solver in its time.
     """
     from mkldist.report.facts import records
-    from mkldist.report.scaling_study import scaling_study
+    from mkldist.report.scaling import scaling_study
     from mkldist.run.paths import results_of
 
     path = results_of(results)
@@ -94,7 +94,7 @@ def _table(growth: Growth, rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
     from mkldist.analysis.growth import PARTS, SIZES, seconds_text
-    from mkldist.report.scaling_study import interval_text, share_text, sizes_text
+    from mkldist.report.scaling import interval_text, share_text, sizes_text
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)

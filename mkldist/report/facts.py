@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mkldist.analysis.growth import Growth, growths_of
 from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_of
@@ -16,8 +16,8 @@ from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.selection import stability_of, weights_at_best
 from mkldist.analysis.summary import loss_of, selected_summary, summary
 from mkldist.core.consoles import command_line
+from mkldist.core.identity import content_id
 from mkldist.core.metrics import Metric
-from mkldist.report.palette import Look, looks
 from mkldist.results.folder import restored_manifest
 from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, to_frame
 from mkldist.results.schema import DATA, RunState, metric_of
@@ -33,6 +33,44 @@ if TYPE_CHECKING:
 
 EXPLAINED, MOST_VALUES = 6, 1e9
 """Data sets that a report explains, and kernel values that it computes for each."""
+
+
+# Okabe & Ito (2008) without black and yellow, which vanish on a page; Tol's olive, and a purple.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b3294", "#999933")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+DASHES = ("-", "--", ":")
+
+
+class Look(NamedTuple):
+    """Colour, marker and line of a method in every picture."""
+
+    colour: str
+    marker: str
+    line: str
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return the look of each name.
+
+    Up to eight names differ in colour and marker.  Further ones repeat the colours with another
+    line and the next marker.
+    """
+    found = {}
+    for number, name in enumerate(dict.fromkeys(names)):
+        lap, place = divmod(number, len(COLOURS))
+        marker = MARKERS[(place + lap) % len(MARKERS)]
+        found[name] = Look(COLOURS[place], marker, DASHES[lap % len(DASHES)])
+    return found
+
+
+def slug(text: str) -> str:
+    """Return a name in small letters, digits and hyphens."""
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())
+
+
+def origin_of(results: Path) -> str:
+    """Return what tells the results in one folder from others, without the folder's name."""
+    return content_id(folder=str(results.resolve()))
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -116,7 +154,7 @@ class Facts:
 
         The name is such as ``level (gaussians)``.
         """
-        return name.rpartition(" (")[0] if self.several_banks else name
+        return name.partition(" (")[0] if self.several_banks else name
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

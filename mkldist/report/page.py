@@ -4,73 +4,76 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from importlib.resources import files
+from dataclasses import dataclass, replace
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mkldist.analysis.losses import ranks_of
+from mkldist.analysis.selection import selection_bias
 from mkldist.core.durable import check_free, make_folder, write_file, writing
-from mkldist.report.answer import answers_of, answers_table
-from mkldist.report.charts import Chart
-from mkldist.report.comparison_words import SIZES_SHARE
-from mkldist.report.explanation_chart import explanation_chart
-from mkldist.report.explanation_words import answers, explanation_table, warnings
-from mkldist.report.facts import Facts, records
-from mkldist.report.optimism import bias_of_selection, optimism_charts, optimism_table
-from mkldist.report.page_target import origin_of
-from mkldist.report.scaling_study import exponents_table, growth_cautions
-from mkldist.report.sweep_charts import (
+from mkldist.errors import OutputError, ending_words
+from mkldist.report.charts import (
     MOST,
+    Chart,
     bank_size_charts,
     convergence_charts,
+    explanation_chart,
     kernel_number_charts,
     learning_charts,
     objective_charts,
     path_charts,
     prediction_charts,
     rank_chart,
-    scaling_charts,
+    selection_bias_charts,
     weight_charts,
+)
+from mkldist.report.facts import Facts, origin_of, records
+from mkldist.report.scaling import charts_of, exponents_table, growth_cautions
+from mkldist.report.sentences import (
+    SIZES_SHARE,
+    Caution,
+    answers_of,
+    cautions,
+    headline,
+    largest_shares,
+    warnings,
 )
 from mkldist.report.tables import (
     Table,
+    answers_table,
     certificates_table,
     chosen_table,
     confusion_table,
     data_table,
+    explanation_table,
     failures_table,
     over_table,
     pairs_table,
     results_table,
+    selection_bias_table,
     stability_table,
 )
-from mkldist.report.words import Caution, cautions, headline
+from mkldist.results.rows import method_nodes
+from mkldist.results.schema import RUNGS
 from mkldist.results.status import others_words
 from mkldist.spec.toml_texts import toml_text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mkldist.analysis.explanation import Explanation
-
-TEMPLATE = "page.html.jinja"
 NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One section of the page."""
+    """One section of the page; it shows its heading alone until a reader opens it, if `folded`."""
 
-    name: str  # Name of its element
-    title: str  # Heading
-    text: str = ""  # Sentences below the heading
-    tables: Sequence[Table] = ()  # Its tables
-    charts: Sequence[Chart] = ()  # Its figures
-    cautions: Sequence[Caution] = ()  # What to beware of
-    code: str = ""  # Text set as it is, such as a file
-    folded: bool = False  # True if the page shows its heading alone, until a reader opens it
+    name: str  # of its element
+    title: str
+    text: str = ""  # sentences below the heading
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    cautions: Sequence[Caution] = ()
+    code: str = ""  # text set as it is, such as a file
+    folded: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -82,14 +85,13 @@ class Section:
 class Page:
     """A report."""
 
-    title: str  # Name and description of the sweep
+    title: str
     description: str
-    headline: list[str]  # Three sentences
-    note: str = ""  # What the page lacks, and how to have it
-    left_out: str = ""  # How many recorded runs are left out
-    # What follows, in order, without empty sections
-    sections: list[Section] = field(default_factory=list)
-    origin: str = ""  # What tells the results from others, by origin_of
+    headline: list[str]
+    note: str = ""  # what the page lacks, and how to have it
+    left_out: str = ""  # how many recorded runs are left out
+    sections: Sequence[Section] = ()  # in order, without empty ones
+    origin: str = ""  # what tells the results from others
 
     @property
     def charts(self) -> list[Chart]:
@@ -108,22 +110,26 @@ class Page:
 
     def html(self) -> str:
         """Return the page, which needs no other file."""
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, PackageLoader, StrictUndefined
 
-        room = files("mkldist.report")
-        environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                                  lstrip_blocks=True)  # fmt: skip
-        template = environment.from_string((room / TEMPLATE).read_text(encoding="utf-8"))
-        style, script = (
-            (room / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+        environment = Environment(
+            loader=PackageLoader("mkldist.report"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )
-        return template.render(page=self, style=style, script=script)
+        return environment.get_template("page.html.j2").render(page=self)
 
 
 def write_report(
     results: Path, page: Path, figures: Path | None = None, *, overwrite: bool = False
 ) -> Page:
-    """Write the report of a sweep to an HTML file, and its figures to a folder."""
+    """Write the report of a sweep, which may be running, to an HTML file.
+
+    A folder takes each figure as PDF, SVG, PNG and CSV, and each table as CSV.  If one of these
+    files is there or cannot be written, an error says so and nothing is written.
+    """
     report = replace(made_page(Facts.of(results)), origin=origin_of(results))
     for file in report.files(figures) if figures is not None else ():
         check_free(file, overwrite=overwrite)
@@ -145,44 +151,77 @@ def made_page(facts: Facts) -> Page:
     What a reader asks first comes first: the answer and its limits, then results and comparisons.
     Certificates and provenance, which prove it, are folded.
     """
-    drawn = find_spec("matplotlib") is not None
-    found, best = bias_of_selection(facts), answers_of(facts)
+    drawn, best = find_spec("matplotlib") is not None, answers_of(facts)
+    sides = [facts.chosen(row["dataset"], row["name"]) for row in records(best.head(MOST))]
+    explained = facts.explanations
+    named = [(one, largest_shares(one)) for one in explained]
+    text = [
+        w
+        for one, words in named
+        for w in (*warnings(one), *[f"{one.dataset}, {one.method}."] * bool(words), *words)
+    ]
+    over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
+    ranks = rank_chart(over, facts) if over is not None else None
+    # A search by halving validates its settings at unequal resources.
+    halved = any(RUNGS in node.attrs for node in method_nodes(facts.tree))
+    bias = [selection_bias(facts.tree)] if facts.validated and not halved else []
+    growths = [growth for growth in facts.growths if not growth.fits.empty]
+    chosen = chosen_table(facts)
     sections = [
         Section("answer", "The answer", tables=[answers_table(best)]),
         Section("data", "The data", tables=[data_table(facts)]),
-        _predictions(facts, best),
-        _explanation(facts),
+        Section(
+            "predictions", "Predictions of the best method",
+            tables=[table for side in sides if (table := confusion_table(side)) is not None],
+            charts=[chart for side in sides
+                    for chart in prediction_charts(side, facts.looks[side.place["method"]])],
+        ),
+        Section(
+            "explanation", "What the decision rests on", " ".join(text),
+            [explanation_table(explained)] if explained else [],
+            [explanation_chart(one) for one in explained if one.shares],
+        ),
         Section("warnings", "What to beware of", cautions=cautions(facts)),
-        _failures(facts),
+        Section(
+            "failures", "Failed runs", tables=[failures_table(facts)],
+            code=facts.retry_command if facts.status.failed else "",
+        ),
         Section("results", "Results", tables=[results_table(facts)]),
-        _comparison(facts),
         Section(
-            "optimism",
-            "Optimism of the selection",
-            tables=[optimism_table(found)],
-            charts=optimism_charts(found, facts),
+            "comparison", "Comparison of methods",
+            SIZES_SHARE * (len(facts.series) < len(facts.compared)),
+            [pairs_table(facts.pairs), *([over_table(over)] if over is not None else [])],
+            [ranks] if ranks is not None else [],
         ),
         Section(
-            "paths",
-            "Along the hyperparameters",
-            charts=[*path_charts(facts), *objective_charts(facts)],
+            "optimism", "Optimism of the selection",
+            tables=[selection_bias_table(one) for one in bias if len(one)],
+            charts=[chart for one in bias for chart in selection_bias_charts(one, facts)],
         ),
-        Section(
-            "weights",
-            "Kernel weights",
-            tables=[stability_table(facts.stability)],
-            charts=weight_charts(facts),
-        ),
-        Section(
-            "kernel-numbers",
-            "Accuracy against number of kernels",
-            charts=[*kernel_number_charts(facts), *bank_size_charts(facts)],
-        ),
+        Section("paths", "Along the hyperparameters",
+                charts=[*path_charts(facts), *objective_charts(facts)]),
+        Section("weights", "Kernel weights", tables=[stability_table(facts.stability)],
+                charts=weight_charts(facts)),
+        Section("kernel-numbers", "Accuracy against number of kernels",
+                charts=[*kernel_number_charts(facts), *bank_size_charts(facts)]),
         Section("learning", "Learning curves", charts=learning_charts(facts)),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
-        _time(facts),
-        *_proofs(facts),
-    ]
+        Section(
+            "time", "Time",
+            "Fits of seconds = a size^k, with the other size held fixed. The shares are of the "
+            "seconds of a split: the build of its bank, once, and the passes and solvers of all "
+            "settings.",
+            [exponents_table(growth) for growth in growths],
+            [chart for growth in growths for chart in charts_of(growth, facts.looks, MOST)],
+            growth_cautions(growths),
+        ),
+        Section("certificates", "Certificates", tables=[certificates_table(facts)], folded=True),
+        Section("settings", "Chosen settings", tables=[chosen] if chosen else [], folded=True),
+        Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2),
+                folded=True),
+        Section("sweep-file", "The sweep file, without values that are defaults",
+                code=toml_text(facts.spec), folded=True),
+    ]  # fmt: skip
     if not drawn:
         sections = [replace(section, charts=()) for section in sections]
     return Page(
@@ -195,79 +234,45 @@ def made_page(facts: Facts) -> Page:
     )
 
 
-def _predictions(facts: Facts, best: pd.DataFrame) -> Section:
-    """Return what the best method of each data set predicts right and wrong."""
-    sides = [facts.chosen(row["dataset"], row["name"]) for row in records(best.head(MOST))]
-    tables = [table for side in sides if (table := confusion_table(side)) is not None]
-    charts = [
-        chart
-        for side in sides
-        for chart in prediction_charts(side, facts.looks[side.place["method"]])
-    ]
-    return Section("predictions", "Predictions of the best method", tables=tables, charts=charts)
+# The file: no other file of the user is replaced.
+
+ENDINGS = (".html", ".htm")
+GENERATOR = '<meta name="generator" content="mkldist">'
+"""The line of the template by which a page of mkldist is recognised."""
+ORIGIN = '<meta name="mkldist-results" content="'
+"""Start of the line that tells of which results a page is."""
+HEAD = 2000  # bytes of a file in which these lines stand
 
 
-def _explanation(facts: Facts) -> Section:
-    found = facts.explanations
-    return Section(
-        "explanation",
-        "What the decision rests on",
-        " ".join(words for one in found for words in (*warnings(one), *_named(one))),
-        [explanation_table(found)] if found else [],
-        [explanation_chart(one) for one in found if one.shares],
-    )
+def check_name(page: Path) -> None:
+    """Refuse a folder, and a name that is not of a page."""
+    if page.is_dir():
+        hint = f"Write {page / 'report.html'}"
+        raise OutputError(str(page), "a folder", "the name of a file, the page", hint)
+    if page.suffix.casefold() not in ENDINGS:
+        ending = ending_words(page.suffix)
+        raise OutputError(str(page), ending, f"a name ending in {' or '.join(ENDINGS)}")
 
 
-def _named(one: Explanation) -> list[str]:
-    """Return what carries the decision of a method, after its name; nothing without such words."""
-    said = answers(one)
-    return [f"{one.dataset}, {one.method}.", *said] if said else []
+def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
+    """Refuse what :func:`check_name` does, and a file other than a page of the results."""
+    check_name(page)
+    if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
+        hint = "Choose another name with -o, or replace the file by --overwrite"
+        raise OutputError(str(page), found, f"a new file, or a page of {results}", hint)
 
 
-def _comparison(facts: Facts) -> Section:
-    tables = [pairs_table(facts.pairs)]
-    over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
-    charts = []
-    if over is not None:
-        tables.append(over_table(over))
-        charts = [chart for chart in [rank_chart(over, facts)] if chart]
-    text = SIZES_SHARE if len(facts.series) < len(facts.compared) else ""
-    return Section("comparison", "Comparison of methods", text, tables, charts)
-
-
-def _time(facts: Facts) -> Section:
-    found = [growth for growth in facts.growths if not growth.fits.empty]
-    return Section(
-        "time",
-        "Time",
-        "Fits of seconds = a size^k, with the other size held fixed. The shares are of the seconds "
-        "of a split: the build of its bank, once, and the passes and solvers of all settings.",
-        [exponents_table(growth) for growth in found],
-        scaling_charts(facts),
-        growth_cautions(found),
-    )
-
-
-def _failures(facts: Facts) -> Section:
-    return Section(
-        "failures",
-        "Failed runs",
-        tables=[failures_table(facts)],
-        code=facts.retry_command if facts.status.failed else "",
-    )
-
-
-def _proofs(facts: Facts) -> list[Section]:
-    """Return what proves the results and allows to repeat them, folded."""
-    chosen = chosen_table(facts)
-    parts = [
-        Section("certificates", "Certificates", tables=[certificates_table(facts)]),
-        Section("settings", "Chosen settings", tables=[chosen] if chosen else []),
-        Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2)),
-        Section(
-            "sweep-file",
-            "The sweep file, without values that are defaults",
-            code=toml_text(facts.spec),
-        ),
-    ]
-    return [replace(part, folded=True) for part in parts]
+def _other_file(path: Path, origin: str) -> str:
+    """Return what a file is, as a noun phrase; empty for a page of results of this origin."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD).decode(errors="replace")
+    except OSError:
+        head = ""
+    if GENERATOR not in head:
+        return "a file that is no page of mkldist"
+    if f'{ORIGIN}{origin}"' in head:
+        return ""
+    title = head.partition("<title>")[2].partition("</title>")[0]
+    name = unescape(title.removesuffix(": report"))
+    return f"a page of other results, of a sweep called {name!r}"

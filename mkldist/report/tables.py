@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from mkldist.analysis.explanation import LEVELS, Explanation
 from mkldist.analysis.losses import SIGNIFICANCE, RanksOverDataSets
 from mkldist.analysis.pairing import Chosen
-from mkldist.analysis.summary import loss_of
+from mkldist.analysis.statistics import Interval
+from mkldist.analysis.summary import is_missing, loss_of
 from mkldist.core.durable import write_file
 from mkldist.core.metrics import (
     BESIDE,
@@ -25,15 +27,21 @@ from mkldist.core.metrics import (
     p_value_text,
     part_of_variable,
 )
-from mkldist.report.charts import slug
-from mkldist.report.facts import Facts, records
+from mkldist.report.facts import Facts, records, slug
+from mkldist.report.sentences import (
+    SHOWN_LEVELS,
+    captions,
+    difference,
+    percent,
+    shown_shares,
+    value_text,
+    worse,
+)
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
 from mkldist.results.schema import CLASS, PREDICTED, SPLIT, RunState
 from mkldist.solvers.progress import STATIONARITY, StopReason
 
 MOST_COUNTS = 12  # classes that a cell names
-CONFUSIONS = ("confusion", "unlabelled_confusion")
-RECALL = "of these right"
 MINUS = "\u2212"  # the sign of a difference
 MOST_ROWS = 500  # of a table, in the page
 Row = dict[str, Any]
@@ -51,13 +59,11 @@ class Cell:
 class Table:
     """Rows to read, and the data that they show."""
 
-    name: str  # Name of the element, and of the file of the data
-    data: pd.DataFrame  # A row for each row to read, whose numbers are numbers
-    # For each heading, the function that makes a cell of a row of `data`
-    columns: Mapping[str, Callable[[Row], Cell]]
-    # Function that tells of a row of `data` if it stands out
-    marked: Callable[[Row], bool] = lambda row: False
-    caption: str = ""  # What a reader needs to know of the columns
+    name: str  # of the element, and of the file of the data
+    data: pd.DataFrame  # a row for each row to read, whose numbers are numbers
+    columns: Mapping[str, Callable[[Row], Cell]]  # what makes the cell of a row, by heading
+    marked: Callable[[Row], bool] = lambda row: False  # whether a row stands out
+    caption: str = ""
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -86,68 +92,120 @@ class Table:
         places = sorted(range(len(self.rows)), key=lambda place: not self.marks[place])
         return sorted(places[:MOST_ROWS])
 
+    def file(self, folder: Path) -> Path:
+        """Return the file in a folder that :meth:`write` writes."""
+        return folder / f"{self.name}.csv"
+
     def write(self, folder: Path) -> None:
         """Write the data, without empty columns, to ``NAME.csv`` in a folder, which is there."""
         known = self.data.dropna(axis="columns", how="all")
         write_file(self.file(folder), [known.to_csv(index=False).encode()])
 
-    def file(self, folder: Path) -> Path:
-        """Return the file in a folder that :meth:`write` writes."""
-        return folder / f"{self.name}.csv"
 
-
-def identity_columns(data: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
-    """Return the columns that tell a method's row from the others, of those that differ."""
-    names = [name for name in ("dataset", "bank") if data[name].nunique() > 1]
-    return {name: text(name) for name in (*names, "method")}
+# Makers of cells.
 
 
 def text(name: str) -> Callable[[Row], Cell]:
-    """Return a function that makes the cell of a text."""
+    """Return what makes the cell of a text."""
     return lambda row: Cell(str(row[name]))
 
 
+def keyed(name: str, words: Callable[[Row], str]) -> Callable[[Row], Cell]:
+    """Return what makes a cell of words that sorts by a column; a dash where that is missing."""
+
+    def cell(row: Row) -> Cell:
+        value = row.get(name)
+        return Cell(NOTHING) if is_missing(value) else Cell(words(row), float(value or 0))
+
+    return cell
+
+
 def numbers(name: str, form: str = "{:,}") -> Callable[[Row], Cell]:
-    """Return a function that makes the cell of a number in a format."""
-    return lambda row: number(row[name], form)
+    """Return what makes the cell of a number in a format; a dash for NaN."""
+    return keyed(name, lambda row: form.format(row[name]) if row[name] else "0")
 
 
-def number(value: float, form: str) -> Cell:
-    """Return the cell of a number in a format, such as ``"{:.2f}"``; a dash for NaN."""
-    if value is None or np.isnan(value):
-        return Cell(NOTHING)
-    return Cell(form.format(value) if value else "0", float(value))
+def p_values(name: str) -> Callable[[Row], Cell]:
+    """Return what makes the cell of a p-value."""
+    return keyed(name, lambda row: p_value_text(row[name]))
 
 
-def p_value(value: float) -> Cell:
-    """Return the cell of a p-value, see :func:`mkldist.analysis.summary.p_value_text`."""
-    return Cell(p_value_text(value), None if np.isnan(value) else float(value))
+def with_ends(
+    name: str, form: Callable[[Row], Callable[[float], str]], low: str, high: str
+) -> Callable[[Row], Cell]:
+    """Return what makes the cell of a number with its interval, if the ends are known."""
+
+    def words(row: Row) -> str:
+        shown = form(row)
+        ends = f" [{shown(row[low])}, {shown(row[high])}]" if not is_missing(row[low]) else ""
+        return shown(row[name]) + ends
+
+    return keyed(name, words)
 
 
-def interval(mean: float, low: float, high: float) -> Cell:
-    """Return the cell of a number and its interval, which is left out where its ends are NaN."""
-    if np.isnan(mean):
-        return Cell(NOTHING)
-    ends = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-    return Cell(f"{mean:.2f}{ends}", float(mean))
+def settings(names: Iterable[str]) -> dict[str, Callable[[Row], Cell]]:
+    """Return the columns of hyperparameters, empty where a method has none of a name."""
+
+    def cell(name: str) -> Callable[[Row], Cell]:
+        def made(row: Row) -> Cell:
+            value = row.get(name)
+            if is_missing(value):
+                return Cell("")
+            return Cell(value_text(value), value if isinstance(value, int | float) else None)
+
+        return made
+
+    return {name: cell(name) for name in names}
+
+
+def identity(data: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
+    """Return the columns that tell a method's row from the others, of those that differ."""
+    names = [n for n in ("dataset", "bank") if n in data and data[n].nunique() > 1]
+    return {name: text(name) for name in (*names, "method")}
+
+
+def _proximities(rows: pd.DataFrame, gap: str, stationarity: str) -> dict[str, Any]:
+    """Return the columns that say what is left to gain: the gap, and others that are known."""
+    words = {gap: "largest gap", f"exact_{gap}": "largest exact gap",
+             stationarity: "largest stationarity"}  # fmt: skip
+    known = [name for name in words if name in rows and (name == gap or rows[name].notna().any())]
+    return {words[name]: numbers(name, "{:.1e}") for name in known}
+
+
+# The tables.
+
+
+def answers_table(answers: pd.DataFrame) -> Table:
+    """Return the best method of each data set, with its interval, beside constant and next."""
+    columns = {
+        "dataset": text("dataset"),
+        "best": text("name"),
+        "score": keyed("mean", lambda row: METRICS[row["metric"]].text(
+            *(row[end] for end in ("mean", "low", "high")))),
+        "metric": lambda row: Cell(METRICS[row["metric"]].words),
+        "setting": text("setting"),
+        "constant": keyed("constant", lambda row: METRICS[row["metric"]].text(row["constant"])),
+        "next": text("second"),
+        "difference": keyed("difference", difference),
+        "p (Holm)": p_values("p_holm"),
+    }  # fmt: skip
+    known = answers if "second" in answers else answers.assign(second=NOTHING)
+    return Table(
+        "answers", known.fillna({"second": NOTHING}), columns, lambda row: not row["no_better"],
+        "Scores of the best method and of the best constant prediction, and differences from the "
+        "next method, with 95 % intervals. Rows where a test finds a gain on the constant are "
+        "marked.",
+    )  # fmt: skip
 
 
 def data_table(facts: Facts) -> Table:
     """Return what each data set holds; columns that none has are left out."""
     data = pd.DataFrame([{"dataset": name, **_flat(of)} for name, of in facts.data.items()])
     headings = {"missing": "missing cells", "groups": "groups of rows"}
+    order = ("dataset", "rows", "features", "classes", "missing", "views", "groups", "weights")
     columns = {
         headings.get(name, name): numbers(name) if is_numeric_dtype(data[name]) else text(name)
-        for name in (
-            "dataset",
-            "rows",
-            "features",
-            "classes",
-            "missing",
-            "views",
-            "groups",
-            "weights",
-        )
+        for name in order
         if name in data
     }
     texts = data.select_dtypes(exclude="number").columns
@@ -163,144 +221,153 @@ def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
     ]
     classes = [f"{name}: {number:,}" for name, number in found.get("classes", {}).items()]
     left = len(classes) - MOST_COUNTS
-    named = classes[:MOST_COUNTS] + [f"{left} more"] * (left > 0)
-    texts = {"classes": ", ".join(named), "views": ", ".join(views)}
+    classes = classes[:MOST_COUNTS] + [f"{left} more"] * (left > 0)
+    texts = {"classes": ", ".join(classes), "views": ", ".join(views)}
     others = {key: value for key, value in found.items() if key not in (*texts, "matrices")}
-    return others | {key: said for key, said in texts.items() if said}
+    return others | {key: words for key, words in texts.items() if words}
 
 
 def confusion_table(side: Chosen) -> Table | None:
     """Return the test rows of each class by predicted class, of all splits; None without any."""
     runs, dataset, method = side.data, side.place["dataset"], side.place["method"]
-    name = next((one for one in CONFUSIONS if one in runs), None)
+    name = next((one for one in ("confusion", "unlabelled_confusion") if one in runs), None)
     if name is None:
         return None
     counts = runs[name].sum(SPLIT).transpose(CLASS, PREDICTED).to_numpy()
     classes = [str(one) for one in runs[CLASS].to_numpy().tolist()]
-    predicted = [f"predicted {one}" for one in classes]
+    predicted, recall = [f"predicted {one}" for one in classes], "of these right"
     data = pd.DataFrame(counts.astype(int), columns=predicted)
     data.insert(0, "class", classes)
-    data[RECALL] = np.diagonal(counts) / np.maximum(counts.sum(axis=1), 1)
+    data[recall] = np.diagonal(counts) / np.maximum(counts.sum(axis=1), 1)
     columns = {
         "class": text("class"),
         **{one: numbers(one) for one in predicted},
-        RECALL: lambda row: Cell(f"{100 * row[RECALL]:.1f} %", row[RECALL]),
+        recall: keyed(recall, lambda row: f"{100 * row[recall]:.1f} %"),
     }
     caption = f"Scored rows by class and prediction, {method} on {dataset}, summed over the splits."
     return Table(f"confusion-{slug(dataset)}", data, columns, caption=caption)
 
 
+def explanation_table(found: Sequence[Explanation]) -> Table:
+    """Return the rows that matter of the best method on each data set."""
+    tables = []
+    for one in found:
+        matter = [share in shown_shares(one, share.level)[0] and share.level in SHOWN_LEVELS
+                  for share in one.shares]  # fmt: skip
+        tables.append(one.table[matter].assign(dataset=one.dataset, method=one.method))
+    metrics = {one.dataset: one.metric for one in found}
+
+    def interval(name: str, words: Callable[[Interval, Row], str]) -> Callable[[Row], Cell]:
+        ends = (name, f"{name}_low", f"{name}_high")
+        return keyed(name, lambda row: words(Interval(*(row[end] for end in ends)), row))
+
+    columns: dict[str, Callable[[Row], Cell]] = {
+        **({"data set": text("dataset"), "method": text("method")} if len(found) > 1 else {}),
+        "set": lambda row: Cell(LEVELS[row["level"]]),
+        "name": text("name"),
+        "rank": numbers("rank"),
+        "decision %": interval("decision", lambda own, _: percent(own)),
+        "weights %": interval("weight", lambda own, _: percent(own)),
+        "left out": interval("left_out", lambda own, row: worse(own, metrics[row["dataset"]])),
+        "active in %": interval("selected", lambda own, _: percent(own)),
+    }
+    data = pd.concat(tables, ignore_index=True)
+    return Table("explanation", data, columns, caption=" ".join(captions(found[0])))
+
+
 def results_table(facts: Facts) -> Table:
     """Return a row for each data set, bank, method and setting, the best first."""
     order = {name: place for place, name in enumerate(facts.datasets)}
-    every = [(order[row["dataset"]], loss_of(row)) for row in records(facts.summary)]
-    losses = pd.DataFrame(every, columns=["dataset", "loss"], index=facts.summary.index)
-    ordered = losses.sort_values(["dataset", "loss"], kind="stable").index
+    losses = [(order[row["dataset"]], loss_of(row)) for row in records(facts.summary)]
+    ranks = pd.DataFrame(losses, columns=["dataset", "loss"], index=facts.summary.index)
+    ordered = ranks.sort_values(["dataset", "loss"], kind="stable").index
     rows = facts.summary.loc[ordered].reset_index(drop=True)
-    axes = list(dict.fromkeys(n for _, node in facts.nodes for n in hyperparameters(node)))
-    columns = identity_columns(rows)
-    columns |= _scores(rows)
-    columns |= {name: _setting(name) for name in axes}
-    columns["kernels"] = lambda row: _mean_sd(row["active_mean"], row["active_sd"], digits=1)
-    columns["seconds"] = numbers("seconds_mean", "{:.3g}")
-    columns |= _proximities(rows, "gap_max", "stationarity_max")
-    columns["runs"] = _runs
+
+    def kernels(row: Row) -> str:
+        sd = "" if is_missing(row["active_sd"]) else f" ± {row['active_sd']:.1f}"
+        return f"{row['active_mean']:.1f}{sd}"
+
+    def runs(row: Row) -> str:
+        total = row["complete"] + row["failed"] + row["waiting"]
+        others = [f", {row[n]} {n}" for n in ("failed", "waiting", "early") if row[n]]
+        return f"{row['complete']}/{total}{''.join(others)}"
+
+    axes = dict.fromkeys(name for _, node in facts.nodes for name in hyperparameters(node))
+    columns = {
+        **identity(rows),
+        **_scores(rows),
+        **settings(axes),
+        "kernels": keyed("active_mean", kernels),
+        "seconds": numbers("seconds_mean", "{:.3g}"),
+        **_proximities(rows, "gap_max", "stationarity_max"),
+        "runs": keyed("complete", runs),
+    }  # fmt: skip
     chosen = "inner folds" if facts.validated else "test parts"
     constant = (
         " Rows with ~ are no better than the best constant answer, such as always the majority, by "
         "a one-sided test."
     )
-    caption = (
+    return Table(
+        "results", rows, columns, lambda row: row["best"],
         "Means over the splits, with 95 % intervals in brackets. Of each data set, the rows of the "
         f"best mean on the {chosen} are marked, of those that lack no split and beat a constant "
         f"answer.{constant * bool(rows['no_better'].any())} Kernels are those of more than 0.001 "
-        "of the largest weight; ± is one standard deviation."
-    )
-    return Table("results", rows, columns, lambda row: row["best"], caption)
+        "of the largest weight; ± is one standard deviation.",
+    )  # fmt: skip
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
     """Return the columns of the sweep's metrics by part, then of others that readers know."""
-    tasks = [task for task in BESIDE if (rows["task"] == task).any()]
-    names = [
-        METRICS[metric].variable(part) for metric in dict.fromkeys(rows["metric"]) for part in PARTS
-    ]
-    names += [METRICS[name].variable() for task in tasks for name in BESIDE[task]]
-    held = [name for name in dict.fromkeys(names) if f"{name}_mean" in rows]
-    return {_heading(n): _score(n) for n in held if rows[f"{n}_mean"].notna().any()}
+    names = [METRICS[name].variable(part) for name in dict.fromkeys(rows["metric"])
+             for part in PARTS]  # fmt: skip
+    names += [METRICS[name].variable() for task in BESIDE if (rows["task"] == task).any()
+              for name in BESIDE[task]]  # fmt: skip
 
+    def score(name: str) -> Callable[[Row], Cell]:
+        metric, part = metric_of_variable(name), part_of_variable(name)
 
-def _heading(name: str) -> str:
-    return metric_of_variable(name).heading(part_of_variable(name))
+        def words(row: Row) -> str:
+            ends = [float(row.get(f"{name}_{end}", np.nan)) for end in ("mean", "low", "high")]
+            marked = row["no_better"] and row["metric"] == metric.name and part != "validation"
+            return metric.text(*ends) + " ~" * bool(marked)
 
+        return keyed(f"{name}_mean", words)
 
-def _score(name: str) -> Callable[[Row], Cell]:
-    """Return the function that makes the cell of a metric, with its interval if it has one."""
-    metric = metric_of_variable(name)
-
-    def cell(row: Row) -> Cell:
-        mean = float(row[f"{name}_mean"])
-        if np.isnan(mean):
-            return Cell(NOTHING)
-        ends = [float(row.get(f"{name}_{end}", np.nan)) for end in ("low", "high")]
-        marked = row["no_better"] and row["metric"] == metric.name
-        mark = " ~" * bool(marked and not name.startswith("validation"))
-        return Cell(metric.text(mean, *ends) + mark, mean)
-
-    return cell
+    return {
+        metric_of_variable(name).heading(part_of_variable(name)): score(name)
+        for name in dict.fromkeys(names)
+        if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
+    }
 
 
 def certificates_table(facts: Facts) -> Table:
     """Return how many runs of each method reached their tolerance."""
-    rows, found = facts.runs, []
-    left = [name for name in ("gap", "exact_gap", STATIONARITY) if name in rows]
-    for (dataset, method), some in rows.groupby(["dataset", "method"], sort=False):
-        complete = some[some["state"] == RunState.COMPLETE.value]
-        met = int((complete["stop_reason"] == StopReason.CONVERGED.value).sum())
-        found.append(
-            {
-                "dataset": dataset,
-                "bank": "",
-                "method": method,
-                "runs": len(some),
-                "complete": len(complete),
-                "met": met,
-                "early": len(complete) - met,
-                "failed": int((some["state"] == RunState.FAILED.value).sum()),
-                **{name: complete[name].max() for name in left},
-            }
-        )
-    data = pd.DataFrame(found, columns=None if found else ["dataset", "bank", "method"])
+    runs = facts.runs
+    complete = runs["state"] == RunState.COMPLETE.value
+    met = complete & (runs["stop_reason"] == StopReason.CONVERGED.value)
+    counts = runs.assign(
+        runs=1, complete=complete, met=met, early=complete & ~met,
+        failed=runs["state"] == RunState.FAILED.value,
+    )  # fmt: skip
+    left = [name for name in ("gap", "exact_gap", STATIONARITY) if name in runs]
+    counts[left] = runs[left].where(complete)
+    groups = counts.groupby(["dataset", "method"], sort=False)
+    numbers_of = ["runs", "complete", "met", "early", "failed"]
+    data = groups[numbers_of].sum().join(groups[left].max()).reset_index()
     columns = {
-        **identity_columns(data),
-        "complete": lambda row: Cell(f"{row['complete']} of {row['runs']}", row["complete"]),
+        **identity(data),
+        "complete": keyed("complete", lambda row: f"{row['complete']} of {row['runs']}"),
         "reached tol": numbers("met"),
         "stopped before": numbers("early"),
         "failed": numbers("failed"),
         **_proximities(data, "gap", STATIONARITY),
     }
-    caption = (
+    return Table(
+        "certificates", data, columns, lambda row: row["early"] > 0 or row["failed"] > 0,
         "Each run returns its objective and a lower bound of the optimum; their relative distance "
         "is the duality gap. Where the problem is not convex, a stationarity takes its place. Rows "
-        "with runs that failed or stopped before their tolerance are marked."
-    )
-    return Table(
-        "certificates",
-        data.drop(columns="bank"),
-        columns,
-        lambda row: row["early"] > 0 or row["failed"] > 0,
-        caption,
-    )
-
-
-def _proximities(
-    rows: pd.DataFrame, gap: str, stationarity: str
-) -> dict[str, Callable[[Row], Cell]]:
-    """Return the columns that say what is left to gain: the gap, and others that are known."""
-    further = {f"exact_{gap}": "largest exact gap", stationarity: "largest stationarity"}
-    known = {name for name in further if name in rows and rows[name].notna().any()}
-    named = {gap: "largest gap"} | {name: words for name, words in further.items() if name in known}
-    return {words: numbers(name, "{:.1e}") for name, words in named.items()}
+        "with runs that failed or stopped before their tolerance are marked.",
+    )  # fmt: skip
 
 
 def pairs_table(pairs: pd.DataFrame) -> Table:
@@ -310,21 +377,21 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
         "pair": _pair,
         "mean difference": numbers("difference", "{:+.4f}"),
         "splits": numbers("n_splits"),
-        "p": lambda row: p_value(row["p_value"]),
-        "p (Holm)": lambda row: p_value(row["p_holm"]),
+        "p": p_values("p_value"),
+        "p (Holm)": p_values("p_holm"),
         "P(first better)": numbers("first_better", "{:.2f}"),
         "P(equivalent)": numbers("equivalent", "{:.2f}"),
         "P(second better)": numbers("second_better", "{:.2f}"),
     }
-    caption = (
+    return Table(
+        "pairs", pairs, columns, _differs,
         "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
         "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
         "pairs of a data set; the probabilities are of the Bayesian correlated t-test with a "
         "region of practical equivalence of 0.01 of an error, or 1 % of another loss (Benavoli et "
         "al. 2017). A pair of equal differences on all splits has no test. Marked pairs differ at "
-        f"the level {SIGNIFICANCE}."
-    )
-    return Table("pairs", pairs, columns, _differs, caption)
+        f"the level {SIGNIFICANCE}.",
+    )  # fmt: skip
 
 
 def over_table(over: RanksOverDataSets) -> Table:
@@ -332,8 +399,8 @@ def over_table(over: RanksOverDataSets) -> Table:
     columns = {
         "pair": _pair,
         "median difference": numbers("median_difference", "{:+.4f}"),
-        "p": lambda row: p_value(row["p_value"]),
-        "p (Holm)": lambda row: p_value(row["p_holm"]),
+        "p": p_values("p_value"),
+        "p (Holm)": p_values("p_holm"),
     }
     caption = (
         f"Over {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank test "
@@ -352,21 +419,51 @@ def _differs(row: Row) -> bool:
     return bool(row["p_holm"] < SIGNIFICANCE)
 
 
+def selection_bias_table(bias: pd.DataFrame) -> Table:
+    """Return a row for each method and rule: losses on inner folds and test parts."""
+
+    def loss(name: str) -> Callable[[Row], Cell]:
+        return keyed(name, lambda row: metric_of_variable(row["loss"]).text(row[name]))
+
+    rules = {"best": "least loss", "sparsest": "sparsest within 1 s.e."}
+    columns = {
+        **identity(bias),
+        "rule": lambda row: Cell(rules[row["rule"]]),
+        "settings": numbers("n_settings"),
+        "inner folds": loss("validation"),
+        "test part": loss("test"),
+        "optimism (95 %)": with_ends(
+            "optimism", lambda row: metric_of_variable(row["loss"]).number, "low", "high"),
+        "least test loss": loss("least_test"),
+        "kernels": numbers("active_kernels", "{:.1f}"),
+    }  # fmt: skip
+    return Table(
+        "optimism", bias, columns, lambda row: row["low"] > 0.0 or row["high"] < 0.0,
+        "The loss of a selected setting on the inner folds is the least of many, and so too low on "
+        "average; its loss on the test part, which took no part in the selection, is not (Varma & "
+        "Simon 2006; Cawley & Talbot 2010). Their difference is the optimism, with an interval "
+        "corrected for overlapping training parts; rows whose interval leaves out 0 are marked. "
+        "Machines on inner folds have fewer training points, which raises the loss there. The "
+        "second rule takes the sparsest setting within one standard error of the least loss. The "
+        "least test loss is that of the best setting on the test part, which nobody can select.",
+    )  # fmt: skip
+
+
 def stability_table(stability: pd.DataFrame) -> Table:
     """Return numbers and stability of the kernels that each method selects."""
     columns = {
-        **identity_columns(stability),
+        **identity(stability),
         "kernels selected": numbers("selected_mean", "{:.1f}"),
-        "in every split": lambda row: Cell(f"{row['always']} of {row['n_kernels']}", row["always"]),
-        "stability (95 %)": lambda row: interval(
-            row["stability"], row["stability_low"], min(row["stability_high"], 1.0)
-        ),
-    }
-    caption = (
-        "At each method's chosen setting. Stability is 1 if all splits select the same kernels and "
-        "0 if they agree as by chance (Nogueira et al. 2018)."
-    )
-    return Table("stability", stability, columns, caption=caption)
+        "in every split": keyed("always", lambda row: f"{row['always']} of {row['n_kernels']}"),
+        "stability (95 %)": with_ends(
+            "stability", lambda _: lambda value: f"{min(value, 1.0):.2f}",
+            "stability_low", "stability_high"),
+    }  # fmt: skip
+    return Table(
+        "stability", stability, columns,
+        caption="At each method's chosen setting. Stability is 1 if all splits select the same "
+        "kernels and 0 if they agree as by chance (Nogueira et al. 2018).",
+    )  # fmt: skip
 
 
 def chosen_table(facts: Facts) -> Table | None:
@@ -377,18 +474,13 @@ def chosen_table(facts: Facts) -> Table | None:
     names_of = {tuple(place.values()): settings_of(node) for place, node in facts.nodes}
     for node in method_nodes(selected(facts.tree)):
         place = place_of(node)
-        own = {*names_of[tuple(place.values())]}
-        names = [n for n in node.ds.coords if node.ds[n].dims == (SPLIT,) and n in own]
+        names = [n for n in names_of[tuple(place.values())] if n in node.ds.coords]
         for split in node.ds[SPLIT].to_numpy().tolist():
             run = node.ds.sel({SPLIT: split})
             found.append({**place, "split": split, **{n: run[n].item() for n in names}})
     data = pd.DataFrame(found)
     axes = [str(name) for name in data if name not in ("dataset", "bank", "method", "split")]
-    columns = {
-        **identity_columns(data),
-        "split": numbers("split"),
-        **{name: _setting(name) for name in axes},
-    }
+    columns = {**identity(data), "split": numbers("split"), **settings(axes)}
     return Table("chosen", data, columns, caption="Settings selected on the inner folds.")
 
 
@@ -399,7 +491,7 @@ def failures_table(facts: Facts) -> Table:
             {
                 "run": run.node.strip("/"),
                 "split": run.split,
-                "setting": ", ".join(f"{name} = {_plain(v)}" for name, v in run.params.items()),
+                "setting": ", ".join(f"{n} = {value_text(v)}" for n, v in run.params.items()),
                 "reason": run.error,
             }
             for run in facts.status.failed
@@ -409,35 +501,3 @@ def failures_table(facts: Facts) -> Table:
     columns["split"] = numbers("split")
     caption = "The command below repeats them; give it the same options as before, such as --set."
     return Table("failed", data, columns, caption=caption)
-
-
-def _setting(name: str) -> Callable[[Row], Cell]:
-    """Return a function that makes the cell of a hyperparameter, empty where it is missing."""
-
-    def cell(row: Row) -> Cell:
-        value = row.get(name)
-        if value is None or (isinstance(value, float) and np.isnan(value)):
-            return Cell("")
-        is_number = isinstance(value, int | float)
-        return Cell(_plain(value), float(value)) if is_number else Cell(str(value))
-
-    return cell
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) -> Cell:
-    if np.isnan(mean):
-        return Cell(NOTHING)
-    factor = 100.0 if percent else 1.0
-    unit = " %" if percent else ""
-    spread = "" if np.isnan(sd) else f" ± {factor * sd:.{digits}f}"
-    return Cell(f"{factor * mean:.{digits}f}{spread}{unit}", float(mean))
-
-
-def _runs(row: Row) -> Cell:
-    total = row["complete"] + row["failed"] + row["waiting"]
-    flags = "".join(f", {row[name]} {name}" for name in ("failed", "waiting", "early") if row[name])
-    return Cell(f"{row['complete']}/{total}{flags}", float(row["complete"]))

@@ -25,7 +25,7 @@ from mkldist.core.wording import pluralize
 from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
-from mkldist.report.sweep_figures import draw_figures, undrawable_runs
+from mkldist.report.boundaries import draw_figures, undrawable_runs
 from mkldist.results.folder import (
     OutputFolder,
     claimed,

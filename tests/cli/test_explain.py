@@ -12,7 +12,7 @@ from mkldist.cli.explain import command, print_explanation, table
 from mkldist.core.consoles import as_text
 from mkldist.errors import StoreError
 from tests.cli.test_compare import SWEEP, run
-from tests.report.made_up_explanation import explanation
+from tests.report.made_up import explanation
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 
 from mkldist.cli.scale import command
 from mkldist.errors import OutputError
-from mkldist.report import scaling_study
-from mkldist.report.page_target import origin_of
+from mkldist.report import scaling
+from mkldist.report.facts import origin_of
 from tests.analysis.studies import LAWS, study
-from tests.report.studies import facts_of
+from tests.report.made_up import facts_of
 
 WIDTHS = {"gauss-5": 5, "gauss-15": 15, "gauss-45": 45}
 BANKS = "".join(
@@ -54,7 +54,7 @@ def call(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
 
     def called(tree, *words: str) -> Result:
-        monkeypatch.setattr(scaling_study.Facts, "of", lambda path: facts_of(tree))
+        monkeypatch.setattr(scaling.Facts, "of", lambda path: facts_of(tree))
         monkeypatch.setattr("mkldist.cli.scale.tell_left_out", lambda path: None)
         return CliRunner().invoke(command, [".", *words], catch_exceptions=False)
 
@@ -80,7 +80,7 @@ def test_a_table_of_each_place_fits_eighty_columns(call):
 
 
 def test_methods_with_runs_that_stopped_early_are_marked(call, monkeypatch):
-    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     tree = study()
     tree["ring/gaussians-300/silp"]["stop_reason"][:, 0] = "time_limit"
     done = call(tree)
@@ -90,14 +90,14 @@ def test_methods_with_runs_that_stopped_early_are_marked(call, monkeypatch):
 
 
 def test_names_of_methods_stand_in_a_narrow_terminal(call, monkeypatch):
-    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     monkeypatch.setenv("COLUMNS", "50")
     lines = call(study(noise=0.05)).stdout.splitlines()
     assert all(any(line.startswith(method) for line in lines) for method in LAWS)
 
 
 def test_a_study_over_both_sizes_has_a_table_for_each_value_of_the_other(call, monkeypatch):
-    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)  # figures take their time
+    monkeypatch.setattr(scaling, "find_spec", lambda name: None)  # figures take their time
     tree = study((100, 300, 1000), (100, 200, 400), settings=(1.0,))
     lines = call(tree, "-o", "out").stdout.splitlines()
     titles = [line for line in lines if line.startswith("ring · ")]
@@ -126,7 +126,7 @@ def test_json_with_a_folder_writes_it_too(call):
 
 
 def test_files_of_other_results_are_replaced_only_when_asked(call, monkeypatch):
-    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     call(study())
     call(study())  # a repeat for the same results replaces its own files
     Path("other").mkdir()
@@ -141,7 +141,7 @@ def test_files_of_other_results_are_replaced_only_when_asked(call, monkeypatch):
 
 
 def test_without_matplotlib_tables_are_printed_and_the_remedy_is_said(call, monkeypatch):
-    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     lines = call(study()).stdout.splitlines()
     assert lines[0].startswith("ring · gaussians")
     assert lines[-2:] == [

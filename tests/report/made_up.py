@@ -1,20 +1,28 @@
-"""Facts of a sweep that was made up, with failed, waiting and unconverged runs."""
+"""Sweeps, studies and explanations that were made up, with numbers that tests know."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from mkldist.analysis.explanation import Explanation, Share
+from mkldist.analysis.statistics import Interval
+from mkldist.core.metrics import METRICS
 from mkldist.report.facts import Facts
+from mkldist.report.scaling import ScalingStudy
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.results.status import FailedRun, SweepStatus
 from mkldist.results.tree import open_results
+from tests.analysis.made_up_pairs import pair
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 DATASETS = ("heart", "wdbc")
@@ -58,3 +66,63 @@ def parts() -> dict[str, np.ndarray]:
     sizes = {"n_train": 80, "n_test": 20, "n_unlabelled": 0, "n_new": 20, "n_rarest": 8}
     full = {name: np.full(N_SPLITS, size) for name, size in sizes.items()}
     return {"repeat": number, "fold": np.zeros_like(number), **full}
+
+
+def facts_of(tree: xr.DataTree) -> Facts:
+    """Return facts of a tree in memory."""
+    path = Path("results") / "ring"
+    return Facts(tree, SweepStatus("ring", path, counts={}, by_node={}, failed=(), claim=None))
+
+
+def study_of(tree: xr.DataTree) -> ScalingStudy:
+    """Return the study of a tree in memory."""
+    facts = facts_of(tree)
+    return ScalingStudy(facts, facts.growths)
+
+
+NAN = math.nan
+NOTHING = Interval(NAN, NAN, NAN)
+
+
+def around(mean: float, half: float = 0.02) -> Interval:
+    """Return a mean and its interval."""
+    return Interval(mean, mean - half, mean + half)
+
+
+def share(level: str, name: str | float, weight: float, decision: float, rank: int = 1) -> Share:
+    """Return a share of three kernels that half of the splits select."""
+    return Share(
+        level, name, 3, rank, around(decision), around(weight), around(0.05), around(0.5), 0.1, 0.04
+    )
+
+
+def explanation(**changes: Any) -> Explanation:
+    """Return an explanation; fields as asked for."""
+    stable = Interval(0.8, 0.76, 0.84)
+    fields: dict[str, Any] = {
+        "dataset": "heart",
+        "bank": "xu2008",
+        "method": "level",
+        "task": "classification",
+        "metric": METRICS["error"],
+        "setting": {"C": [1.0, 10.0, 1.0]},
+        "validated": True,
+        "n_splits": 6,
+        "n_kernels": 1000,
+        "selected": 12.5,
+        "always": 4,
+        "stability": {"kernel": Interval(0.3, 0.2, 0.38), "feature": stable},
+        "shares": (
+            share("view", "clinic", 0.2, 0.6),
+            share("view", "rna", 0.8, 0.4, rank=2),
+            share("feature", "a name of a feature that is very long", 0.4, 0.7),
+            share("feature", "age", 0.6, 0.3, rank=2),
+            share("kernel", "gaussian(1)[age]", 0.4, 0.3),
+        ),
+        "no_decision": "",
+        "normalised": True,
+        "n_permutations": 0,
+        "seconds": 1.5,
+        "against_uniform": pair(0.2, 0.1, p_holm=0.3),
+    }
+    return Explanation(**(fields | changes))

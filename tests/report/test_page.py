@@ -1,4 +1,4 @@
-"""The page in a browser, and the figures of `sweep_charts` with `charts` beneath them."""
+"""The page in a browser, its sections and facts, and which files it may replace."""
 
 from __future__ import annotations
 
@@ -10,29 +10,40 @@ import tomllib
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
+from mkldist.errors import OutputError, StoreError
 from mkldist.report import charts
-from mkldist.report.page import Page, Section, made_page
-from mkldist.report.sweep_charts import (
+from mkldist.report.charts import (
     convergence_charts,
     learning_charts,
     loss_units,
     objective_charts,
     path_charts,
-    scaling_charts,
     weight_charts,
+)
+from mkldist.report.facts import Facts, origin_of, records
+from mkldist.report.page import (
+    GENERATOR,
+    HEAD,
+    ORIGIN,
+    Page,
+    Section,
+    check_target,
+    made_page,
 )
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
+from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
 from tests.analysis.studies import study
-from tests.report.made_up import N_SPLITS, parts
-from tests.report.studies import facts_of
+from tests.report.made_up import N_SPLITS, facts_of, parts, study_of
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.variants import quick
 
@@ -134,7 +145,7 @@ def test_the_page_rounds_coordinates_to_a_hundredth_of_a_point_and_names_fonts_o
 ):
     (chart,) = path_charts(finished)
     within = chart.svg()
-    monkeypatch.setattr(charts, "_compact", lambda svg: svg)
+    monkeypatch.setattr(charts, "_shorter", lambda number: number[0])
     drawn = chart.svg()
 
     def coordinates(svg: str) -> np.ndarray:
@@ -144,7 +155,7 @@ def test_the_page_rounds_coordinates_to_a_hundredth_of_a_point_and_names_fonts_o
     np.testing.assert_allclose(coordinates(within), coordinates(drawn), rtol=0, atol=0.00501)
     assert within.count("font-family") == 1
     assert "sans-serif" in within
-    assert len(within) < 0.8 * len(drawn)
+    assert len(within) < len(drawn)
 
 
 def all_charts(facts):
@@ -152,30 +163,6 @@ def all_charts(facts):
 
 
 some_charts_and_all = pytest.mark.parametrize("charts_of", quick([path_charts, all_charts]))
-
-
-@some_charts_and_all
-def test_marks_of_the_page_have_the_places_and_styles_that_were_drawn(
-    finished, charts_of, monkeypatch
-):
-    for chart in charts_of(finished):
-        within = chart.svg()
-        with monkeypatch.context() as patch:
-            patch.setattr(charts, "_compact", lambda svg: svg)
-            drawn = chart.svg()
-        for one, other in zip(marks_of(within), marks_of(drawn), strict=True):
-            assert one[::2] == other[::2]
-            assert one[1] == pytest.approx(other[1], abs=0.00501)
-
-
-def marks_of(svg: str) -> list[tuple[str, list[float], str]]:
-    """Return what each mark of a figure refers to, its place, and its own style or its group's."""
-    use, href = "{http://www.w3.org/2000/svg}use", "{http://www.w3.org/1999/xlink}href"
-    return [
-        (mark.attrib[href], [float(mark.attrib[name]) for name in "xy"],
-         mark.get("style") or group.attrib["style"])
-        for group in ET.fromstring(svg).iter() for mark in group.findall(use)
-    ]  # fmt: skip
 
 
 @some_charts_and_all
@@ -261,7 +248,7 @@ def weights_on(n_kernels: int) -> xr.DataArray:
 
 def test_a_sweep_without_traces_or_sizes_has_no_such_figures(finished):
     assert convergence_charts(finished) == []
-    assert scaling_charts(finished) == []
+    assert finished.growths == []
     assert learning_charts(finished) == []
 
 
@@ -303,7 +290,7 @@ def test_figures_are_written_in_every_format(finished, tmp_path):
 
 
 def test_the_data_of_every_figure_say_the_units_of_their_numbers(finished):
-    for chart in [*made_page(finished).charts, *scaling_charts(facts_of(study((100, 300))))]:
+    for chart in [*made_page(finished).charts, *study_of(study((100, 300))).charts]:
         table = chart.table()
         for name, column in table.items():
             assert name.endswith(")") == pd.api.types.is_numeric_dtype(column), (chart.name, name)
@@ -385,3 +372,111 @@ def test_a_browser_sorts_filters_hides_and_asks_for_nothing(html, tmp_path, widt
         "errors": [], "up": True, "down": True, "left": 1, "hidden": True, "drawn": True,
         "requests": 0, "wide": 0, "loss": True,
     }  # fmt: skip
+
+
+def test_counts_are_those_of_the_results(facts):
+    assert facts.count(RunState.FAILED) == 1
+    assert facts.count(RunState.WAITING) == 2
+    complete = [row for row in records(facts.runs) if row["state"] == "complete"]
+    assert facts.count(RunState.COMPLETE) == len(complete)
+    assert facts.status.n_runs == len(facts.runs)
+
+
+def test_a_record_that_is_lost_leaves_the_page_as_it_is(facts):
+    told = replace(facts.status, counts={RunState.WAITING: facts.status.n_runs})
+    assert replace(facts, status=told).count(RunState.FAILED) == 1
+    assert made_page(replace(facts, status=told)).headline == made_page(facts).headline
+
+
+def test_the_largest_bank_is_that_of_most_kernels():
+    facts = facts_of(study((300, 100, 1000)))
+    banks = ["gaussians-1000", "gaussians-300", "gaussians-100"]
+    assert facts.largest_bank("ring", banks) == "gaussians-1000"
+    assert facts.largest_bank("ring", banks[1:]) == "gaussians-300"
+
+
+def test_names_of_a_comparison_begin_with_the_method(facts):
+    assert facts.method_of("level") == "level"
+    assert facts_of(study((100, 300))).method_of("silp (gaussians-100)") == "silp"
+
+
+def test_each_method_has_a_look_of_its_own(facts):
+    assert list(facts.looks) == ["level", "simplemkl", "uniform"]
+    assert len({look.colour for look in facts.looks.values()}) == 3
+
+
+def test_the_axis_is_the_hyperparameter_of_numbers_that_most_methods_have(facts):
+    assert facts.axis("heart") == "C"
+    assert facts.loss("heart") == "test_error"
+    assert not facts.validated
+    assert not facts.several_banks
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(StoreError):
+        Facts.of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("clinic.toml", "clinic.toml: found a name ending in '.toml'; expected .*.html or .htm"),
+        ("page", "page: found a name without an ending"),
+        ("folder", "folder: found a folder; .* Write .*folder/report.html"),
+        ("folder.html", "folder.html: found a folder"),
+        ("mine.html", "mine.html: found a file that is no page of mkldist; .*--overwrite"),
+    ],
+)
+def test_what_is_no_page_is_refused_and_kept(name, said, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.html").mkdir()
+    for file in ("clinic.toml", "mine.html"):
+        (tmp_path / file).write_text("precious")
+    with pytest.raises(OutputError, match=said):
+        check_target(tmp_path / name, tmp_path)
+    assert (tmp_path / "clinic.toml").read_text() == "precious"
+
+
+def made(path: Path, results: Path) -> Path:
+    """Write an empty page of some results."""
+    path.write_text(Page("moons & stars", "", [], origin=origin_of(results)).html())
+    return path
+
+
+def test_new_pages_own_pages_and_files_to_overwrite_are_taken(tmp_path):
+    check_target(tmp_path / "new.html", tmp_path)
+    check_target(tmp_path / "new.HTM", tmp_path)
+    own = made(tmp_path / "own.html", tmp_path / "moons")
+    check_target(own, tmp_path / "moons")
+    (tmp_path / "mine.html").write_text("precious")
+    check_target(tmp_path / "mine.html", tmp_path, overwrite=True)
+
+
+def test_a_page_of_other_results_is_kept_also_where_their_sweep_has_the_same_name(tmp_path):
+    other = made(tmp_path / "report.html", tmp_path / "moons")
+    said = r"report.html: found a page of other results, of a sweep called 'moons & stars'; .* -o"
+    with pytest.raises(OutputError, match=said):
+        check_target(other, tmp_path / "moons-rerun")
+    check_target(other, tmp_path / "moons-rerun", overwrite=True)
+
+
+def test_the_template_has_the_lines_by_which_a_page_is_recognised():
+    head = (files("mkldist.report") / "templates" / "page.html.j2").read_text()[:HEAD]
+    assert GENERATOR in head
+    assert ORIGIN in head
+    assert "{{ page.title }}: report</title>" in head
+
+
+@pytest.mark.parametrize("kind", ["grid", "halving", "no selection"])
+def test_the_bias_of_a_selection_has_a_section_before_the_paths_where_splits_select(finished, kind):
+    tree = finished.tree.copy(deep=True)
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            if kind != "no selection":
+                node["validation_error"] = node["test_error"]
+            if kind == "halving" and "C" in node.dims:
+                node.attrs["rungs"] = "C"
+    names = [section.name for section in made_page(Facts(tree, finished.status)).sections]
+    assert ("optimism" in names) == (kind == "grid")
+    if kind == "grid":
+        assert names.index("optimism") == names.index("paths") - 1

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
+from mkldist.analysis.selection import selection_bias
+from mkldist.analysis.summary import TO_TRY
+from mkldist.core.metrics import METRICS
+from mkldist.report.facts import Facts
 from mkldist.report.page import Page, Section
+from mkldist.report.sentences import answer_sentences, answers_of
 from mkldist.report.tables import (
     Cell,
     Table,
+    answers_table,
     certificates_table,
     chosen_table,
+    confusion_table,
+    data_table,
     failures_table,
-    p_value,
+    p_values,
     pairs_table,
     results_table,
+    selection_bias_table,
     stability_table,
 )
+from tests.analysis import test_nested_validation
 
 
 def test_results_have_a_row_a_setting_and_mark_the_best(facts):
@@ -63,8 +79,9 @@ def test_pairs_are_those_of_the_comparison(facts):
     ("value", "text"), [(0.0, "< 0.001"), (9e-4, "< 0.001"), (0.0014, "0.001"), (1.0, "1.000")]
 )
 def test_small_p_values_are_not_shown_as_zero(value, text):
-    assert p_value(value) == Cell(text, value)
-    assert p_value(float("nan")).key is None
+    cell = p_values("p")
+    assert cell({"p": value}) == Cell(text, value)
+    assert cell({"p": float("nan")}).key is None
 
 
 def test_stability_has_a_row_a_method(finished):
@@ -102,3 +119,140 @@ def test_of_a_long_table_the_page_shows_marked_rows_and_the_file_has_all(tmp_pat
     page = Page("x", "", ["One."], sections=[Section("s", "S", tables=[table])]).html()
     assert "Of 6 rows, 3 are here" in page
     assert page.count("<td") == 3
+
+
+def test_the_answer_is_the_least_mean_loss_with_its_interval_and_the_next(finished):
+    (row,) = answers_of(finished).to_dict("records")
+    (compared,) = finished.compared
+    means = compared.losses.mean().sort_values()
+    assert [row["name"], row["second"]] == means.index[:2].tolist()
+    assert row["mean"] == pytest.approx(means.iloc[0])
+    assert row["second_mean"] == pytest.approx(means.iloc[1])
+    assert 0.0 <= row["low"] < row["mean"] < row["high"] <= 1.0
+    assert row["difference"] == pytest.approx(means.iloc[0] - means.iloc[1])
+    assert row["difference_low"] <= row["difference"] <= row["difference_high"]
+    pairs = finished.pairs.set_index(["first", "second"])["p_holm"]
+    pair = {row["name"], row["second"]}
+    assert row["p_holm"] == pytest.approx(pairs[[{*one} == pair for one in pairs.index]].item())
+    best, following = answer_sentences(finished, answers_of(finished))
+    assert METRICS["error"].text(row["mean"], row["low"], row["high"]) in best
+    assert f"{100 * row['difference']:+.2f} [" in following
+
+
+def test_where_nothing_beats_a_constant_the_answer_says_so_and_what_to_try(finished):
+    answers = answers_of(finished).assign(no_better=True, constant=0.2611)
+    best, advice = answer_sentences(finished, answers)
+    assert "26.11 %" in best
+    assert advice == " ".join(TO_TRY)
+
+
+def test_methods_that_are_alike_on_every_split_have_no_test(finished):
+    alike = answers_of(finished).assign(difference=0.0, difference_low=0.0, difference_high=0.0)
+    assert "p = " not in answer_sentences(finished, alike.assign(p_holm=np.nan))[1]
+    assert "p = " in answer_sentences(finished, answers_of(finished))[1]
+
+
+def test_a_method_that_beats_a_constant_is_before_one_that_does_not(finished):
+    first = answers_of(finished)["name"].item()
+    facts = replace(finished)
+    facts.__dict__["summary"] = finished.summary.assign(
+        no_better=finished.summary["method"] == first
+    )
+    (row,) = answers_of(facts).to_dict("records")
+    (compared,) = finished.compared
+    assert row["name"] == compared.losses.mean().sort_values().index[1]
+    assert not row["no_better"]
+
+
+def test_of_several_data_sets_a_table_has_each_and_sentences_count(facts):
+    answers = answers_of(facts)
+    table = answers_table(answers.assign(no_better=[True, False]))
+    assert [row[0].text for row in table.rows] == facts.datasets
+    assert table.marks == [False, True]
+    assert [row[2].key for row in table.rows] == pytest.approx(answers["mean"].tolist())
+    won, told = answer_sentences(facts, answers)
+    assert all(name in won for name in answers["name"])
+    assert f"{(answers['p_holm'] < 0.05).sum()} of 2" in told
+
+
+def test_a_method_does_not_win_by_splits_that_another_lacks(finished):
+    [compared] = finished.compared
+    one, *others, other = compared.losses
+    losses = compared.losses.assign(**dict.fromkeys([one, *others], 0.3), **{other: 0.4})
+    losses[one] = losses[one].where(losses.index == losses.index[0], 0.0)
+    losses.loc[losses.index[0], one] = np.nan  # 0 on all splits but the hardest
+    facts = replace(finished)
+    facts.__dict__["compared"] = [replace(compared, losses=losses)]
+    assert answers_of(facts)["name"].tolist() == others[:1]
+    losses.loc[losses.index[1], [*others, other]] = np.nan
+    facts.__dict__["compared"] = [replace(compared, losses=losses)]
+    assert answers_of(facts).empty
+    assert len(answer_sentences(facts, answers_of(facts))) == 1
+
+
+def test_the_data_are_those_of_the_results(finished):
+    tree = finished.tree.copy()
+    tree.attrs["data"] = json.dumps(
+        {
+            "heart": {
+                "rows": 270, "features": 13, "missing": 17, "classes": {"no": 150, "yes": 120},
+                "views": {"blood": 8, "scan": 5}, "matrices": {"genes": 3},
+                "weights": "balanced classes",
+            }
+        }
+    )  # fmt: skip
+    table = data_table(Facts(tree, finished.status))
+    headings = ("dataset", "rows", "features", "classes", "missing cells", "views", "weights")
+    assert table.headings == headings
+    (row,) = table.rows
+    assert [cell.text for cell in row] == [
+        "heart", "270", "13", "no: 150, yes: 120", "17",
+        "blood: 8 features, scan: 5 features, genes: 3 matrices", "balanced classes",
+    ]  # fmt: skip
+    assert data_table(finished).rows == []
+
+
+def test_the_confusion_matrix_sums_over_the_splits():
+    counts = np.array([[[8, 2], [1, 9]], [[7, 3], [0, 10]]], dtype=float)
+    names = {"class_name": ["no", "yes"], "predicted": ["no", "yes"]}
+    runs = xr.Dataset({"confusion": (("split", "class_name", "predicted"), counts)}, names)
+    place = {"dataset": "heart", "method": "level"}
+    table = confusion_table(SimpleNamespace(data=runs, place=place))
+    assert [[cell.text for cell in row[:3]] for row in table.rows] == [
+        ["no", "15", "5"],
+        ["yes", "1", "19"],
+    ]
+    assert [row[3].key for row in table.rows] == pytest.approx([0.75, 0.95])
+    assert confusion_table(SimpleNamespace(data=xr.Dataset(), place=place)) is None
+
+
+@pytest.mark.parametrize("of", ["finished", "facts"])
+def test_the_runs_of_the_best_are_those_of_its_mean(of, request):
+    facts = request.getfixturevalue(of)
+    for row in answers_of(facts).to_dict("records"):
+        runs = facts.chosen(row["dataset"], row["name"]).data
+        assert set(runs["test_error"].dims) == {"split"}
+        pd.testing.assert_series_equal(
+            pd.Series(runs["test_error"].to_numpy()).dropna(),
+            next(c for c in facts.compared if c.dataset == row["dataset"])
+            .losses[row["name"]].dropna().reset_index(drop=True),
+            check_names=False, check_index=False,
+        )  # fmt: skip
+
+
+def test_the_bias_of_a_selection_has_both_rules_with_their_interval():
+    found = selection_bias(test_nested_validation.tree("classification"))
+    table = selection_bias_table(found)
+    assert table.headings == (
+        "method", "rule", "settings", "inner folds", "test part", "optimism (95 %)",
+        "least test loss", "kernels",
+    )  # fmt: skip
+    best, sparsest = [[cell.text for cell in row] for row in table.rows]
+    (row, _) = found.to_dict("records")
+    ends = f"{100 * row['low']:.2f}, {100 * row['high']:.2f}"
+    assert best == ["level", "least loss", "4", "16.67 %", "19.00 %", f"2.33 [{ends}]",
+                    "19.00 %", "6.3"]  # fmt: skip
+    assert sparsest[1] == "sparsest within 1 s.e."
+    assert table.marks == [row["low"] > 0, False]
+    (row,) = selection_bias_table(selection_bias(test_nested_validation.tree("regression"))).rows
+    assert [cell.text for cell in row][3:5] == ["0.1667", "0.1900"]

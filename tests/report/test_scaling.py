@@ -12,10 +12,13 @@ import pytest
 
 from mkldist.analysis.growth import Growth, overview, part_shares
 from mkldist.errors import InputError, OutputError
-from mkldist.report import scaling_study as module
-from mkldist.report.scaling_figures import MOST_BARS
-from mkldist.report.scaling_study import ScalingStudy, exponents_table, scaling_study
-from mkldist.report.sweep_charts import scaling_charts
+from mkldist.report import scaling as module
+from mkldist.report.scaling import (
+    MOST_BARS,
+    ScalingStudy,
+    exponents_table,
+    scaling_study,
+)
 from tests.analysis.studies import (
     LAWS,
     N_KERNELS,
@@ -25,7 +28,7 @@ from tests.analysis.studies import (
     solver_seconds,
     study,
 )
-from tests.report.studies import facts_of, study_of
+from tests.report.made_up import facts_of, study_of
 
 TEXT = "{http://www.w3.org/2000/svg}text"
 
@@ -168,13 +171,6 @@ def test_many_bars_are_thinned_to_three_sizes_of_each_method():
     shown = texts_of(parts.svg())
     assert {"100", f"{100 * MOST_BARS:,}"} <= shown
     assert "200" not in shown
-
-
-def test_the_report_has_the_same_figures(over_kernels):
-    charts = scaling_charts(facts_of(study(noise=0.05)))
-    for chart, other in zip(charts, over_kernels.charts, strict=True):
-        assert (chart.name, chart.caption) == (other.name, other.caption)
-        pd.testing.assert_frame_equal(chart.data, other.data)
 
 
 def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):

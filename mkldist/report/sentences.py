@@ -1,0 +1,713 @@
+"""Sentences: the question of a sweep and its answer, warnings, comparisons and explanations."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mkldist.analysis.comparison import (
+    FEWEST_DATA_SETS,
+    OverDataSets,
+    PairComparison,
+    ResultsComparison,
+)
+from mkldist.analysis.explanation import EQUAL, LEVELS, Explanation, Share
+from mkldist.analysis.losses import (
+    LABEL_UNITS,
+    SIGNIFICANCE,
+    TO_TRY,
+    Compared,
+    constant_words,
+    number_of_settings,
+    without_gaps,
+)
+from mkldist.analysis.statistics import FEWEST_SPLITS, Interval, known_interval
+from mkldist.analysis.summary import loss_of
+from mkldist.core.metrics import (
+    LEAST_P,
+    METRICS,
+    NOTHING,
+    Metric,
+    metric_of_variable,
+    p_value_text,
+    variable_words,
+)
+from mkldist.core.wording import pluralize
+from mkldist.report.facts import Facts, records
+from mkldist.results.rows import settings_of
+from mkldist.results.schema import DATASET_SERIES, RunState
+from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
+
+MOST_NAMED = 3  # with more, their number stands for the names
+UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
+Row = dict[str, Any]
+
+
+def named(names: Sequence[str], noun: str = "") -> str:
+    """Return names with commas and "and"; of more than three, with a noun, their number."""
+    if noun and len(names) > MOST_NAMED:
+        return f"{len(names)} {noun}s"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def those(sentences: Iterable[tuple[object, str]]) -> list[str]:
+    """Return the sentences whose conditions hold."""
+    return [words for holds, words in sentences if holds]
+
+
+# The question of a sweep and its answer.
+
+
+def answers_of(facts: Facts) -> pd.DataFrame:
+    """Return the best method of each data set, of those that lack no split that another has.
+
+    Validation ranks the methods where it selects settings, as it does for ``mkldist fit``; scores
+    are of the test parts.  Columns are ``dataset``, ``metric``, ``name`` of the method in the
+    comparison, its ``setting``, ``mean`` of the metric with its interval ``low`` and ``high``,
+    ``constant``, the metric of the best constant prediction, and ``no_better`` where a test finds
+    no gain on it; ``second``, the method of the next mean, its ``second_mean``, and ``difference``
+    from it with ``difference_low``, ``difference_high`` and ``p_holm`` of the corrected t-test.
+    Without a second method the latter are missing.
+    """
+    found = (_answer(facts, one) for one in facts.compared)
+    return pd.DataFrame([row for row in found if row is not None])
+
+
+def _answer(facts: Facts, compared: Compared) -> Row | None:
+    """Return the row of one data set; None where every method lacks a split."""
+    losses = without_gaps(compared.losses)
+    if losses.empty:
+        return None
+    chosen = {
+        name: next(
+            row
+            for row in facts.ranked
+            if (row["dataset"], facts.name_of(row)) == (compared.dataset, name)
+            and (facts.validated or compared.settings[name].items() <= row.items())
+        )
+        for name in map(str, losses)
+    }
+    # As the stars of the summary do: inner folds choose alone; else what beats a constant is first.
+    ranks = {name: (not facts.validated and row["no_better"], loss_of(row))
+             for name, row in chosen.items()}  # fmt: skip
+    best, *others = sorted(ranks, key=lambda name: ranks[name])
+    metric, score, row = facts.metric(compared.dataset), facts.loss(compared.dataset), chosen[best]
+    found: Row = {
+        "dataset": compared.dataset,
+        "metric": metric.name,
+        "name": best,
+        "setting": _setting_text(facts, row),
+        **{end: row[f"{score}_{end}"] for end in ("mean", "low", "high")},
+        "constant": row["constant_mean"],
+        "no_better": bool(row["no_better"]),
+    }
+    if not others:
+        return found
+    second, sign = others[0], -1.0 if metric.greater else 1.0
+    gap = known_interval(sign * (losses[best] - losses[second]).to_numpy(), compared.overlap)
+    tests = facts.pairs[facts.pairs["dataset"] == compared.dataset]
+    is_pair = tests["first"].isin([best, second]) & tests["second"].isin([best, second])
+    return found | {
+        "second": second,
+        "second_mean": chosen[second][f"{score}_mean"],
+        "difference": gap.mean,
+        "difference_low": gap.low,
+        "difference_high": gap.high,
+        "p_holm": float(next(iter(tests.loc[is_pair, "p_holm"]), np.nan)),
+    }
+
+
+def _setting_text(facts: Facts, row: Row) -> str:
+    """Return the hyperparameters of a row of a summary that are not missing, in words."""
+    names = dict.fromkeys(name for _, node in facts.nodes for name in settings_of(node))
+    known = {n: row[n] for n in names if row.get(n) not in (None, "") and row[n] == row[n]}
+    return ", ".join(f"{name} = {value_text(value)}" for name, value in known.items())
+
+
+def headline(facts: Facts, answers: pd.DataFrame) -> list[str]:
+    """Return what was asked, what came out by :func:`answers_of`, and how far it is certified."""
+    return [_question(facts), *answer_sentences(facts, answers), _certified(facts)]
+
+
+def _question(facts: Facts) -> str:
+    methods = {place["method"] for place, _ in facts.nodes}
+    splits = {node.sizes["split"] for _, node in facts.nodes}
+    kernels = {int(n.ds["n_kernels"]) for _, n in facts.nodes if "n_kernels" in n.ds.coords}
+    done, planned = facts.count(RunState.COMPLETE), len(facts.runs)
+    state = f"all {planned:,} runs" if done == planned else f"{done:,} of {planned:,} runs"
+    places = {p["dataset"]: str(n.attrs.get(DATASET_SERIES, p["dataset"])) for p, n in facts.nodes}
+    sizes = Counter(places.values())
+    data = [f"{name} in {n} sizes" if n > 1 else name for name, n in sizes.items()]
+    on = named(data, "data set") + f" in {len(places)} sizes" * (
+        len(data) > MOST_NAMED and len(places) > len(sizes)
+    )
+    return (
+        f"The sweep compares {pluralize(len(methods), 'method')} on {on} with {_span(kernels)} "
+        f"kernels and {_span(splits)} split{'s' * (splits != {1})}; {state} are complete."
+    )
+
+
+def _span(values: set[int]) -> str:
+    ends = dict.fromkeys(f"{end:,}" for end in (min(values), max(values))) if values else ["no"]
+    return " to ".join(ends)
+
+
+def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
+    """Return which method is best, and whether a test tells it from the next."""
+    if not facts.compared:
+        return ["No run is complete yet, so there is nothing to compare."]
+    if answers.empty:
+        return ["Every method lacks a split that another has, so none is best."]
+    if len(facts.compared) > 1:
+        return _answers_of_several(facts, answers)
+    [row] = records(answers)
+    metric, score = METRICS[row["metric"]], variable_words(facts.loss(row["dataset"]))
+    setting = f" ({row['setting']})" if row["setting"] else ""
+    value = metric.text(row["mean"], row["low"], row["high"])
+    value += " (95 % interval)" * (not np.isnan(row["low"]))
+    constant = constant_words(metric, row["constant"])
+    against = f"; {constant} is worse" * (not np.isnan(row["constant"]))
+    if row["no_better"]:
+        against = f"; it is not shown to be better than {constant}"
+    best = f"On {row['dataset']}, {row['name']}{setting} is best{_how(facts)}: {score} {value}"
+    if row["no_better"]:
+        following = [" ".join(TO_TRY)]
+    else:
+        following = [_next(row)] if row.get("second") else []
+    return [f"{best}{against}.", *following]
+
+
+def _next(row: Row) -> str:
+    """Return the next method, the difference from it, and what the test says."""
+    verdict = "no test applies to the difference on these splits"
+    if not np.isnan(row["p_holm"]):
+        tells = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"
+        verdict = f"the corrected t-test {tells} them apart (p = {p_value_text(row['p_holm'])})"
+    mean = METRICS[row["metric"]].text(row["second_mean"])
+    return f"Next is {row['second']} with {mean}, a difference of {difference(row)}: {verdict}."
+
+
+def _answers_of_several(facts: Facts, answers: pd.DataFrame) -> list[str]:
+    better = answers[~answers["no_better"].astype(bool)]
+    wins = Counter(better["name"]).most_common()
+    best = ", ".join(f"{name} on {number}" for name, number in wins) or "no method on any"
+    rest = len(answers) - len(better)
+    nothing = f"; on {rest} the best is not shown to be better than a constant prediction"
+    places = pluralize(len(facts.series), "data set")
+    if len(facts.series) < len(facts.compared):
+        places = f"{len(facts.compared)} sizes of {places}"
+    apart = int((answers["p_holm"] < SIGNIFICANCE).sum()) if "p_holm" in answers else 0
+    return [
+        f"Of {places}, best is {best}{_how(facts)}{nothing * (rest > 0)}.",
+        f"The corrected t-test tells the best from the next on {apart} of {len(answers)}.",
+    ]
+
+
+def _how(facts: Facts) -> str:
+    """Return how settings were chosen, if there was a choice."""
+    if facts.validated:
+        return ", chosen with its setting on inner folds"
+    several = any(number_of_settings(node) > 1 for _, node in facts.nodes)
+    return ", at its best setting on the test parts" * several
+
+
+def difference(row: Row) -> str:
+    """Return the difference from the next method with its interval; points of a share of errors."""
+    metric = METRICS[row["metric"]]
+    mean, *ends = (metric.difference(row[f"difference{end}"]) for end in ("", "_low", "_high"))
+    known = not np.isnan(row["difference_low"])
+    return mean + f" [{', '.join(ends)}]" * known + " points" * (metric.unit == "%")
+
+
+def _certified(facts: Facts) -> str:
+    rows = facts.runs[facts.runs["state"] == RunState.COMPLETE.value]
+    if rows.empty:
+        return "No run has a certificate yet."
+    met = rows[rows["stop_reason"] == StopReason.CONVERGED.value]
+    words = {"gap": "certified duality gap", "exact_gap": "gap to the kernels of factors",
+             STATIONARITY: STATIONARITY}  # fmt: skip
+    left = [f"a {words[name]} of at most {text}" for name, text in _largest(met, words).items()]
+    which = "All" if len(met) == len(rows) else f"{len(met):,} of"
+    sampled = int(met[SAMPLED].notna().sum()) if SAMPLED in met else 0
+    failed = facts.count(RunState.FAILED)
+    return (
+        f"{which} {len(rows):,} complete runs reached their tolerance"
+        + f", with {', '.join(left)}" * bool(left)
+        + f"; {pluralize(sampled, 'gap')} of these are estimated by a sample of the points"
+        * bool(sampled)
+        + f"; {pluralize(failed, 'run')} failed" * bool(failed)
+        + "."
+    )
+
+
+def _largest(rows: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of the largest values of columns that have any."""
+    largest = {name: float(rows[name].max()) for name in names if name in rows}
+    return {
+        name: f"{value:.1e}" if value and np.isfinite(value) else f"{value:g}"
+        for name, value in largest.items()
+        if not np.isnan(value)
+    }
+
+
+# Warnings.
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One thing to beware of: what it is, what it means and what to do, and where it was found."""
+
+    title: str
+    advice: str
+    cases: tuple[str, ...] = ()  # if in several places
+
+    @property
+    def text(self) -> str:
+        """The first few cases, how many there are, and the advice, in one line."""
+        if not self.cases:
+            return self.advice
+        left = len(self.cases) - MOST_NAMED
+        more = f"; {left} more of {len(self.cases)}" if left > 0 else ""
+        return f"{'; '.join(self.cases[:MOST_NAMED])}{more}. {self.advice}"
+
+
+def shared_times(facts: Facts) -> list[Caution]:
+    """Return a warning if runs shared the passes over the bank."""
+    shared = Caution(
+        "Times shared, not isolated",
+        "Runs shared the passes over a bank, and a run's seconds hold its share of them. Set "
+        'execution = "isolated" for times to compare.',
+    )
+    return [shared] if facts.spec.get("execution") != "isolated" else []
+
+
+def cautions(facts: Facts) -> list[Caution]:
+    """Return what a reader has to beware of."""
+    waiting, failed = facts.count(RunState.WAITING), facts.count(RunState.FAILED)
+    several = any(facts.axis(dataset) for dataset in facts.datasets)
+    states = [
+        (waiting, "Unfinished", f"{waiting:,} of {len(facts.runs):,} runs are not recorded yet. "
+         "Means are over the runs that are."),
+        (failed, "Failed runs", f"{pluralize(failed, 'run')} failed; why stands below."),
+        (several and not facts.validated, "Settings chosen on the test parts",
+         "The sweep has no inner folds ([selection]). Each method is shown at the setting of least "
+         "loss on the test parts, which flatters methods with many settings."),
+    ]  # fmt: skip
+    found = [
+        ("Splits missing", _missing_splits(facts),
+         "Means of fewer splits are not compared with others."),
+        ("Best value at the edge of its grid", _edges(facts), "Extend the grid beyond it."),
+        ("Stopped before the tolerance", _above_tolerance(facts),
+         "Their results are not proven optimal."),
+        ("Selection unstable", _unstable(facts),
+         "The kernels selected differ between splits (stability 1 is equal, 0 is chance). Read "
+         "single weights with care, sums over widths or features rather."),
+    ]  # fmt: skip
+    return [
+        *(Caution(title, advice) for holds, title, advice in states if holds),
+        *(Caution(title, advice, cases) for title, some, advice in found if (cases := (*some,))),
+        *shared_times(facts),
+    ]
+
+
+def _missing_splits(facts: Facts) -> Iterator[str]:
+    """Yield the methods that lack a split that another method has."""
+    for one in facts.compared:
+        if names := [str(n) for n in one.losses if n not in without_gaps(one.losses)]:
+            yield f"{named(names)} on {one.dataset}"
+
+
+def _edges(facts: Facts) -> Iterator[str]:
+    """Yield each method whose best value lies at an end of its grid, with its data sets."""
+    places: dict[str, list[str]] = {}
+    for row in facts.ranked:
+        if row["edge"]:
+            places.setdefault(f"{facts.name_of(row)}: {row['edge']}", []).append(row["dataset"])
+    for where, datasets in places.items():
+        yield f"{where}, on {named(datasets, 'data set')}"
+
+
+def _above_tolerance(facts: Facts) -> Iterator[str]:
+    """Yield each method with runs that stopped early, by reason, and what gap they left."""
+    rows = facts.runs[facts.runs["state"] == RunState.COMPLETE.value]
+    if rows.empty:
+        return
+    early = rows[rows["stop_reason"] != StopReason.CONVERGED.value]
+    for method, some in early.groupby("method", sort=False):
+        reasons = some["stop_reason"].value_counts().items()
+        parts = [f"{reason} ({count})" for reason, count in reasons]
+        left = _largest(some, ("gap", "exact_gap", STATIONARITY))
+        parts += [f"{name.replace('_', ' ')} {text} at most" for name, text in left.items()]
+        yield f"{method}: {pluralize(len(some), 'run')}, {', '.join(parts)}"
+
+
+def _unstable(facts: Facts) -> Iterator[str]:
+    """Yield each method that selects other kernels in other splits."""
+    rows = facts.stability
+    judged = rows["stability_high"].fillna(rows["stability"])
+    for (method, bank), some in rows[judged < UNSTABLE].groupby(["method", "bank"], sort=False):
+        on = f" on {bank}" if facts.several_banks else ""
+        low, high = (f"{end:.2f}" for end in (some["stability"].min(), some["stability"].max()))
+        span = low if low == high else f"{low} to {high}"
+        few = ", few splits give it no interval" * bool(some["stability_high"].isna().any())
+        yield f"{method}{on}: {span} on {named(some['dataset'].tolist(), 'data set')}{few}"
+
+
+# Comparisons.
+
+MOST_SENTENCES = 8  # with more pairs, one sentence counts them
+SIZES_SHARE = (
+    "Sizes of one data set share their points: tests over data sets count them as one data set, by "
+    "its largest size."
+)
+
+
+def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
+    """Return the result of each pair of methods, of all data sets together, and the limits.
+
+    Runs were timed one by one where they are `isolated`.
+    """
+    pairs = comparison.pairs
+    groups: dict[tuple[str, ...], list[PairComparison]] = {}
+    for pair in pairs:
+        groups.setdefault((pair.dataset, pair.first.rpartition("/")[0]), []).append(pair)
+    verdicts = []
+    for own in groups.values():
+        if len(own) > 1 and all(pair.first != pair.second for pair in own):
+            verdicts.append(best_sentence(own))
+        elif len(pairs) <= MOST_SENTENCES:
+            verdicts += map(pair_sentence, own)
+    if len(pairs) > MOST_SENTENCES and all(len(own) == 1 for own in groups.values()):
+        verdicts.append(_count(pairs))
+    places = {(pair.dataset, pair.series or pair.dataset) for pair in pairs}
+    by_test = (
+        not validated and number > 1
+        for pair in pairs
+        for validated, number in zip(pair.validated, pair.n_settings, strict=True)
+    )
+    return [
+        *verdicts,
+        *_certificates(pairs),
+        *(_over(one) for one in comparison.over if len(comparison.over) == 1),
+        *those([
+            (len({series for _, series in places}) < len(places), SIZES_SHARE),
+            (any(pair.n_splits > 1 and pair.p_holm >= SIGNIFICANCE for pair in pairs),
+             "A difference that no test finds is not shown to be zero."),
+            (any(by_test), "Settings were chosen by the test parts where the sweep has no inner "
+             "folds, which flatters methods with many settings."),
+            (not isolated, "Seconds include shares of common passes; "
+             'execution = "isolated" gives honest times.'),
+            (True, "This holds for these data sets, kernels and settings; it says nothing about "
+             "other data."),
+        ]),
+    ]  # fmt: skip
+
+
+def best_sentence(pairs: Sequence[PairComparison]) -> str:
+    """Return which method has the best mean on a data set, and which are no worse by a test.
+
+    The pairs are every two of some methods.
+    """
+    means = {pair.first: pair.losses.first for pair in pairs}
+    means |= {pair.second: pair.losses.second for pair in pairs}
+    best = min(means, key=lambda name: means[name])
+    of_best = {pair.second if pair.first == best else pair.first: pair.p_holm
+               for pair in pairs if best in (pair.first, pair.second)}  # fmt: skip
+    worse = [name for name, p in of_best.items() if p < SIGNIFICANCE]
+    alike = [name for name in of_best if name not in worse]
+    parts = [f"finds it better than {named(worse)}"] if worse else []
+    parts += [f"does not tell it from {named(alike)}"] if alike else []
+    metric, name = metric_of_variable(pairs[0].loss), pairs[0].loss
+    return (
+        f"On {pairs[0].dataset} {best} has the best mean {variable_words(name)}, "
+        f"{metric.text(metric.loss(means[best]))}; the corrected t-test {' and '.join(parts)}."
+    )
+
+
+def pair_sentence(pair: PairComparison) -> str:
+    """Return what the splits of one data set say about two methods."""
+    (first, second), metric = _both(pair), metric_of_variable(pair.loss)
+    splits = f"{pair.n_splits} splits"
+    change, low, high = map(metric.difference, pair.scores[2:])
+    unit = {"%": " points", "": f" {LABEL_UNITS}"}.get(metric.unit, "")
+    apart = f", a difference of {change}{unit} (95 % interval {low} to {high})"
+    if pair.n_splits == 1:
+        apart, verdict = "", "one split tells no spread, so there is no test"
+    elif math.isnan(pair.p_value):
+        apart, verdict = "", f"the difference is the same on each of {splits}: no test applies"
+    elif pair.p_holm < SIGNIFICANCE:
+        better = first if pair.losses.difference < 0.0 else second
+        verdict = f"{better} is better by the corrected t-test, {p_words(pair)}"
+    else:
+        verdict = f"the corrected t-test does not tell them apart, {p_words(pair)} on {splits}"
+    return (
+        f"On {pair.dataset} the mean {variable_words(pair.loss)} is "
+        f"{metric.text(pair.scores.first)} with {first} and {metric.text(pair.scores.second)} with "
+        f"{second}{apart}: {verdict}."
+    )
+
+
+def _both(pair: PairComparison | OverDataSets) -> tuple[str, str]:
+    """Return both methods, told apart where they have one name."""
+    if pair.first != pair.second:
+        return pair.first, pair.second
+    return f"{pair.first} of the first results", f"{pair.second} of the second results"
+
+
+def p_words(test: PairComparison | OverDataSets) -> str:
+    """Return the adjusted p-value of a test, and say where it is not the p-value itself."""
+    if math.isnan(test.p_holm):
+        return "p unknown"
+    p = f"p = {test.p_holm:.2g}" if test.p_holm >= LEAST_P else f"p < {LEAST_P}"
+    return p if test.p_holm == test.p_value else f"{p} with Holm's correction"
+
+
+def _count(pairs: Sequence[PairComparison]) -> str:
+    """Return how many pairs differ by the corrected test."""
+    found = [pair for pair in pairs if pair.p_holm < SIGNIFICANCE]
+    first = sum(pair.losses.difference < 0.0 for pair in found)
+    return (
+        f"Of {len(pairs)} pairs, the corrected t-test with Holm's correction finds A "
+        f"better on {first} and B better on {len(found) - first}; it does not tell the others "
+        f"apart."
+    )
+
+
+def _certificates(pairs: Sequence[PairComparison]) -> Iterator[str]:
+    """Yield a sentence on the runs at equal settings, if there are any."""
+    found = [pair.equal_settings for pair in pairs if pair.equal_settings is not None]
+    if found:
+        runs, wrong = sum(one.n_runs for one in found), sum(one.contradictions for one in found)
+        change = max(one.objective_change for one in found)
+        agree = f"of {wrong} contradict" if wrong else "of all agree"
+        differ = f"differ by a share of {change:.1e} at most" if change else "are equal"
+        yield (
+            f"{runs} runs have equal settings, kernels and rows in both results: the bounds "
+            f"{agree}, and their objectives {differ}."
+        )
+
+
+def _over(over: OverDataSets) -> str:
+    """Return what the data sets together say about two methods."""
+    (first, second), count = _both(over), f"{len(over.datasets)} data sets"
+    if len(over.datasets) < FEWEST_DATA_SETS:
+        return (
+            f"{count} are too few for a test: with fewer than {FEWEST_DATA_SETS}, Wilcoxon's "
+            f"p-value exceeds {SIGNIFICANCE} whatever they show."
+        )
+    verdict = f"does not tell {first} from {second}"
+    if over.p_holm < SIGNIFICANCE:
+        better, worse = (first, second) if over.median_difference < 0.0 else (second, first)
+        verdict = f"finds {better} better than {worse}"
+    return f"Over {count} Wilcoxon's signed-rank test {verdict}, {p_words(over)}."
+
+
+# Explanations.
+
+POOR, EXCELLENT = 0.4, 0.75  # limits of Nogueira et al. (2018), after Fleiss
+SHOWN, LEAST = 10, 0.01  # rows of a level, and the share that a sentence names
+SHOWN_LEVELS = ("view", "group", "feature", "kernel")
+OF_FEATURES = SHOWN_LEVELS[:3]
+
+
+def shown_shares(explanation: Explanation, level: str) -> tuple[list[Share], list[Share]]:
+    """Return the shares of a level that matter, at most ten active ones, and the others."""
+    every = explanation.of(level)
+    matter = [share for share in every if share.selected.mean > 0.0][:SHOWN]
+    return matter, [share for share in every if share not in matter]
+
+
+def share_cells(explanation: Explanation, share: Share) -> dict[str, str]:
+    """Return the texts of a share by their headings; p-values where labels were permuted."""
+    active = f"{share.selected.mean * explanation.n_splits:.0f}/{explanation.n_splits}"
+    cells = {
+        "decision %": percent(share.decision),
+        "weights %": percent(share.weight),
+        "left out": worse(share.left_out, explanation.metric),
+        "active": active,
+    }
+    return cells | ({"p": p_value_text(share.p_value)} if explanation.n_permutations else {})
+
+
+def name_of(share: Share, same: Sequence[Share]) -> str:
+    """Return rank and name, ``=`` after a rank that other shares of the level have too."""
+    tied = sum(other.rank == share.rank for other in same) > 1
+    name = f"{share.name:g}" if isinstance(share.name, float) else share.name
+    return f"{share.rank}{'=' if tied else '.'}\N{NO-BREAK SPACE}{name}"
+
+
+def others_words(others: Sequence[Share]) -> str:
+    """Return how many shares a table leaves out and how large they are at most."""
+    known = not math.isnan(others[0].decision.mean)
+    largest = max((share.decision if known else share.weight).mean for share in others)
+    return f"and {len(others):,} more, of at most {100 * largest:z.0f} %"
+
+
+def percent(found: Interval) -> str:
+    """Return a share and its interval in per cent.
+
+    Examples
+    --------
+    >>> percent(Interval(0.62, 0.5, 0.714)), percent(Interval(0.124, float("nan"), float("nan")))
+    ('62 [50, 71]', '12')
+    """
+    return _with_ends(found, lambda value: f"{100.0 * value:z.0f}")
+
+
+def worse(found: Interval, metric: Metric) -> str:
+    """Return the rise of a loss and its interval; of errors in points."""
+
+    def text(value: float) -> str:
+        if metric.unit == "%":
+            return f"{100.0 * value:z.{0 if abs(value) >= 0.0995 else 1}f}"
+        if metric.unit == "1":
+            return f"{value:z.3f}"
+        return f"{value:,.0f}" if abs(value) >= 10.0 else f"{value:.2g}"
+
+    return _with_ends(found, text)
+
+
+def _with_ends(found: Interval, text: Callable[[float], str]) -> str:
+    if math.isnan(found.mean):
+        return NOTHING
+    ends = "" if math.isnan(found.low) else f" [{text(found.low)}, {text(found.high)}]"
+    return text(found.mean) + ends
+
+
+def captions(explanation: Explanation) -> list[str]:
+    """Return what the columns are."""
+    metric, n = explanation.metric, explanation.n_permutations
+    unit = ", in points" * (metric.unit == "%")
+    return those([
+        (True, "decision: share of the variance of the decision values, Cov(part, whole) / "
+         "Var(whole); the part of features is what the decision loses where they stand at their "
+         "means."),
+        (True, "weights: share of the sum of kernel weights, of kernels on these features alone, "
+         "as the bank normalises them."),
+        (True, f"left out: how much worse the {metric.words} on the test rows is with the part at "
+         f"its mean{unit}; without training again."),
+        (True, "active: splits that give a kernel with one of its features more than 0.001 of the "
+         "largest weight."),
+        (n, f"p: how often a fit on permuted labels has as large a share of the decision, of {n}, "
+         f"at least {1 / (1 + n):.2g}; not corrected for the number of rows."),
+        (explanation.n_splits > 1, "In brackets: 95 % intervals over the splits."),
+    ])  # fmt: skip
+
+
+def warnings(one: Explanation) -> list[str]:
+    """Return what a reader must know before the shares."""
+    return those([
+        (one.no_better, f"On {one.dataset}, {one.method} is no better than {one.no_better}, by a "
+         "test: what its decision rests on may say nothing of the labels."),
+    ])  # fmt: skip
+
+
+def largest_shares(one: Explanation) -> list[str]:
+    """Return sentences of the largest shares of views, of groups and of features."""
+    what, found = "weights" if one.no_decision else "decision", []
+    for level in OF_FEATURES:
+        parts = []
+        for share in shown_shares(one, level)[0][:MOST_NAMED]:
+            mean, low, high = share.weight if one.no_decision else share.decision
+            if mean >= LEAST:
+                ends = "" if math.isnan(low) else f" ({100 * low:z.0f} to {100 * high:z.0f})"
+                parts.append(f"{share.name} {100 * mean:.0f} %{ends}")
+        if parts:
+            words = f"{LEVELS[level].capitalize()} by share of the {what}: {', '.join(parts)}."
+            found.append(words)
+    return found
+
+
+def explanation_sentences(one: Explanation) -> list[str]:
+    """Return what carries the decision, how stable that is, and what uniform weights would do."""
+    setting = ", ".join(f"{name} = {value_text(value)}" for name, value in one.setting.items())
+    where = f"On {one.dataset}, {one.method}{f' ({setting})' if setting else ''}"
+    splits = "on one split"
+    if one.n_splits > 1:
+        splits = f"on average over {one.n_splits} splits; {one.always} of them in every split"
+    weights = {level: [share.weight.mean for share in one.of(level)] for level in OF_FEATURES}
+    by = "validation loss" if one.validated else "loss on the scored rows, which flatters it"
+    return [
+        *warnings(one),
+        f"{where} has {one.selected:.3g} active kernels of {one.n_kernels:,} of bank {one.bank} "
+        f"{splits}.",
+        *largest_shares(one),
+        *(f"Weights do not tell the {len(own)} {LEVELS[level]} apart: all have equal shares."
+          for level, own in weights.items() if own and max(own) - min(own) <= EQUAL),
+        _stability(one),
+        _against_uniform(one),
+        *those([
+            (one.no_decision, f"Shares of the decision's variance are not known: "
+             f"{one.no_decision}."),
+            (not one.no_decision and not one.n_permutations, "--permutations 20 adds p-values, by "
+             "20 fits on permuted labels of each split: about "
+             f"{20 * one.seconds:.2g} s of computing."),
+            (not one.normalised,
+             "The bank does not scale its kernels, so that their weights do not compare."),
+            (one.n_candidates > 1,
+             f"It has the least mean {by}, of {one.n_candidates} methods and banks."),
+            (not one.validated and one.n_settings > 1, "Its setting was chosen from "
+             f"{one.n_settings} by the test parts; inner folds, [selection], would choose it "
+             "without their labels."),
+            (True, "Shares describe this model, not causes: of features that resemble each other, "
+             "one may carry the share of all."),
+        ]),
+    ]  # fmt: skip
+
+
+def _stability(one: Explanation) -> str:
+    if math.isnan(one.stability["kernel"].mean):
+        if one.n_splits < 2:
+            return "One split cannot tell how stable the selection is."
+        return "Every split selects all kernels or none, so that stability has no meaning."
+    found = ", ".join(
+        f"{LEVELS[level]} {_graded(one.stability[level])}"
+        for level in ("kernel", *OF_FEATURES)
+        if level in one.stability and not math.isnan(one.stability[level].mean)
+    )
+    few = f" Fewer than {FEWEST_SPLITS} splits give no interval, and no grade."
+    return (
+        f"Stability of the selection over the splits by Nogueira's measure (1 is equal selections, "
+        f"0 is chance): {found}.{few * (one.n_splits < FEWEST_SPLITS)}"
+    )
+
+
+def _graded(stability: Interval) -> str:
+    """Return the measure, with its interval and grade, or both grades that the interval meets."""
+    mean, low, high = stability
+    if math.isnan(low):
+        return f"{mean:.2f}"
+    names = ("unstable", "fairly stable", "stable")
+    grades = dict.fromkeys(names[(end >= POOR) + (end >= EXCELLENT)] for end in (low, high))
+    return f"{mean:.2f} [{low:.2f}, {min(high, 1.0):.2f}], {' or '.join(grades)}"
+
+
+def _against_uniform(one: Explanation) -> str:
+    if one.against_uniform is not None:
+        return pair_sentence(one.against_uniform)
+    if one.method == "uniform":
+        return "Uniform weights are the baseline that other methods are held to."
+    if one.task == "regression":
+        return "Uniform weights learn classes alone, so nothing tells what is lost here."
+    return (
+        "The sweep has no uniform weights on this bank. To see what it loses, add [[methods]] with "
+        'name = "uniform" and the same C to the sweep file and repeat mkldist sweep, which runs '
+        "only what is new."
+    )
+
+
+def value_text(value: object) -> str:
+    """Return the value of a hyperparameter, or the span or names of its values in the splits."""
+    if isinstance(value, list):
+        if len(value) > 1 and all(type(one) in (int, float) for one in value):
+            ends = dict.fromkeys(value_text(end) for end in (min(value), max(value)))
+            return "…".join(ends)
+        return "/".join(dict.fromkeys(value_text(one) for one in value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,405 @@
+"""Sentences of the report: answers, warnings, comparisons and explanations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from mkldist.analysis.comparison import EqualSettings, OverDataSets, ResultsComparison
+from mkldist.analysis.statistics import Interval, Posterior
+from mkldist.core.metrics import METRICS
+from mkldist.report.facts import Facts
+from mkldist.report.sentences import (
+    SIZES_SHARE,
+    Caution,
+    answer_sentences,
+    answers_of,
+    captions,
+    cautions,
+    explanation_sentences,
+    headline,
+    name_of,
+    others_words,
+    pair_sentence,
+    percent,
+    sentences,
+    share_cells,
+    shown_shares,
+    worse,
+)
+from mkldist.results.journal import Journal
+from mkldist.results.layout import lay_out
+from mkldist.results.schema import RunState
+from mkldist.results.tree import open_results
+from tests.analysis.made_up_pairs import pair
+from tests.report.made_up import N_SPLITS, NAN, NOTHING, around, explanation, parts, share
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+
+def test_the_headline_of_a_finished_sweep(finished):
+    answers = answers_of(finished)
+    asked, *came_out, certified = headline(finished, answers)
+    n_runs = finished.status.n_runs
+    assert all(part in asked for part in ("3 methods", "heart", "7 kernels", "5 splits"))
+    assert f"all {n_runs} runs" in asked
+    assert came_out == answer_sentences(finished, answers)
+    assert f"All {n_runs} complete runs" in certified
+    assert f"{finished.runs['gap'].max():.1e}" in certified
+
+
+def test_the_headline_of_a_running_sweep_counts_what_is_there(facts):
+    asked, *_, certified = headline(facts, answers_of(facts))
+    done = facts.count(RunState.COMPLETE)
+    assert f"{done} of {facts.status.n_runs} runs are complete" in asked
+    assert certified.startswith(f"{done - 1} of {done} complete runs reached their tolerance")
+    assert certified.endswith("; 1 run failed.")
+
+
+def cases_of(facts: Facts, title: str) -> tuple[str, ...]:
+    """Return the cases of the one warning of a title; none without it."""
+    return next((caution.cases for caution in cautions(facts) if caution.title == title), ())
+
+
+def test_a_warning_of_many_cases_shows_a_few_and_counts_all():
+    one = Caution("Beware", "Do this.", tuple(f"case {n}" for n in range(200)))
+    assert "case 2" in one.text
+    assert "case 3" not in one.text
+    assert "197 more of 200" in one.text
+    assert one.text.endswith("Do this.")
+
+
+def test_cautions_name_what_to_beware_of(facts):
+    found = cautions(facts)
+    said = {caution.title: caution for caution in found}
+    assert len(said) == len(found)
+    assert said["Unfinished"].text.startswith(f"2 of {facts.status.n_runs} runs")
+    assert "1 run failed" in said["Failed runs"].text
+    [early] = said["Stopped before the tolerance"].cases
+    assert "max_iter (1)" in early
+    assert "5.0e-01" in early
+    assert "Settings chosen on the test parts" in said
+    assert "Times shared, not isolated" in said
+
+
+def test_a_best_value_at_the_edge_of_its_grid_is_told_with_its_data_sets(finished):
+    edges = [row["edge"] for row in finished.ranked if row["method"] == "level" and row["edge"]]
+    told = cases_of(finished, "Best value at the edge of its grid")
+    assert [case for case in told if case.startswith("level: ")] == [
+        f"level: {edge}, on heart" for edge in edges
+    ]
+
+
+def test_an_edge_that_inner_folds_select_is_told_with_its_splits(finished):
+    tree = finished.tree.copy(deep=True)
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            node["validation_error"] = node["test_error"]
+    (node,) = (n for n in tree.subtree if n.path.endswith("/level"))
+    node["validation_error"] = 0.0 * node["test_error"] + node["C"]
+    facts = Facts(tree, finished.status)
+    assert facts.validated
+    said = cases_of(facts, "Best value at the edge of its grid")
+    least = float(node["C"].min())
+    assert f"level: C = {least:g} in {N_SPLITS} of {N_SPLITS} splits, on heart" in said
+
+
+@pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])
+def test_unstable_selections_are_told(finished, method):
+    row = finished.stability.set_index("method").loc[method]
+    cases = cases_of(finished, "Selection unstable")
+    told = [case for case in cases if case.startswith(f"{method}: ")]
+    assert len(told) == (row["stability_high"] < 0.4)
+    assert all(f"{row['stability']:.2f} on heart" in case for case in told)
+
+
+def test_unstable_selections_of_a_method_are_told_once_for_all_data_sets(facts):
+    cases = cases_of(facts, "Selection unstable")
+    rows = facts.stability[facts.stability["method"] == "level"]
+    assert (rows["stability_high"] < 0.4).all()
+    (told,) = (case for case in cases if case.startswith("level: "))
+    low, high = rows["stability"].min(), rows["stability"].max()
+    assert f"{low:.2f} to {high:.2f} on heart and wdbc" in told
+
+
+def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
+    tree = facts.tree.copy()
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            node.attrs["dataset_series"] = "rings"
+    sized = Facts(tree, facts.status)
+    asked, came_out, *_ = headline(sized, answers_of(sized))
+    assert " on rings in 2 sizes with " in asked
+    assert came_out.startswith("Of 2 sizes of 1 data set, ")
+
+
+def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts(tmp_path, finished):
+    plan = made_up_plan({"level": {"C": [1.0]}}, datasets=("heart",), n_splits=N_SPLITS)
+    store = Journal(tmp_path / "records.journal")
+    for run in plan.runs:
+        store.append([made_up_record(run)])
+    facts = made_up_facts(plan, {"level": {"C": [1.0]}})
+    lay_out(tmp_path, plan, replace(facts, splits={"heart": parts()}))
+    one = Facts(open_results(tmp_path), finished.status)
+    (came_out,) = answer_sentences(one, answers_of(one))
+    assert "test parts" not in came_out
+    assert "test parts" in answer_sentences(finished, answers_of(finished))[0]
+
+
+def comparison(*pairs, over=()) -> ResultsComparison:
+    return ResultsComparison(pairs, over, ())
+
+
+def test_a_difference_that_the_test_finds_names_the_better_method():
+    assert pair_sentence(pair()) == (
+        "On heart the mean test error is 10.00 % with level and 20.00 % with uniform, a difference "
+        "of -10.00 points (95 % interval -15.00 to -5.00): level is better by the corrected "
+        "t-test, p = 0.02 with Holm's correction."
+    )
+    assert pair_sentence(replace(pair(), p_value=0.02)).endswith("p = 0.02.")
+
+
+def test_a_difference_that_the_test_does_not_find_names_none():
+    said = pair_sentence(pair(0.3, 0.2, p_holm=0.4))
+    assert "+10.00 points" in said
+    assert "does not tell them apart, p = 0.4 with Holm's correction on 5" in said
+
+
+def test_one_method_of_two_sweeps_and_real_values_have_their_own_words():
+    said = pair_sentence(pair(51.5, 50.0, loss="rmse", methods=("level", "level"), p_holm=0.0001))
+    assert "test RMSE is 51.50 with level of the first results and 50.00 with" in said
+    assert "a difference of +1.5 units of the labels" in said
+    assert "level of the second results is better by the corrected t-test, p < 0.001" in said
+
+
+def test_a_metric_that_is_better_greater_is_said_as_it_is():
+    said = pair_sentence(pair(0.1, 0.2, loss="auc"))
+    assert "test AUC is 0.900 with level and 0.800 with uniform, a difference of +0.100" in said
+    assert "level is better by" in said
+    scores = pair(0.1, 0.2, loss="auc").scores
+    assert (scores.low, scores.high) == pytest.approx((0.05, 0.15))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"n_splits": 1}, "one split tells no spread, so there is no test."),
+        (
+            {"p_value": math.nan, "p_holm": math.nan},
+            "the same on each of 5 splits: no test applies.",
+        ),
+    ],
+    ids=["one split", "shifted"],
+)
+def test_without_a_spread_no_test_is_told(changes, words):
+    said = pair_sentence(pair(**changes))
+    assert said.endswith(words)
+    assert "t-test" not in said
+
+
+def test_limits_are_told_where_they_apply():
+    said = sentences(comparison(pair()), isolated=True)
+    assert len(said) == 2
+    assert said[-1] == (
+        "This holds for these data sets, kernels and settings; it says nothing about other data."
+    )
+    unsure = sentences(
+        comparison(pair(p_holm=0.5, validated=(True, False), n_settings=(1, 2))), isolated=False
+    )
+    assert unsure[1] == "A difference that no test finds is not shown to be zero."
+    assert "Settings were chosen by the test parts" in unsure[2]
+    assert 'execution = "isolated"' in unsure[3]
+
+
+def test_pairs_of_one_setting_were_not_chosen_by_the_test_parts():
+    one = pair(validated=(True, False), n_settings=(2, 1))
+    assert "by the test parts" not in " ".join(sentences(comparison(one), isolated=True))
+
+
+def test_sizes_of_one_data_set_are_told_to_count_once():
+    sizes = [pair(dataset=f"wdbc-{n}", series="wdbc") for n in (100, 200)]
+    assert SIZES_SHARE in sentences(comparison(*sizes), isolated=True)
+    others = [pair(dataset=name, series=name) for name in ("heart", "wdbc")]
+    assert SIZES_SHARE not in sentences(comparison(*others), isolated=True)
+
+
+def test_many_pairs_are_counted_in_one_sentence():
+    many = [*[{}] * 3, *[{"first": 0.3, "second": 0.2}] * 2, *[{"p_holm": 0.5}] * 5]
+    pairs = [pair(dataset=f"d{i}", **one) for i, one in enumerate(many)]
+    assert sentences(comparison(*pairs), isolated=True)[0] == (
+        "Of 10 pairs, the corrected t-test with Holm's correction finds A better on 3 and B better "
+        "on 2; it does not tell the others apart."
+    )
+
+
+def test_several_methods_have_one_sentence_on_the_best():
+    pairs = [
+        pair(0.1, 0.2, methods=("level", "uniform")),
+        pair(0.1, 0.11, methods=("level", "svm"), p_holm=0.6),
+        pair(0.2, 0.11, methods=("uniform", "svm")),
+    ]
+    assert sentences(comparison(*pairs), isolated=True)[0] == (
+        "On heart level has the best mean test error, 10.00 %; the corrected t-test finds it "
+        "better than uniform and does not tell it from svm."
+    )
+
+
+@pytest.mark.parametrize(("wrong", "words"), [(0, "of all agree"), (2, "of 2 contradict")])
+def test_certificates_at_equal_settings_are_told(wrong, words):
+    equal = EqualSettings(6, 1e-4, wrong, 2.0)
+    said = sentences(comparison(pair(equal_settings=equal)), isolated=True)[1]
+    assert said.startswith("6 runs have equal settings, kernels and rows in both results: ")
+    assert f"the bounds {words}, and their objectives differ by a share of 1.0e-04" in said
+
+
+@pytest.mark.parametrize(
+    ("n_datasets", "p_holm", "words"),
+    [
+        (5, math.nan, "are too few for a test: with fewer than 6, Wilcoxon's p-value exceeds 0.05"),
+        (6, 0.03, "finds level better than uniform, p = 0.03."),
+        (6, 0.3, "does not tell level from uniform, p = 0.3."),
+    ],
+    ids=["few", "better", "open"],
+)
+def test_data_sets_together_are_told(n_datasets, p_holm, words):
+    datasets = tuple(f"d{number}" for number in range(n_datasets))
+    over = OverDataSets(
+        "level", "uniform", "test_error", datasets, -0.1, p_holm, p_holm, Posterior(1, 0, 0), 0.01
+    )
+    said = sentences(comparison(pair(), over=(over,)), isolated=True)[1]
+    assert f"{n_datasets} data sets " in said
+    assert words in said
+
+
+def test_a_row_has_every_share_with_its_interval():
+    made, permuted = explanation(), explanation(n_permutations=20)
+    shown = share_cells(made, made.shares[0])
+    assert [*shown.values()] == ["60 [58, 62]", "20 [18, 22]", "5.0 [3.0, 7.0]", "3/6"]
+    assert share_cells(permuted, made.shares[0]) == shown | {"p": "0.040"}
+    assert len(captions(permuted)) == len(captions(made)) + 1
+    assert any("of 20, at least 0.048" in one for one in captions(permuted))
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [("error", "5.0 [3.0, 7.0]"), ("auc", "0.050 [0.030, 0.070]"), ("rmse", "0.05 [0.03, 0.07]")],
+)
+def test_a_loss_has_the_unit_of_its_metric(metric, text):
+    assert worse(around(0.05), METRICS[metric]) == text
+    assert worse(around(12345.0, 5.0), METRICS["mae"]) == "12,345 [12,340, 12,350]"
+
+
+def test_one_split_has_no_interval_and_an_unknown_share_a_dash():
+    assert percent(Interval(0.62, NAN, NAN)) == "62"
+    assert percent(NOTHING) == "–"  # noqa: RUF001
+
+
+def test_features_that_are_never_active_are_summed_up():
+    active = [share("feature", f"f{n}", 0.05, 0.05, rank=n + 1) for n in range(12)]
+    idle = [replace(one, selected=around(0.0)) for one in active[:3]]
+    matter, others = shown_shares(explanation(shares=(*active, *idle)), "feature")
+    assert [one.name for one in matter] == [f"f{n}" for n in range(10)]
+    assert len(others) == 5
+    assert others_words(others) == "and 5 more, of at most 5 %"
+    blind = [replace(one, decision=NOTHING) for one in others]
+    assert others_words(blind) == "and 5 more, of at most 5 %"
+
+
+def test_equal_shares_have_one_rank_and_a_sentence():
+    alike = tuple(share("feature", name, 0.5, 0.5) for name in "ab")
+    assert [name_of(one, alike)[:2] for one in alike] == ["1=", "1="]
+    assert name_of(alike[0], alike[:1])[:2] == "1."
+    said = explanation_sentences(explanation(shares=alike))
+    assert any("do not tell the 2 features apart" in one for one in said)
+    apart = explanation_sentences(explanation())
+    assert not any("apart: all have equal" in one for one in apart)
+
+
+def test_the_largest_views_and_features_are_named():
+    said = " ".join(explanation_sentences(explanation()))
+    assert "Views by share of the decision: clinic 60 % (58 to 62), rna 40 % (38 to 42)." in said
+    assert "kernels 0.30 [0.20, 0.38], unstable, features 0.80 [0.76, 0.84], stable" in said
+    assert "a difference of +10.00 points" in said
+
+
+def test_a_method_that_beats_nothing_is_told_first():
+    constant = "always answering the majority (error 26.11 %)"
+    said = explanation_sentences(explanation(no_better=constant))
+    assert constant in said[0]
+    assert said[1:] == explanation_sentences(explanation())
+
+
+def test_what_is_missing_is_said():
+    text = "\n".join(
+        explanation_sentences(
+            explanation(
+                against_uniform=None,
+                no_decision="records of its runs are missing",
+                n_settings=3,
+                validated=False,
+                normalised=False,
+            )
+        )
+    )
+    assert "Views by share of the weights" in text
+    assert "add [[methods]]" in text
+    assert "records of its runs" in text
+    assert "Its setting was chosen from 3 by the test parts" in text
+    assert "weights do not compare" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([1.0, 3.0, 0.3], "0.3…3"), ([1.0, 1.0], "1"), (["a", "b", "a"], "a/b")],
+)
+def test_settings_of_splits_are_told_as_in_tables(values, said):
+    sentences = explanation_sentences(explanation(setting={"C": values}))
+    assert any(f"(C = {said})" in one for one in sentences)
+
+
+def test_p_values_are_offered_with_their_cost():
+    offered = [one for one in explanation_sentences(explanation()) if "--permutations" in one]
+    assert len(offered) == 1
+    assert "about 30 s" in offered[0]
+    made = explanation_sentences(explanation(n_permutations=20))
+    assert not any("--permutations" in one for one in made)
+
+
+def test_an_explanation_of_one_setting_was_not_chosen_by_the_test_parts():
+    said = " ".join(explanation_sentences(explanation(validated=False, n_settings=1)))
+    assert "by the test parts" not in said
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_the_pick_of_the_best_candidate_is_told(validated):
+    said = explanation_sentences(explanation(validated=validated, n_candidates=7))
+    (picked,) = [one for one in said if " of 7 methods and banks" in one]
+    assert ("flatters" in picked) == (not validated)
+
+
+def test_few_splits_give_no_interval_and_no_grade():
+    few = {"kernel": Interval(0.3, NAN, NAN)}
+    said = " ".join(explanation_sentences(explanation(n_splits=3, stability=few)))
+    assert "kernels 0.30." in said
+    assert "Fewer than 5 splits" in said
+    assert "unstable" not in said
+
+
+def test_an_interval_across_a_limit_has_both_grades():
+    wide = {"kernel": Interval(0.5, 0.3, 0.7)}
+    said = explanation_sentences(explanation(stability=wide))
+    assert any("unstable or fairly stable" in one for one in said)
+
+
+@pytest.mark.parametrize(("n_splits", "said"), [(1, "One split"), (6, "Every split selects all")])
+def test_a_selection_without_stability_says_why(n_splits, said):
+    found = explanation_sentences(explanation(n_splits=n_splits, stability={"kernel": NOTHING}))
+    assert any(one.startswith(said) for one in found)
+    assert math.isnan(NOTHING.mean)
+
+
+def test_the_baseline_is_not_held_to_itself():
+    for changes, said in (({"method": "uniform"}, "baseline"), ({"task": "regression"}, "classes")):
+        found = explanation_sentences(explanation(against_uniform=None, **changes))
+        assert any(said in one for one in found)
