@@ -379,8 +379,6 @@ def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -
         dataset, splits = resolved.datasets[figure.record.dataset]
 
         def draw(figure: FigurePlan = figure, dataset: Any = dataset, splits: Any = splits) -> Any:
-            from mkldist.report.boundaries import boundary
-
             shown = boundary(figure.bank, dataset, splits, figure.record)
             return draw_boundary(shown, figure.title, figure.subtitle)
 
