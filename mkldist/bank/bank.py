@@ -594,3 +594,38 @@ class RowCache:
             values = np.empty((size, self._values.shape[1]), self._values.dtype)
             values[: len(self._values)] = self._values
             self._values = values
+
+
+class CachedRowsBank(Bank):
+    """A bank that caches single kernels, because solvers come back to their active kernels.
+
+    At least one kernel fits the memory for them, `row_cache_bytes`, and at most all.
+    """
+
+    def __init__(
+        self,
+        n_kernels: int,
+        layout: TileLayout,
+        dtype: np.dtype[np.floating],
+        row_cache_bytes: int,
+    ) -> None:
+        super().__init__(n_kernels, layout, dtype)
+        budget = MemoryBudget(row_cache_bytes)
+        self._cache = RowCache(layout.n_entries, dtype, budget, n_kernels)
+
+    @property
+    def sparse_limit(self) -> int:
+        """Largest number of kernels that cost less one by one than by a pass."""
+        return min(super().sparse_limit, self._cache.capacity)
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Return some kernels, fetched unless they are cached."""
+        yield from self._cache.rows(kernels, self._fetch)
+
+    def close(self) -> None:
+        """Give back the memory of cached kernels."""
+        self._cache.clear()
+
+    @abc.abstractmethod
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
+        """Write kernels of ascending indices to the rows."""

@@ -5,6 +5,7 @@ Errors name the blocks to build again.
 
 from __future__ import annotations
 
+import itertools
 import math
 import mmap
 import time
@@ -12,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -20,11 +21,9 @@ import numpy as np
 
 from mkldist.bank.bank import (
     ArrayBank,
-    Bank,
+    CachedRowsBank,
     Chunk,
     DiagonalPart,
-    MemoryBudget,
-    RowCache,
     Rows,
     TileLayout,
     block_kernels,
@@ -242,7 +241,7 @@ class MappedBank(ArrayBank):
         self._mapped_in = 0
 
 
-class StreamedBank(Bank):
+class StreamedBank(CachedRowsBank):
     """A bank read from a Gram store, out of core.
 
     In a pass a thread reads one block ahead, into two buffers in turn.  Single kernels are kept in
@@ -252,21 +251,14 @@ class StreamedBank(Bank):
     """
 
     def __init__(self, store: GramStore, row_cache_bytes: int) -> None:
-        super().__init__(store.n_kernels, store.layout, store.dtype)
+        super().__init__(store.n_kernels, store.layout, store.dtype, row_cache_bytes)
         self._store = store
-        budget = MemoryBudget(row_cache_bytes)
-        self._kept = RowCache(self.layout.n_entries, self.dtype, budget, self.n_kernels)
         self._buffers = (block_buffer(store), block_buffer(store))
         self._row_buffer = block_buffer(store)
         self._by_kernel: dict[int, list[Block]] = defaultdict(list)
         for block in store.blocks:
             self._by_kernel[block.kernels.start].append(block)
         self._starts = np.array(sorted(self._by_kernel))
-
-    @property
-    def sparse_limit(self) -> int:
-        """Largest number of kernels that cost less one by one than by a pass."""
-        return min(super().sparse_limit, self._kept.capacity)
 
     @property
     def shares_rows(self) -> bool:
@@ -297,29 +289,21 @@ class StreamedBank(Bank):
                     ahead = reader.submit(self._read, blocks[turn + 1], turn + 1)
                 yield Chunk(block.kernels, block.entries, values)
 
-    def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels, those of the same blocks together."""
-        homes = np.searchsorted(self._starts, kernels, side="right") - 1
-        for home in np.unique(homes):
-            positions = np.flatnonzero(homes == home)
-            fetch = partial(self._fetch, int(self._starts[home]))
-            for rows in self._kept.rows(kernels[positions], fetch):
-                yield Rows(positions[rows.positions], rows.lines, rows.values)
-
-    def close(self) -> None:
-        """Give back the memory of kept kernels."""
-        self._kept.clear()
-
     def _read(self, block: Block, turn: int) -> tuple[Floating, float]:
         """Return the values of a block, and the processor time that it took this thread."""
         begun = time.thread_time()
         values = read_block(self._store, block, fitted(self._buffers[turn % 2], block))
         return values, time.thread_time() - begun
 
-    def _fetch(self, home: int, kernels: list[int], rows: list[Floating]) -> None:
-        """Read kernels, all in the same blocks, from the store."""
-        for block in self._by_kernel[home]:
-            values = read_block(self._store, block, fitted(self._row_buffer, block))
-            self.counter.bytes_read += values.nbytes
-            for kernel, row in zip(kernels, rows, strict=True):
-                row[block.entries] = values[kernel - home]
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
+        """Read kernels, those of the same blocks together."""
+        homes = self._starts[np.searchsorted(self._starts, kernels, side="right") - 1].tolist()
+        for home, members in itertools.groupby(
+            zip(homes, kernels, rows, strict=True), itemgetter(0)
+        ):
+            wanted = list(members)
+            for block in self._by_kernel[home]:
+                values = read_block(self._store, block, fitted(self._row_buffer, block))
+                self.counter.bytes_read += values.nbytes
+                for _, kernel, row in wanted:
+                    row[block.entries] = values[kernel - home]

@@ -25,13 +25,10 @@ import numpy as np
 from mkldist.bank.bank import (
     SLAB_ENTRIES,
     Answer,
-    Bank,
+    CachedRowsBank,
     Chunk,
     DiagonalPart,
-    MemoryBudget,
     PassCounter,
-    RowCache,
-    Rows,
     TileLayout,
     kernel_groups,
     slabs,
@@ -65,7 +62,7 @@ CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewe
 MOST_THREADS = 8
 
 
-class RecomputedBank(Bank):
+class RecomputedBank(CachedRowsBank):
     """Kernels that are computed tile by tile on request, and never stored.
 
     Memory holds a few chunks, whose number does not depend on M, and the kernels used last.  Where
@@ -77,9 +74,8 @@ class RecomputedBank(Bank):
 
     def __init__(self, source: BankSource, row_cache_bytes: int = 0, threads: int = 1) -> None:
         layout = TileLayout.for_points(source.n_points)
-        super().__init__(source.n_kernels, layout, np.dtype(np.float64))
+        super().__init__(source.n_kernels, layout, np.dtype(np.float64), row_cache_bytes)
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
-        self._kept = RowCache(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
         self._on_device = passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
@@ -105,11 +101,6 @@ class RecomputedBank(Bank):
         self.counter.bytes_computed += computed * self.layout.n_entries * self.dtype.itemsize
         return answer
 
-    @property
-    def sparse_limit(self) -> int:
-        """Largest number of kernels that cost less one by one than by a pass."""
-        return min(super().sparse_limit, self._kept.capacity)
-
     def chunks(self) -> Iterator[Chunk]:
         """Compute the bank, as many chunks ahead of their use as there are threads."""
         largest = max(s.stop - s.start for s in slabs(self.layout))
@@ -130,10 +121,6 @@ class RecomputedBank(Bank):
             while ahead:
                 yield self._counted(*ahead.popleft().result())
 
-    def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Return some kernels, computed unless they are kept."""
-        yield from self._kept.rows(kernels, self._fetch)
-
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Compute the diagonals and nothing else."""
         for kernels in kernel_groups(self.n_kernels, self.n_points):
@@ -141,10 +128,6 @@ class RecomputedBank(Bank):
             check_finite(values, kernels.start, self._source)
             self.counter.bytes_computed += values.nbytes
             yield DiagonalPart(kernels, slice(0, self.n_points), values)
-
-    def close(self) -> None:
-        """Give back the memory of kept kernels."""
-        self._kept.clear()
 
     def _timed(self, kernels: slice, entries: slice, buffer: Floating) -> tuple[Chunk, float]:
         """Return a chunk, and the processor time that it took this thread."""

@@ -28,12 +28,9 @@ import numpy as np
 
 from mkldist.bank.bank import (
     Answer,
-    Bank,
+    CachedRowsBank,
     MemoryBank,
-    MemoryBudget,
     PassCounter,
-    RowCache,
-    Rows,
     block_kernels,
     kernel_groups,
     slabs,
@@ -171,24 +168,14 @@ class ShardCalls(Protocol):
         """Wait for calls; return what they returned, or raise what one of them raised."""
 
 
-class ShardedBank(Bank):
-    """A bank of which others hold the shards, of kernels as :func:`cut` makes them.
-
-    The memory for single kernels, `row_cache_bytes`, holds at least one.
-    """
+class ShardedBank(CachedRowsBank):
+    """A bank of which others hold the shards, of kernels as :func:`cut` makes them."""
 
     def __init__(
         self, calls: ShardCalls, shards: Sequence[slice], shape: BankShape, row_cache_bytes: int
     ) -> None:
-        super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype))
+        super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype), row_cache_bytes)
         self._calls, self._shards = calls, tuple(shards)
-        budget = MemoryBudget(row_cache_bytes)
-        self._cache = RowCache(self.layout.n_entries, self.dtype, budget, self.n_kernels)
-
-    @property
-    def sparse_limit(self) -> int:
-        """Largest number of kernels that cost less one by one than by a pass."""
-        return min(super().sparse_limit, self._cache.capacity)
 
     @property
     def shares_rows(self) -> bool:
@@ -223,14 +210,6 @@ class ShardedBank(Bank):
         self._combine(dense, counted=with_columns)
         joined = self._joined(wanted, concerned, begun)
         return {**known, **combined, **dict(zip(asked, joined, strict=True))}
-
-    def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Return some kernels, fetched from their shards unless they are cached."""
-        yield from self._cache.rows(kernels, self._fetch)
-
-    def close(self) -> None:
-        """Give back the memory of cached kernels."""
-        self._cache.clear()
 
     def _joined(self, requests: list[Request], shards: list[int], begun: list[Any]) -> list[Floats]:
         """Return the answers to requests from those of the shards."""

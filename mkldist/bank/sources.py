@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -244,8 +245,36 @@ class ArraySource:
         return inverse_lengths(self._given_diagonals(kernels)) if self.cosine else None
 
 
+class _PartsOfSources(abc.ABC):
+    """Kernels of other sources, in runs of adjacent ones."""
+
+    @abc.abstractmethod
+    def _parts(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
+        """Yield the sources of some kernels, the kernels there, and their places among these."""
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        for source, there, place in self._parts(kernels):
+            source.fill(there, tiles, layout, out[place])
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        parts = self._parts(kernels)
+        return np.concatenate([source.diagonals(there) for source, there, _ in parts])
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`BankSource.between`."""
+        [(source, there, _)] = self._parts(slice(kernel, kernel + 1))
+        return source.between(there.start, rows, columns)
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`BankSource.name`."""
+        [(source, there, _)] = self._parts(slice(kernel, kernel + 1))
+        return source.name(there.start)
+
+
 @dataclass(frozen=True, eq=False)
-class JoinedSource:
+class JoinedSource(_PartsOfSources):
     """The kernels of several sources on the same points, one source after the other."""
 
     parts: tuple[BankSource, ...]
@@ -266,31 +295,11 @@ class JoinedSource:
         parts = [(part.presence, part.n_kernels) for part in self.parts]
         return Presence.joined(parts, self.n_points)
 
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """See :meth:`BankSource.fill`."""
-        for part, own, place in self._shares(kernels):
-            part.fill(own, tiles, layout, out[place])
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """See :meth:`BankSource.diagonals`."""
-        return np.concatenate([part.diagonals(own) for part, own, _ in self._shares(kernels)])
-
-    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
-        """See :meth:`BankSource.between`."""
-        [(part, own, _)] = self._shares(slice(kernel, kernel + 1))
-        return part.between(own.start, rows, columns)
-
-    def name(self, kernel: int) -> str:
-        """See :meth:`BankSource.name`."""
-        [(part, own, _)] = self._shares(slice(kernel, kernel + 1))
-        return part.name(own.start)
-
     def at(self, points: Ints) -> JoinedSource:
         """See :meth:`BankSource.at`."""
         return JoinedSource(tuple(part.at(points) for part in self.parts))
 
-    def _shares(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
-        """Yield the sources of some kernels, the kernels there, and their places among these."""
+    def _parts(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
         first = 0
         for part in self.parts:
             start, stop = max(kernels.start, first), min(kernels.stop, first + part.n_kernels)
@@ -298,6 +307,46 @@ class JoinedSource:
                 place = slice(start - kernels.start, stop - kernels.start)
                 yield part, slice(start - first, stop - first), place
             first += part.n_kernels
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedSource(_PartsOfSources):
+    """Some kernels of a source.
+
+    `index` (S,): the kernels.  Successive ones that follow each other there are computed together.
+    """
+
+    whole: BankSource
+    index: Ints
+
+    @property
+    def n_kernels(self) -> int:
+        """Number S of kernels."""
+        return len(self.index)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.whole.n_points
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`BankSource.presence`."""
+        found = self.whole.presence
+        return None if found is None else Presence(found.patterns, found.of_kernel[self.index])
+
+    def at(self, points: Ints) -> SelectedSource:
+        """See :meth:`BankSource.at`."""
+        return replace(self, whole=self.whole.at(points))
+
+    def _parts(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
+        asked = self.index[kernels]
+        ends = [*(np.flatnonzero(np.diff(asked) != 1) + 1).tolist(), len(asked)]
+        first = 0
+        for end in ends:
+            start = int(asked[first])
+            yield self.whole, slice(start, start + end - first), slice(first, end)
+            first = end
 
 
 def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) -> None:
@@ -349,61 +398,3 @@ def finite_answers(found: Floats, kernels: Ints, source: BankSource) -> Floats:
     for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
         check_finite(of_kernel.reshape(1, -1), kernel, source)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class SelectedSource:
-    """Some kernels of a source.
-
-    `index` (S,): the kernels.  Successive ones that follow each other there are computed together.
-    """
-
-    whole: BankSource
-    index: Ints
-
-    @property
-    def n_kernels(self) -> int:
-        """Number S of kernels."""
-        return len(self.index)
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return self.whole.n_points
-
-    @cached_property
-    def presence(self) -> Presence | None:
-        """See :attr:`BankSource.presence`."""
-        found = self.whole.presence
-        return None if found is None else Presence(found.patterns, found.of_kernel[self.index])
-
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """See :meth:`BankSource.fill`."""
-        for there, place in self._runs(kernels):
-            self.whole.fill(there, tiles, layout, out[place])
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """See :meth:`BankSource.diagonals`."""
-        return np.concatenate([self.whole.diagonals(there) for there, _ in self._runs(kernels)])
-
-    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
-        """See :meth:`BankSource.between`."""
-        return self.whole.between(int(self.index[kernel]), rows, columns)
-
-    def name(self, kernel: int) -> str:
-        """See :meth:`BankSource.name`."""
-        return self.whole.name(int(self.index[kernel]))
-
-    def at(self, points: Ints) -> SelectedSource:
-        """See :meth:`BankSource.at`."""
-        return replace(self, whole=self.whole.at(points))
-
-    def _runs(self, kernels: slice) -> Iterator[tuple[slice, slice]]:
-        """Yield runs of adjacent kernels of the source, and their places among `kernels`."""
-        asked = self.index[kernels]
-        ends = [*(np.flatnonzero(np.diff(asked) != 1) + 1).tolist(), len(asked)]
-        first = 0
-        for end in ends:
-            start = int(asked[first])
-            yield slice(start, start + end - first), slice(first, end)
-            first = end

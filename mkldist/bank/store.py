@@ -353,10 +353,6 @@ class StoredBank(Generic[Shape, OneBlock]):
         """Return the block of a number, stored or not."""
         raise NotImplementedError
 
-    def check(self, block: OneBlock) -> None:
-        """Read a block and check it; raise a StoreError if it is damaged."""
-        raise NotImplementedError
-
     def missing(self) -> list[OneBlock]:
         """Return the blocks that the bank must have and has not, as the medium has them now."""
         complete = self.stored()
@@ -388,11 +384,11 @@ class StoredBank(Generic[Shape, OneBlock]):
 
     def verify(self) -> list[OneBlock]:
         """Read every complete block, and return the damaged ones."""
-        bad = []
+        bad, whole = [], np.empty(self.shape.block_entries, self.dtype)
         for block in (self.numbered(index) for index in sorted(self.stored())):
             try:
                 self._time(block)
-                self.check(block)
+                self._get(block, [whole])
             except StoreError:
                 bad.append(block)
         return bad
@@ -540,10 +536,6 @@ class GramStore(StoredBank[BankShape, Block]):
         """Return the block of a number."""
         return self.shape.blocks[index]
 
-    def check(self, block: Block) -> None:
-        """Read a block and check it; raise a StoreError if it is damaged."""
-        self.read(block)
-
     def write(self, block: Block, values: Floating, spent: BuildTime = NO_TIME) -> None:
         """Write a block, then mark it complete.
 
@@ -615,10 +607,6 @@ class FactorStore(StoredBank[FactorShape, FactorBlock]):
     def numbered(self, index: int) -> FactorBlock:
         """Return the piece of a number, stored or not."""
         return self.block(*divmod(index, self.shape.grid[1]))
-
-    def check(self, block: FactorBlock) -> None:
-        """Read a piece and check it; raise a StoreError if it is damaged."""
-        self.read(block)
 
     def write(self, block: FactorBlock, piece: Piece, spent: BuildTime = NO_TIME) -> None:
         """Write a piece, converted to the store's dtype; see :meth:`GramStore.write`."""
