@@ -35,7 +35,7 @@ from mkldist.bank.sources import BankSource, SelectedSource, check_finite
 from mkldist.bank.store import FactorStore
 from mkldist.bank.view import BankView, answer_views, make_views, takes_pass
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.blas_threads import single_threaded
+from mkldist.core.threads import single_threaded
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 
 VARIANCE_POINTS = 5000  # that a variance takes at most

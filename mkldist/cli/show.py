@@ -98,7 +98,7 @@ def _entry(name: str, text: str) -> Iterator[str]:
 
 def _learnt_labels(params: type[SolverParams]) -> str:
     """Return the kinds of labels that a method learns, with the losses for each."""
-    from mkldist.core.target import LEARNT
+    from mkldist.core.arrays import LEARNT
     from mkldist.solvers.targets import losses_by_target
 
     parts = []

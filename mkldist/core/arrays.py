@@ -1,7 +1,8 @@
-"""Types of arrays, and what all parts of the package do with arrays."""
+"""Types of arrays, what all parts do with arrays, and kinds of labels that methods learn."""
 
 from __future__ import annotations
 
+import enum
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -46,3 +47,33 @@ def may_overflow() -> AbstractContextManager[None]:
     Threads that the body starts have none.
     """
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
+
+
+class Target(enum.StrEnum):
+    """Kind of labels that a method learns; its loss decides."""
+
+    CLASSES = "classes"
+    """-1 and +1, both present."""
+    VALUES = "values"
+    """Finite real numbers, which include -1 and +1."""
+    ONE_CLASS = "one class"
+    """+1, at least once, and -1 for known outliers, which training ignores."""
+    PARTIAL = "partly labelled classes"
+    """-1 and +1, both present, and 0 for points without a label."""
+
+
+LEARNT = {
+    Target.CLASSES: "two classes",
+    Target.VALUES: "real values",
+    Target.ONE_CLASS: "one class",
+    Target.PARTIAL: "two classes from partly labelled points",
+}
+"""Words for what a method learns."""
+
+LABELS = {
+    Target.CLASSES: "both classes, as -1 and +1",
+    Target.VALUES: "finite real numbers",
+    Target.ONE_CLASS: "+1, and -1 for known outliers; at least one +1",
+    Target.PARTIAL: "both classes, as -1 and +1, and 0 for unlabelled points",
+}
+"""Words for the labels that a method learns from."""

@@ -1,4 +1,4 @@
-"""Checksums of content: CRC32C, as zarr has it, and the footer that ends checksummed files."""
+"""Checksums of content: CRC32C, as zarr has it; files and JSON documents that carry it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mkldist.core.durable import write_file
 
 CHECKSUM_BYTES = 4
 
@@ -48,3 +56,36 @@ class Footer:
         """Return a file's content without its footer, or None if the footer does not fit it."""
         body, footer = content[: -self.n_bytes], content[-self.n_bytes :]
         return body if footer == self.of([body]) else None
+
+
+CHECKSUM = "checksum"
+"""Name of the entry."""
+
+
+def checked_json(document: Mapping[str, Any]) -> bytes:
+    """Return a document as JSON text with its checksum, which :func:`parsed` checks."""
+    others = {name: value for name, value in document.items() if name != CHECKSUM}
+    checksum = crc32c([json.dumps(others).encode()]).hex()
+    return json.dumps({CHECKSUM: f"crc32c:{checksum}", **others}).encode()
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """Return a document without its checksum."""
+    document = json_value(text)
+    if not isinstance(document, dict) or text != checked_json(document):
+        raise ValueError("its checksum is missing or does not fit")
+    del document[CHECKSUM]
+    return document
+
+
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists or objects nested too deep") from None
+
+
+def write_checked(target: Path, document: Mapping[str, Any]) -> None:
+    """Write a document with its checksum at once; see :func:`mkldist.core.durable.replacing`."""
+    write_file(target, [checked_json(document)])

@@ -78,15 +78,6 @@ class CompiledFunction:
     """A function that numba compiles when Python, or another compiled function, first calls it.
 
     Attributes of numba's dispatcher, such as ``signatures`` and ``py_func``, are found here too.
-
-    Parameters
-    ----------
-    function : callable
-        The function in Python.
-    fastmath : bool or set of str
-        As for :func:`compiled`.
-    python_first, inner : bool
-        As for :func:`compiled`.
     """
 
     def __init__(

@@ -82,21 +82,7 @@ class Device:
 
 
 def device_named(name: str, where: str) -> Device:
-    """Return a device that is there.
-
-    Parameters
-    ----------
-    name : str
-        Its name; not ``"cpu"``.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown name, a library that is not installed, a device that is not there, and one
-        that does not compute in float64.
-    """
+    """Return a device that is there."""
     library, _, place = name.partition(":")
     if library in SHORT:
         library, place = TORCH, name

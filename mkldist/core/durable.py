@@ -62,21 +62,8 @@ def replacing(target: Path, *, through: Path | None = None, durable: bool = True
     """Yield a temporary path; what the block writes there becomes `target` when the block ends.
 
     Readers see the old file or the whole new one.  If the block raises, `target` stays as it was
-    and nothing is left.
-
-    Parameters
-    ----------
-    target : Path
-        The file; its folder is made if it is missing.
-    through : Path, optional
-        Folder of the temporary file, on the same file system; that of `target` by default.
-    durable : bool
-        Flush the file and its new name to the device.  Without it a power cut may lose the file.
-
-    Raises
-    ------
-    OSError
-        If the medium refuses.
+    and nothing is left.  The temporary file is in the folder of `target`, or in `through` on the
+    same file system.  Unless `durable`, a power cut may lose the file.
     """
     make_folder(target.parent, durable=durable)
     temporary = temporary_path(through or target.parent)
@@ -132,13 +119,7 @@ def temporary_path(folder: Path) -> Path:
 
 
 def temporary_folder() -> Path:
-    """Return the folder for temporary files: the first that can be written of those of Python.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If none can be written.
-    """
+    """Return the folder for temporary files: the first that can be written of those of Python."""
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError as error:
@@ -160,11 +141,6 @@ def remove_temporaries(folder: Path) -> int:
 
     An entry of this machine goes once its process has ended.  An entry of another machine, whose
     processes cannot be asked, goes after an hour without a change.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the temporary files; it may be missing.
     """
     removed, names = 0, list[str]()
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -188,15 +164,7 @@ def leads_to_nothing(path: Path) -> bool:
 def discard(path: Path) -> Path | None:
     """Remove a file or link; move a folder away, which may hold what nobody can make again.
 
-    Parameters
-    ----------
-    path : Path
-        It may be missing.
-
-    Returns
-    -------
-    Path or None
-        The new place of a folder, beside the old one with a name that ends in ``.moved``.
+    Returns the new place of a folder, beside the old one with a name that ends in ``.moved``.
     """
     if path.is_dir() and not path.is_symlink():
         return move_away(path)
@@ -227,15 +195,7 @@ def is_alive(pid: int) -> bool:
 
 
 def output_error(where: str, error: OSError) -> OutputError:
-    """Return the error that tells a user why a write failed and what to do.
-
-    Parameters
-    ----------
-    where : str
-        The file or folder that could not be written.
-    error : OSError
-        The answer of the operating system.
-    """
+    """Return the error that tells a user why a write failed and what to do."""
     code = error.errno if error.errno is not None else 0
     found, remedy = _REFUSALS.get(
         code, (f"a write that failed: {error.strerror or error}", "Repair it")
@@ -251,13 +211,7 @@ def output_error(where: str, error: OSError) -> OutputError:
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over a folder, or over a file that a user did not give away.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Naming the file.
-    """
+    """Refuse to write over a folder, or over a file that a user did not give away."""
     if target.is_dir():
         raise OutputError(str(target), "a folder", "the name of a new file")
     if os.path.lexists(target) and not overwrite:
@@ -281,16 +235,6 @@ def writing(where: Path | str) -> Iterator[None]:
     """Turn the error of a full, failing or forbidden file system into an OutputError.
 
     The context is for writes alone: a read may be forbidden too, and would be called a write.
-
-    Parameters
-    ----------
-    where : Path or str
-        The place to name if the error names none.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Instead of the operating system's error.
     """
     try:
         yield

@@ -27,15 +27,7 @@ _RAW_KINDS = "biufcSU"  # dtypes whose entries are their bytes; texts of any len
 
 
 class FrameHeader(NamedTuple):
-    """What precedes head and body of a frame.
-
-    Parameters
-    ----------
-    head_bytes, body_bytes : int
-        Lengths.
-    head_crc, body_crc : int
-        Checksums.
-    """
+    """What precedes head and body of a frame."""
 
     head_bytes: int
     body_bytes: int
@@ -65,15 +57,7 @@ class FrameHeader(NamedTuple):
 
 
 def frame(head: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> bytes:
-    """Return a dict and arrays as a frame, which :func:`unframed` checks.
-
-    Parameters
-    ----------
-    head : mapping
-        Numbers, texts, lists and mappings of these.
-    arrays : mapping of str to array
-        Arrays of numbers or of texts.
-    """
+    """Return a dict and arrays as a frame, which :func:`unframed` checks."""
     import msgpack
 
     described, parts = [], []

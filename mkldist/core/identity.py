@@ -26,13 +26,7 @@ def content_id(**parts: Any) -> str:
 
 
 class CommonParts:
-    """Parts that many contents share, written as JSON once.
-
-    Parameters
-    ----------
-    **parts : object
-        JSON-serialisable parts.
-    """
+    """Parts that many contents share, written as JSON once."""
 
     def __init__(self, **parts: Any) -> None:
         self._texts = {name: json_text(part) for name, part in parts.items()}
@@ -84,13 +78,6 @@ def array_file_id(path: Path) -> str:
     """Return the :func:`array_id` of the array in a ``.npy`` file, without holding the array.
 
     The file is read piece by piece, not mapped, so that the memory of the process stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is no file that :func:`numpy.save` wrote for an array of numbers or text.
-    OSError
-        If it cannot be read.
     """
     with path.open("rb") as file:
         try:

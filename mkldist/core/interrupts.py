@@ -34,11 +34,6 @@ def delayed_interrupts() -> Iterator[None]:
     The other signals may come from several sides when one end is meant, as at a logout.
     Nothing changes in other threads than the main one, since Python delivers signals to that one
     alone, nor where the program has a handler of its own.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At the end if an interrupt came meanwhile, and at once if Ctrl-C came twice.
     """
     delayed = [one for one in HANDLED if signal.getsignal(one) is signal.default_int_handler]
     if not delayed or threading.current_thread() is not threading.main_thread():

@@ -81,11 +81,6 @@ class SolverMemory:
 
         They are all that it would keep, or what the share of solvers holds, but never less than
         it needs.
-
-        Parameters
-        ----------
-        memory_limit : int or None
-            Bytes that the task may take; None without a limit.
         """
         return max(self.needed, min(self.needed + self.spare, _solver_share(memory_limit)))
 
@@ -117,14 +112,9 @@ class ProblemSize:
         vectors: float = VECTORS_PER_SOLVER,
         spare_vectors: float = 0.0,
     ) -> SolverMemory:
-        """Return the memory of a solver that holds some matrices and vectors of float64.
+        """Return the memory of a solver that holds some arrays of float64.
 
-        Parameters
-        ----------
-        matrices : float
-            Number of (n, n) matrices.
-        vectors, spare_vectors : float
-            Number of vectors (M,), and of those that it can do without.
+        They are (n, n) matrices, vectors (M,), and vectors (M,) that it can do without.
         """
         needed = FLOAT_BYTES * (matrices * self.n_points**2 + vectors * self.n_kernels)
         spare = FLOAT_BYTES * spare_vectors * self.n_kernels
@@ -132,76 +122,38 @@ class ProblemSize:
 
 
 def bank_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of the largest bank that a task loads.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that a task may take; None without a limit.
-    """
+    """Return the bytes of the largest bank that a task loads."""
     return (DEFAULT_TASK_BYTES if memory_limit is None else memory_limit) // BANK_DIVISOR
 
 
 def row_cache_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of single kernels that a streamed bank keeps.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that a task may take; None without a limit.
-    """
+    """Return the bytes of single kernels that a streamed bank keeps."""
     if memory_limit is None:
         return ROW_CACHE_BYTES
     return min(ROW_CACHE_BYTES, memory_limit // ROW_CACHE_DIVISOR)
 
 
 def shard_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of the shards of a bank that a worker keeps, beside kernels of others.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that the worker may take; None without a limit.
-    """
+    """Return the bytes of the shards of a bank that a worker keeps, beside kernels of others."""
     return bank_bytes(memory_limit) - row_cache_bytes(memory_limit)
 
 
 def view_cache_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of single kernels that a batch keeps for views of part of the points.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that a task may take; None without a limit.
-    """
+    """Return the bytes of single kernels that a batch keeps for views of part of the points."""
     if memory_limit is None:
         return VIEW_CACHE_BYTES
     return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_DIVISOR)
 
 
 def kept_arrays_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of arrays that the solvers of a batch on a graph share.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-        Bytes that a task may take; None without a limit.
-    """
+    """Return the bytes of arrays that the solvers of a batch on a graph share."""
     if memory_limit is None:
         return KEPT_ARRAYS_BYTES
     return min(KEPT_ARRAYS_BYTES, memory_limit // KEPT_ARRAYS_DIVISOR)
 
 
 def trace_bytes(n_kernels: int, n_iterations: int | None = None) -> int:
-    """Return the bytes of weights that the trace of one solver keeps, but for five an iteration.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels of the bank.
-    n_iterations : int, optional
-        Iterations that the solver may take; without it they are not counted.
-    """
+    """Return the bytes of weights that the trace of one solver keeps, but for five an iteration."""
     most = max(TRACED_BYTES, TRACED_VECTORS * FLOAT_BYTES * n_kernels)
     if n_iterations is None:
         return most
@@ -212,13 +164,6 @@ def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> li
     """Divide solvers, in their order, into groups that may be at work at once in a task.
 
     A group fits the share of solvers, or is one solver.
-
-    Parameters
-    ----------
-    bytes_of_each : sequence of int
-        Bytes of each solver, by :meth:`SolverMemory.within`.
-    memory_limit : int or None
-        Bytes that the task may take; None without a limit.
     """
     groups: list[slice] = []
     first, taken, share = 0, 0, _solver_share(memory_limit)

@@ -1,4 +1,4 @@
-"""Numbers with nouns, lists that are cut, and names of rows, as messages write them.
+"""Names and numbers for people: with nouns, cut lists, names of rows, the order of names.
 
 A row of a text file is named by its line, the header's being line 1; a row of another file counts
 from 1; a row of an array or a table in Python is a position from 0, and said to be.
@@ -6,6 +6,7 @@ from 1; a row of an array or a table in Python is a position from 0, and said to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -93,3 +94,25 @@ FROM_ONE = RowLabels(note=" (from 1)", start=1)
 def in_lines(lines: Sequence[int]) -> RowLabels:
     """Return the labels of rows that stand in these lines of a file."""
     return RowLabels("line", "", numbers=np.asarray(lines, dtype=np.intp))
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def natural_key(name: str) -> tuple[tuple[str, int, str], ...]:
+    """Return a key by which names sort naturally.
+
+    Examples
+    --------
+    >>> sorted(["m1000", "m300", "level", "m20"], key=natural_key)
+    ['level', 'm20', 'm300', 'm1000']
+    """
+    texts = _NUMBER.split(name)[::2]
+    numbers = [*_NUMBER.findall(name), ""]
+    # The digits themselves tell m01 from m1, which are equal as numbers.
+    return tuple((text, int(n or -1), n) for text, n in zip(texts, numbers, strict=True))
+
+
+def natural_path_key(path: str) -> tuple[tuple[tuple[str, int, str], ...], ...]:
+    """Return a key by which paths sort naturally, name by name."""
+    return tuple(map(natural_key, path.split("/")))

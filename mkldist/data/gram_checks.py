@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import LARGEST, Floats
-from mkldist.core.lapack import has_cholesky_factor
+from mkldist.core.threads import has_cholesky_factor
 from mkldist.core.wording import pluralize
 from mkldist.errors import GramError
 

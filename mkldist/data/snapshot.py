@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.checked_json import checked_json, parsed
+from mkldist.core.checksums import checked_json, parsed
 from mkldist.core.durable import (
     make_folder,
     output_error,

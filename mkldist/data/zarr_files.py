@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.core.arrays import Array, Floats
-from mkldist.core.natural_order import natural_key
-from mkldist.core.wording import truncate
+from mkldist.core.wording import natural_key, truncate
 from mkldist.data.archives import NamedArrays
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.npz_files import SPARSE_PARTS, arrays_data

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.blas_threads import threads_for
 from mkldist.core.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
+from mkldist.core.threads import threads_for
 from mkldist.core.wording import pluralize
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank

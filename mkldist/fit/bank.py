@@ -34,12 +34,10 @@ from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
 from mkldist.bank.store import GramStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
-from mkldist.core.blas_threads import single_threaded, threads_for
 from mkldist.core.compiled import compiled
 from mkldist.core.devices import CPU
 from mkldist.core.durable import temporary_folder, writing
 from mkldist.core.identity import array_id, content_id
-from mkldist.core.lapack import factorise, load_for
 from mkldist.core.memory import (
     GIB,
     SHARE_OF_MEMORY,
@@ -49,7 +47,7 @@ from mkldist.core.memory import (
     row_cache_bytes,
     view_cache_bytes,
 )
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import factorise, load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data import gram_checks
 from mkldist.data.assemble import group_columns

@@ -28,10 +28,9 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.calibration import Calibrated, fit_curves
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import LEARNT, Floats, Ints, Target
 from mkldist.core.identity import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
-from mkldist.core.target import LEARNT, Target
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import absent_of
 from mkldist.data.frames import pandas_frame

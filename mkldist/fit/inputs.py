@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints
-from mkldist.core.target import Target
+from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data.frames import frame_features, frame_texts, pandas_frame
 from mkldist.data.gram_checks import check_stack

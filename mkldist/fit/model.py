@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.blas_threads import single_threaded
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
 from mkldist.data.number_texts import name_of_number, number_name, number_of_name

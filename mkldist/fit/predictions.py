@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Array, Floats, Ints
-from mkldist.core.blas_threads import single_threaded
 from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.core.metrics import metrics_of
+from mkldist.core.threads import single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST

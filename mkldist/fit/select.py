@@ -12,9 +12,9 @@ import numpy as np
 from mkldist.analysis.losses import Standing
 from mkldist.calibration import cross_calibrated
 from mkldist.core.arrays import Array, Floats, Ints
-from mkldist.core.blas_threads import threads_for
 from mkldist.core.devices import CPU
 from mkldist.core.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
+from mkldist.core.threads import threads_for
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds, n_inner_folds

@@ -36,10 +36,9 @@ import scipy
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic, Request
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
-from mkldist.core.target import Target
 from mkldist.methods.block_norm_dual import (
     DualNewton,
     InnerObjective,

@@ -41,8 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from mkldist.core.arrays import Floats
-from mkldist.core.target import Target
+from mkldist.core.arrays import Floats, Target
 from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
 from mkldist.solvers import svm as hinge
 

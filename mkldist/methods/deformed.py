@@ -38,10 +38,9 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.identity import array_id
 from mkldist.core.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
-from mkldist.core.target import Target
 from mkldist.solvers.base import KeptArrays, Problem
 from mkldist.solvers.solver_params import SolverParams
 

@@ -59,10 +59,9 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
-from mkldist.core.target import Target
 from mkldist.methods.primal_weights import CHI_1, ValueModel, alternating_objective, nesterov
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.descent import root_of_slope

@@ -23,8 +23,8 @@ import numpy as np
 import scipy
 
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.blas_threads import single_threaded
 from mkldist.core.compiled import compiled
+from mkldist.core.threads import single_threaded
 from mkldist.optim.factored_matrix import SymmetricOperator
 
 FEW_ROWS = 32  # systems of up to so many rows are solved by loops

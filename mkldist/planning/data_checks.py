@@ -15,11 +15,11 @@ import numpy as np
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
+from mkldist.core.arrays import Target
 from mkldist.core.devices import CPU
 from mkldist.core.identity import content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of
-from mkldist.core.target import Target
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, GivenGrams, Split
 from mkldist.data.preprocessing import filled, preprocessed

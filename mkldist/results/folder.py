@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.core.checked_json import json_value, parsed, write_checked
+from mkldist.core.checksums import json_value, parsed, write_checked
 from mkldist.core.consoles import command_line
 from mkldist.core.durable import (
     discard,

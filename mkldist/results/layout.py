@@ -19,7 +19,7 @@ from mkldist.core.consoles import command_line
 from mkldist.core.durable import discard, write_file
 from mkldist.core.frames import Arrays, frame, unframed
 from mkldist.core.identity import content_id
-from mkldist.core.natural_order import natural_path_key
+from mkldist.core.wording import natural_path_key
 from mkldist.errors import SpecError, StoreError
 from mkldist.results.schema import (
     BANK_BYTES,

@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.core.arrays import Array, Floats
 from mkldist.core.metrics import metric_of_variable
-from mkldist.core.natural_order import natural_key
+from mkldist.core.wording import natural_key
 from mkldist.errors import InputError, SpecError, nearest
 from mkldist.results.schema import (
     BANK_BYTES,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mkldist.core.arrays import Array
-from mkldist.core.natural_order import natural_path_key
+from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder
 from mkldist.results.journal import NUMBERS, Journal, names_in, shapes_in

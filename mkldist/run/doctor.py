@@ -23,7 +23,7 @@ from mkldist.core.memory import (
     physical_memory,
     readable_bytes,
 )
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import n_processors
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import MkldistError
 from mkldist.run.cluster import ConnectOptions, joined

@@ -27,8 +27,8 @@ from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.sources import FeatureSource
 from mkldist.bank.view import make_views
-from mkldist.core.blas_threads import single_threaded
-from mkldist.core.checked_json import parsed, write_checked
+from mkldist.core.checksums import parsed, write_checked
+from mkldist.core.threads import single_threaded
 from mkldist.errors import MkldistError
 from mkldist.fit.problem import problem_on
 from mkldist.kernels.families import kernel_list

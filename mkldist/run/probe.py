@@ -27,7 +27,7 @@ from mkldist.bank.byte_store import ByteStore, open_bytes
 from mkldist.bank.cache import default_directory
 from mkldist.core.durable import remove_temporaries, temporary_path
 from mkldist.core.memory import available_memory
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import n_processors
 from mkldist.errors import MkldistError, UnfitClusterError
 
 if TYPE_CHECKING:

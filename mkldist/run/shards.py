@@ -25,8 +25,8 @@ from mkldist.bank.passes import answer
 from mkldist.bank.requests import Matvec, Quadratic, Radii
 from mkldist.bank.sharded import ShardedBank, Work, cut, kernel_bytes, shard_entries
 from mkldist.core.arrays import Floating
-from mkldist.core.blas_threads import single_threaded
 from mkldist.core.memory import row_cache_bytes, shard_bytes
+from mkldist.core.threads import single_threaded
 from mkldist.run.bank_refs import BankRef, bank_inputs
 from mkldist.run.probe import check_equal, memory_share, this_worker, versions_here, worker_memory
 from mkldist.run.warm_up import warm_up_source

@@ -40,10 +40,9 @@ from mkldist.bank.readers import (
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import BankSource
 from mkldist.bank.store import Block, BuildTime, GramStore
-from mkldist.core.blas_threads import single_threaded
 from mkldist.core.durable import machine_id, make_folder
 from mkldist.core.memory import KEPT_STATES_BYTES, bank_bytes, row_cache_bytes
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import n_processors, single_threaded
 from mkldist.errors import UnreadableError
 from mkldist.fit.engine import fit
 from mkldist.fit.score import Scorer

@@ -45,10 +45,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.bank.requests import Request
-from mkldist.core.arrays import Floating, Floats, Ints
+from mkldist.core.arrays import Floating, Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
-from mkldist.core.target import Target
 from mkldist.errors import GramError
 from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, Clock, DualBound, StopReason, is_active

@@ -12,7 +12,7 @@ import enum
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from mkldist.core.target import LABELS, LEARNT, Target
+from mkldist.core.arrays import LABELS, LEARNT, Target
 
 
 class Part(enum.StrEnum):

@@ -19,8 +19,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mkldist.core.arrays import LARGEST, LEAST
-from mkldist.core.target import Target
+from mkldist.core.arrays import LARGEST, LEAST, Target
 from mkldist.errors import SpecError
 from mkldist.spec.toml_texts import spelled
 

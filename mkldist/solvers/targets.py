@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args, get_origin
 
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.solvers.base import Method
 from mkldist.solvers.solver_params import SolverParams
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.core.blas_threads import single_threaded
+from mkldist.core.threads import single_threaded
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion

@@ -1,4 +1,4 @@
-"""Types of arrays: each is the type that numpy gives to arrays of its purpose."""
+"""Arrays that cannot be written to, and kinds of labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from mkldist.core.arrays import Array, Bools, Floating, Floats, Ints
+from mkldist.core.arrays import LABELS, LEARNT, Array, Bools, Floating, Floats, Ints, Target
 
 VALUES = np.array([0.5, 0.0, 2.0])
 
@@ -40,3 +40,15 @@ def test_gram_matrices_are_of_either_precision_and_of_nothing_else():
     assert issubclass(np.float64, scalar_of(Floating))
     assert not issubclass(np.int64, scalar_of(Floating))
     assert scalar_of(Array) is Any
+
+
+@pytest.mark.parametrize("words", [LEARNT, LABELS])
+def test_every_kind_has_words_of_its_own(words):
+    assert set(words) == set(Target)
+    assert len(set(words.values())) == len(Target)
+
+
+def test_kinds_are_read_back_from_their_values():
+    assert [Target(str(kind)) for kind in Target] == list(Target)
+    with pytest.raises(ValueError, match="three classes"):
+        Target("three classes")

@@ -1,4 +1,4 @@
-"""How messages name rows: by lines of a text file, else from 1 of a file and from 0 in Python."""
+"""Numbers with nouns, lists, names of rows, and the order of names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mkldist
-from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, in_lines
+from mkldist.core.wording import (
+    FROM_ONE,
+    FROM_ZERO,
+    RowLabels,
+    in_lines,
+    natural_key,
+    natural_path_key,
+)
 from mkldist.data.catalogue import load_dataset
 from mkldist.errors import DataError
 from mkldist.fit.predictions import write_predictions
@@ -104,3 +113,28 @@ def test_a_part_has_the_places_of_the_whole(places: RowLabels):
     assert [places.chosen(rows).of(i) for i in range(3)] == [places.of(row) for row in (1, 4, 6)]
     assert places.after(4).of(2) == places.of(6) == places.chosen(rows).after(1).of(1)
     assert places.names([])[:1] == []
+
+
+def test_numbers_count_as_numbers():
+    names = ["m1000", "m20", "m100", "m3", "level", "m", "2m", "10m", "m01", "m1"]
+    assert sorted(names, key=natural_key) == [
+        "2m", "10m", "level", "m", "m01", "m1", "m3", "m20", "m100", "m1000",
+    ]  # fmt: skip
+
+
+def test_paths_are_ordered_name_by_name():
+    paths = ["d/m100/level", "d/m20/level", "d/m20", "d10", "d2/x"]
+    assert sorted(paths, key=natural_path_key) == [
+        "d/m20", "d/m20/level", "d/m100/level", "d2/x", "d10",
+    ]  # fmt: skip
+
+
+@given(st.text(), st.text())
+def test_equal_keys_are_equal_names(one, other):
+    assert (natural_key(one) == natural_key(other)) == (one == other)
+
+
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="0123456789")), st.text())
+def test_names_without_digits_keep_their_order(one, other):
+    other = "".join(c for c in other if not c.isdecimal())
+    assert (natural_key(one) < natural_key(other)) == (one < other)

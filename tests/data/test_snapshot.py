@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.core.checked_json import checked_json, parsed
+from mkldist.core.checksums import checked_json, parsed
 from mkldist.core.durable import is_temporary
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View
 from mkldist.data.snapshot import (

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import mkldist
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import losses_by_target

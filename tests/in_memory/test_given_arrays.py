@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import mkldist
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.errors import GramError, SpecError
 from mkldist.fit.inputs import check_method, checked_laplacian, label_array
 from mkldist.kernels.graph import graph_laplacian, graph_spec

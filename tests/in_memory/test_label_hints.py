@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.errors import GramError
 from mkldist.fit.inputs import label_hint
 from mkldist.methods.registry import METHODS

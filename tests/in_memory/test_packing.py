@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.bank.bank import TileLayout
-from mkldist.core.lapack import has_cholesky_factor
+from mkldist.core.threads import has_cholesky_factor
 from mkldist.fit.bank import AT_ONCE, pack_sound
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]

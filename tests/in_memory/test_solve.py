@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
 import mkldist.fit.api as solve_module
-from mkldist.core import blas_threads
+from mkldist.core import threads as blas_threads
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.methods.registry import METHODS
 from tests.methods import instances

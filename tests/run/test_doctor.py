@@ -13,7 +13,7 @@ import numba
 import pytest
 
 from mkldist.bank.cache import SUFFIX
-from mkldist.core.processors import n_processors
+from mkldist.core.threads import n_processors
 from mkldist.run import doctor
 from mkldist.run.doctor import Finding, examine
 

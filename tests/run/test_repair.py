@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from mkldist.core.checked_json import checked_json
+from mkldist.core.checksums import checked_json
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
 from mkldist.results.folder import claimed, read_manifest
 from mkldist.results.journal import Journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.refusals import Part, ProblemFacts, one_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.targets import choices, learns_unlabelled, losses_by_target
 

@@ -8,7 +8,7 @@ from scipy import optimize, sparse
 from sklearn.neighbors import kneighbors_graph
 
 import mkldist
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import StopReason

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import StopReason

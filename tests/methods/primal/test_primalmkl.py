@@ -8,7 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.core.target import Target
+from mkldist.core.arrays import Target
 from mkldist.methods import primalmkl
 from mkldist.methods.primalmkl import METHOD, PrimalMKLParams
 from mkldist.solvers.base import Solution
