@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,11 +55,11 @@ class Counts:
         (self.built.add if complete else self.built.discard)(bank)
 
 
-class Progress(Protocol):
-    """Display of a sweep's progress."""
+class Progress:
+    """Display of a sweep's progress; this one shows nothing."""
 
-    def __enter__(self) -> Progress:
-        """Begin the display."""
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
@@ -109,7 +109,7 @@ def make_progress(console: Console | None) -> Progress:
     None shows nothing.
     """
     if console is None:
-        return SilentProgress()
+        return Progress()
     if in_notebook():
         return NotebookProgress()
     return BarProgress(console) if console.is_terminal else LineProgress(console)
@@ -121,43 +121,41 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
-class SilentProgress:
-    """Show nothing."""
-
-    def __enter__(self) -> SilentProgress:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        """See :meth:`Progress.note`."""
-
-    def show(self, counts: Counts) -> None:
-        """See :meth:`Progress.show`."""
-
-
 @dataclass
-class LineProgress:
-    """Print a line with the counts every few seconds and at the end."""
+class TimedProgress(Progress):
+    """Display that says how long the work has taken."""
 
-    console: Console  # console that the lines go to
-    every: float = LINE_EVERY_SECONDS  # seconds between lines
-    clock: Callable[[], float] = time.monotonic  # monotonic clock, in seconds
+    clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
     _start: float = field(init=False, default=0.0)
-    _last: float = field(init=False, default=0.0)
+    _last: float = field(init=False, default=float("-inf"))  # time of the last change
     _counts: Counts = field(init=False, default_factory=Counts)
     _pace: Pace = field(init=False, default_factory=Pace)
     _shown: str = field(init=False, default="")
+
+    def __enter__(self) -> Self:
+        self._start = self.clock()
+        return self
+
+    def _timed(self, line: str) -> str:
+        return f"[{duration(self.clock() - self._start)}] {line}"
+
+
+@dataclass
+class LineProgress(TimedProgress):
+    """Print a line with the counts every few seconds and at the end."""
+
+    console: Console
+    every: float = LINE_EVERY_SECONDS
     _doing: str = field(init=False, default="")
 
-    def __enter__(self) -> LineProgress:
-        self._start = self._last = self.clock()
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._last = self._start
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         if kind is None:
-            self._print(self.clock(), None)
+            self._print(None)
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""
@@ -169,41 +167,32 @@ class LineProgress:
         rate = self._pace.rate(counts, now)
         is_news = counts.doing != self._doing and now - self._last >= NEWS_AFTER_SECONDS
         if is_news or now - self._last >= self.every:
-            self._print(now, rate)
+            self._last = now
+            self._print(rate)
 
-    def _print(self, now: float, rate: float | None) -> None:
+    def _print(self, rate: float | None) -> None:
         """Print the counts, unless they are those of the line before."""
-        self._last, self._doing = now, self._counts.doing
+        self._doing = self._counts.doing
         line = describe(self._counts, rate)
         if line and line != self._shown:
-            self.note(f"[{duration(now - self._start)}] {line}")
+            self.note(self._timed(line))
         self._shown = line
 
 
 @dataclass
-class NotebookProgress:
+class NotebookProgress(TimedProgress):
     """Show notes below the cell of a notebook, and under them one line that changes in place."""
 
-    clock: Callable[[], float] = time.monotonic
-    _start: float = field(init=False, default=0.0)
-    _last: float = field(init=False, default=float("-inf"))
-    _counts: Counts = field(init=False, default_factory=Counts)
-    _pace: Pace = field(init=False, default_factory=Pace)
     _notes: list[str] = field(init=False, default_factory=list)
-    _shown: str = field(init=False, default="")
-    _place: Any = field(init=False, default=None)
-
-    def __enter__(self) -> NotebookProgress:
-        self._start = self.clock()
-        return self
+    _display: Any = field(init=False, default=None)
 
     def __exit__(self, *details: object) -> None:
-        self._display(describe(self._counts))
+        self._change(describe(self._counts))
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""
         self._notes.append(text)
-        self._display(self._shown)
+        self._change(self._shown)
 
     def show(self, counts: Counts) -> None:
         """See :meth:`Progress.show`."""
@@ -211,19 +200,19 @@ class NotebookProgress:
         rate = self._pace.rate(counts, now)
         if now - self._last >= UPDATE_SECONDS:
             self._last = now
-            self._display(describe(counts, rate))
+            self._change(describe(counts, rate))
 
-    def _display(self, line: str) -> None:
+    def _change(self, line: str) -> None:
         """Show the notes and a line, in the place of what was shown before."""
         from IPython.display import display
 
         self._shown = line
-        time_line = [f"[{duration(self.clock() - self._start)}] {line}"] if line else []
-        content = {"text/plain": "\n".join([*self._notes, *time_line])}
-        if self._place is None:
-            self._place = display(content, raw=True, display_id=True)
+        lines = [*self._notes, *([self._timed(line)] if line else ())]
+        content = {"text/plain": "\n".join(lines)}
+        if self._display is None:
+            self._display = display(content, raw=True, display_id=True)
         else:
-            self._place.update(content, raw=True)
+            self._display.update(content, raw=True)
 
 
 def describe(counts: Counts, rate: float | None = None) -> str:
@@ -270,23 +259,23 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
 
 
-class BarProgress:
+class BarProgress(Progress):
     """Show two bars: one of banks, one of runs."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich import progress as rich
 
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[status]}"),
-            TimeElapsedColumn(),
+        self._bars = rich.Progress(
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.TextColumn("{task.fields[status]}"),
+            rich.TimeElapsedColumn(),
             console=console,
         )
         self._pace = Pace()
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> BarProgress:
+    def __enter__(self) -> Self:
         self._bars.start()
         return self
 

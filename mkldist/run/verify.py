@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
 from mkldist.core.durable import move_away, writing
 from mkldist.core.wording import pluralize
+from mkldist.data.given import SUFFIX
+from mkldist.data.given import is_sound as is_sound_data
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model
@@ -66,18 +67,67 @@ def verify(path: Path) -> tuple[Checked, ...]:
             f"no {MANIFEST} here" if path.is_dir() else no_folder(path),
             "the output folder of a sweep",
         )
-    checked = (
-        _manifest(folder),
-        _records(folder),
-        _layout(folder),
-        _snapshots(folder),
-        _data(folder),
-        _words(folder),
-        _banks(folder),
-        _laplacians(folder),
-        _models(folder),
-    )
-    return tuple(one for one in checked if one.files or one.damaged or one.note)
+    return tuple(one for one in _checked(folder) if one.files or one.damaged or one.note)
+
+
+def _checked(folder: OutputFolder) -> Iterator[Checked]:
+    """Yield what is found of the files of each kind."""
+    n_damaged = not _reads(lambda _: read_manifest(folder.path), folder.manifest)
+    yield Checked("manifest", 1, (str(folder.manifest),) * n_damaged)
+
+    store, n_runs = Journal(folder.records), 0
+    damaged = [str(store.path)]
+    if not store.is_blocked:
+        damaged, n_runs = [f"{store.path}, {one}" for one in store.damaged()], len(store.states())
+    yield Checked("records", n_runs + len(damaged), tuple(damaged))
+
+    layout = folder.path / LAYOUT
+    if layout.exists():
+        yield Checked("layout", 1, () if is_sound(folder.path) else (str(layout),))
+    elif n_runs:  # a sweep writes its layout before it does any run
+        runs = pluralize(n_runs, "run is", "runs are")
+        yield Checked("layout", 0, (f"{layout}: not there, though {runs} recorded",))
+
+    snapshots = [path for path in sorted(folder.snapshots.glob("*")) if path.is_dir()]
+    files = [file for path in snapshots for file in path.iterdir()]
+    n_files = sum(file.suffix == ".npy" or file.name == HEADER for file in files)
+    damaged = [str(file) for path in snapshots for file in damaged_files(path)]
+    yield Checked("snapshots", n_files, tuple(damaged))
+
+    files = sorted(folder.data.glob(f"*{SUFFIX}"))
+    damaged = [str(file) for file in files if not is_sound_data(file)]
+    note = "the call in Python that gave them writes them anew" if damaged else ""
+    yield Checked("data", len(files), tuple(damaged), note)
+
+    yield _words(folder)
+    yield _banks(folder)
+    yield _laplacians(folder)
+
+    files = sorted(folder.path.glob(MODELS))
+    damaged = [str(file) for file in files if not _reads(read_model, file)]
+    yield Checked("models", len(files), tuple(damaged))
+
+
+def _reads(read: Callable[[Path], object], file: Path) -> bool:
+    """Return True if a file can be read."""
+    try:
+        read(file)
+    except (OutputError, StoreError):
+        return False
+    return True
+
+
+def _words(folder: OutputFolder) -> Checked:
+    """Check the sweep file of a sweep that was given in Python."""
+    file = folder.sweep_file
+    if not os.path.lexists(file):
+        return Checked("words", 0, ())
+    try:
+        is_whole = fits_checksum_header(file.read_bytes())
+    except OSError:
+        return Checked("words", 1, (str(file),))
+    note = {None: "without a checksum", False: CHANGED, True: ""}[is_whole]
+    return Checked("words", 1, (str(file),) if is_whole is False else (), note)
 
 
 def damaged_banks(path: Path) -> Iterator[tuple[BankStore | None, str, str]]:
@@ -92,71 +142,17 @@ def damaged_banks(path: Path) -> Iterator[tuple[BankStore | None, str, str]]:
             yield store, root, bank
 
 
-def _manifest(folder: OutputFolder) -> Checked:
-    try:
-        read_manifest(folder.path)
-    except OutputError:
-        return Checked("manifest", 1, (str(folder.manifest),))
-    return Checked("manifest", 1, ())
-
-
-def _records(folder: OutputFolder) -> Checked:
-    store = Journal(folder.records)
-    if store.is_blocked:
-        return Checked("records", 1, (str(store.path),))
-    damaged = tuple(f"{store.path}, {one}" for one in store.damaged())
-    return Checked("records", len(store.states()) + len(damaged), damaged)
-
-
-def _layout(folder: OutputFolder) -> Checked:
-    path = folder.path / LAYOUT
-    if path.exists():
-        return Checked("layout", 1, () if is_sound(folder.path) else (str(path),))
-    store = Journal(folder.records)  # a sweep writes its layout before it does any run
-    n_runs = 0 if store.is_blocked else len(store.states())
-    runs = pluralize(n_runs, "run is", "runs are")
-    return Checked("layout", 0, (f"{path}: not there, though {runs} recorded",) if n_runs else ())
-
-
-def _snapshots(folder: OutputFolder) -> Checked:
-    n_files, damaged = 0, []
-    for path in sorted(folder.snapshots.glob("*")):
-        if path.is_dir():
-            n_files += sum(file.suffix == ".npy" or file.name == HEADER for file in path.iterdir())
-            damaged += damaged_files(path)
-    return Checked("snapshots", n_files, tuple(map(str, damaged)))
-
-
-def _data(folder: OutputFolder) -> Checked:
-    from mkldist.data import given
-
-    files = sorted(folder.data.glob(f"*{given.SUFFIX}"))
-    damaged = tuple(str(file) for file in files if not given.is_sound(file))
-    note = "the call in Python that gave them writes them anew" if damaged else ""
-    return Checked("data", len(files), damaged, note)
-
-
-def _words(folder: OutputFolder) -> Checked:
-    try:
-        content = folder.sweep_file.read_bytes()
-    except FileNotFoundError:
-        return Checked("words", 0, ())
-    except OSError:
-        return Checked("words", 1, (str(folder.sweep_file),))
-    sealed = fits_checksum_header(content)
-    if sealed is None:
-        return Checked("words", 1, (), "without a checksum")
-    if sealed:
-        return Checked("words", 1, ())
-    return Checked("words", 1, (str(folder.sweep_file),), CHANGED)
-
-
 def _banks(folder: OutputFolder) -> Checked:
+    """Check the banks that the sweep has noted.
+
+    The note has whole paths: that of results that were copied names the banks of the original.
+    """
     note = folder.path / BANK_NOTE
     if not os.path.lexists(note):
         return Checked("banks", 0, ())
     n_files, damaged = 1, [str(note)] if is_note_damaged(folder.path) else []
-    for root, bank in _noted(folder.path):
+    there = [*_noted(folder.path)]
+    for root, bank in there:
         n_files += 1
         try:
             store = open_store(root, bank)
@@ -165,20 +161,12 @@ def _banks(folder: OutputFolder) -> Checked:
             continue
         n_files += len(store.blocks) - len(store.missing())
         damaged += [f"{store.location}, block {block.index}" for block in store.verify()]
-    return Checked("banks", n_files, tuple(damaged), _places(folder.path))
-
-
-def _places(path: Path) -> str:
-    """Return words on the folders of banks that a sweep noted.
-
-    The note has whole paths: that of results that were copied names the banks of the original.
-    """
-    there = Counter(root for root, _ in _noted(path))
+    roots = {root for root, _ in there}
     words = [
-        f"in {root}" if there[root] or not banks else f"none of {len(banks)} left in {root}"
-        for root, banks in noted_banks(path).items()
+        f"in {root}" if root in roots or not banks else f"none of {len(banks)} left in {root}"
+        for root, banks in noted_banks(folder.path).items()
     ]
-    return "; ".join(words)
+    return Checked("banks", n_files, tuple(damaged), "; ".join(words))
 
 
 def _noted(path: Path) -> Iterator[tuple[str, str]]:
@@ -200,17 +188,6 @@ def _laplacians(folder: OutputFolder) -> Checked:
             place = open_bytes(root, LAPLACIANS).location
             damaged += [f"{place}/{name}" for name, sound in found.items() if not sound]
     return Checked("laplacians", n_files, tuple(damaged))
-
-
-def _models(folder: OutputFolder) -> Checked:
-    files = sorted(folder.path.glob(MODELS))
-    damaged = []
-    for file in files:
-        try:
-            read_model(file)
-        except StoreError:
-            damaged.append(str(file))
-    return Checked("models", len(files), tuple(damaged))
 
 
 def repair(

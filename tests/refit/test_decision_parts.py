@@ -18,8 +18,8 @@ from tests.models.test_used_texts import SWEEP as TEXTS
 from tests.models.test_used_texts import write_tables
 from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept
 from tests.refit.test_views import swept as swept_text
-from tests.run.test_views import SWEEP as VIEWS
-from tests.run.test_views import write_views
+from tests.run.test_kinds_of_data import SWEEP as VIEWS
+from tests.run.test_kinds_of_data import write_views
 
 pytestmark = pytest.mark.slow
 KERNELS = [

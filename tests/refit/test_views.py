@@ -18,9 +18,8 @@ from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import recorded
-from tests.run.test_sparse import POINTS
-from tests.run.test_sparse import SWEEP as SPARSE_SWEEP
-from tests.run.test_views import SWEEP, write_views
+from tests.run.test_kinds_of_data import POINTS, SWEEP, write_views
+from tests.run.test_kinds_of_data import SPARSE_SWEEP as SPARSE_SWEEP
 
 METHODS = """
 [[methods]]

@@ -1,4 +1,4 @@
-"""Banks for workers: one reference for each, and one snapshot of equal data."""
+"""Banks for workers: a reference for each, one snapshot of equal data, fetched where not seen."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.data.snapshot import load_snapshot
-from mkldist.errors import OutputError
+from mkldist.bank.byte_store import ByteStore
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.errors import OutputError, StoreError
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
+from mkldist.run.bank_refs import fetched_snapshot
 from mkldist.run.sweep_setup import BankKey, bank_refs
+from mkldist.run.worker_pool import SnapshotPublisher
 from mkldist.spec.model import SweepSpec
+from tests.run.scheduler_in_memory import SchedulerInMemory
 
 SWEEP = """
 name = "s"
@@ -83,3 +88,90 @@ def test_a_folder_that_cannot_be_made_is_named(planned, tmp_path):
     (tmp_path / "snapshots").write_text("a file")
     with pytest.raises(OutputError, match="snapshots"):
         bank_refs(plan, resolved, {plan.banks[0].id}, "b", tmp_path / "snapshots")
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> SchedulerInMemory:
+    return SchedulerInMemory().install(monkeypatch)
+
+
+@pytest.fixture
+def publisher(scheduler: SchedulerInMemory, tmp_path: Path) -> SnapshotPublisher:
+    return SnapshotPublisher(scheduler, tmp_path / "out")
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    rows = np.arange(4)
+    data = Dataset("d", np.eye(4), np.array([1.0, 1.0, -1.0, -1.0]), ("a", "b"))
+    save_snapshot(tmp_path / "out" / "snapshots" / "name", data, [Split(rows[:2], rows[2:])])
+    return tmp_path / "out" / "snapshots" / "name"
+
+
+@pytest.mark.parametrize("banks", ["", "memory://banks-of-others"])
+def test_a_machine_fetches_a_snapshot_once_and_what_is_damaged_again(
+    publisher, snapshot, tmp_path, monkeypatch, banks, scheduler
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    origin = publisher.publish(snapshot, banks)
+    assert bool(scheduler.files) == (not banks)
+    folder = fetched_snapshot("name", origin)
+    assert folder.is_relative_to(tmp_path / "cache")
+    data, (split,) = load_snapshot(folder)
+    np.testing.assert_array_equal(data.x, np.eye(4))
+    np.testing.assert_array_equal(split.test, [2, 3])
+    assert fetched_snapshot("name", origin) == folder
+    [x] = folder.glob("x-*.npy")
+    x.write_bytes(x.read_bytes()[:-1] + b"\xff")
+    fetched_snapshot("name", origin)
+    load_snapshot(folder)
+    publisher.close()
+    assert not scheduler.files
+
+
+@pytest.mark.parametrize("banks", ["", "memory://nothing-here"])
+def test_a_snapshot_that_is_nowhere_is_told(scheduler, tmp_path, monkeypatch, banks):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(StoreError, match="no such file"):
+        fetched_snapshot("name", banks or "prefix")
+
+
+@pytest.mark.parametrize("pattern", ["x-*.npy", "snapshot.json"])
+def test_a_flipped_bit_in_an_object_store_is_told_and_mended_by_the_next_sweep(
+    publisher, snapshot, tmp_path, monkeypatch, pattern
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    banks = f"memory://flipped-{pattern[0]}"
+    store, [name] = ByteStore(banks, "snapshots/name"), [p.name for p in snapshot.glob(pattern)]
+    origin = publisher.publish(snapshot, banks)
+    whole = store.get(name)
+    assert whole is not None
+    place = len(whole) - 5
+    store.put(name, [whole[:place], bytes([whole[place] ^ 4]), whole[place + 1 :]])
+    with pytest.raises(StoreError, match=rf"{banks}: snapshot name: found {name}, which arrives"):
+        fetched_snapshot("name", origin)
+    put: list[str] = []
+    real = ByteStore.put
+
+    def noting(self, name, parts):
+        put.append(name)
+        real(self, name, parts)
+
+    monkeypatch.setattr(ByteStore, "put", noting)
+    publisher.publish(snapshot, banks)
+    assert (put, store.get(name)) == ([name], whole)
+    data, _ = load_snapshot(fetched_snapshot("name", origin))
+    np.testing.assert_array_equal(data.x, np.eye(4))
+    publisher.publish(snapshot, banks)
+    assert put == [name]
+
+
+def test_what_the_scheduler_hands_on_damaged_is_told(
+    publisher, snapshot, tmp_path, monkeypatch, scheduler
+):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    origin = publisher.publish(snapshot, "")
+    [name] = [name for name in scheduler.files if "/x-" in name]
+    scheduler.files[name] = scheduler.files[name][:-1] + b"\xff"
+    with pytest.raises(StoreError, match=r"the scheduler: snapshot name: found x-.* damaged"):
+        fetched_snapshot("name", origin)

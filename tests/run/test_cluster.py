@@ -1,18 +1,41 @@
-"""Connections, for run.cluster: threads, limits of memory, clear messages."""
+"""Connections: cluster files, addresses, encryption, threads, limits of memory, clear messages."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import shutil
+import signal
 import socket
+import subprocess
 import threading
+import time
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import dask
 import pytest
+from distributed.utils import get_ip
 
-from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import DASK_CONFIG, ConnectOptions, joined
+from mkldist.errors import ClusterError, SpecError, UnfitClusterError
+from mkldist.run import cluster
+from mkldist.run.cluster import (
+    DASK_CONFIG,
+    ClusterFile,
+    ConnectOptions,
+    check_answers,
+    check_encrypted,
+    cluster_class,
+    is_loopback,
+    joined,
+    read_cluster_file,
+    started,
+    tls_settings,
+)
+from tests.run.dask_processes import SCRIPT, dask_cluster, make_certificates
+from tests.run.sweeps import records, run_here, sweep_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,3 +192,319 @@ def test_tasks_that_nobody_awaits_print_nothing_while_a_client_is_open(scheduler
         assert not caplog.records
         of_asyncio.error("of others")
         assert [record.message for record in caplog.records] == ["of others"]
+
+
+# The usual port of the dashboard may be taken by another scheduler of this machine.
+LOCAL = "class: distributed.LocalCluster\noptions: {dashboard_address: ':0', "
+JOBQUEUE = pytest.mark.skipif(
+    find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed"
+)
+
+
+PROFILES = sorted(path for path in (ROOT / "cluster").glob("*.yaml") if path.name != "dask.yaml")
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_the_cluster_files_of_the_project_are_sound(path):
+    description = read_cluster_file(path)
+    assert description.options
+    assert not description.allow_unencrypted
+    assert bool(description.tls) == (path.stem != "local")
+    if description.cls.startswith("distributed."):
+        assert callable(cluster_class(description))
+
+
+def test_no_command_of_the_project_shows_a_dashboard_to_other_machines():
+    texts = [path.read_text() for path in (ROOT / "cluster").rglob("*") if path.is_file()]
+    lines = [line for text in texts for line in text.splitlines()]
+    commands = [line for line in lines if "DASK_CONFIG=cluster/dask.yaml dask" in line]
+    assert len(commands) == 6
+    assert [line for line in commands if not line.endswith("$private")] == []
+    [said] = {line.strip() for line in lines if line.strip().startswith("private=")}
+    assert said == 'private="--dashboard-address 127.0.0.1:0"'
+
+
+@JOBQUEUE
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("slurm", ["#SBATCH -n 1", "#SBATCH -N 1", "#SBATCH --cpus-per-task=8", "#SBATCH --mem=32G",
+                   "#SBATCH -t 04:00:00"]),
+        ("pbs", ["#PBS -l select=1:ncpus=8:mem=32GB", "#PBS -l walltime=04:00:00"]),
+        ("lsf", ["#BSUB -n 8", '#BSUB -R "span[hosts=1]"', "#BSUB -M 34360", "#BSUB -W 04:00"]),
+        ("sge", ["#$ -l h_rt=04:00:00", "#$ -pe smp 8"]),
+    ],
+)  # fmt: skip
+def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name, lines):
+    """No scheduler of jobs is asked: the class of dask-jobqueue writes the script."""
+    folder = make_certificates(tmp_path / "tls")
+    description = read_cluster_file(ROOT / "cluster" / f"{name}.yaml")
+    with dask.config.set(tls_settings(folder)), started(replace(description, workers=None)) as here:
+        job = here.job_script()
+    assert [line for line in lines if line not in job.splitlines()] == []
+    for word in (
+        "tls://",
+        f"--tls-key {folder}/key.pem",
+        "--nthreads 1 --memory-limit 4.00GiB --nworkers 8",
+        "--lifetime 3h50m",
+        "--dashboard-address 127.0.0.1:0",
+        "OPENBLAS_NUM_THREADS=1",
+        "MKLDIST_CACHE=",
+    ):
+        assert word in job
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("class: [", "text that is not YAML"),
+        (f"class: {'[' * 3000}{']' * 3000}", "too deep to read"),
+        ("class: a.B\noptions: {a: 2020-13-45}", "that there is not .month must be in 1"),
+        ("class: a.B\nworkers: 2020-01-01 99:99:99", "that there is not .hour must be in 0"),
+        (f"class: a.B\nworkers: {'1' * 5000}", "that there is not .Exceeds the limit"),
+        (f"class: a.B\noptions: {{a: 1{':00' * 400}.0}}", "that there is not .int too large"),
+        ("class: a.B\noptions: {a: !!timestamp x}", "that there is not"),
+        ("class: a.B\noptions: {a: !!bool x}", "that there is not"),
+        ("class: ..x", "which cannot be imported"),
+        ("- a", "no mapping"),
+        ("clas: x", "Did you mean 'class'"),
+        ("options: {}", "such as dask_jobqueue"),
+        ("class: a.B\noptions: 3", "keyword arguments"),
+        ("class: a.B\nworkers: 0", "a number of workers"),
+        ("class: a.B\nworkers: true", "a number of workers"),
+        ("class: a.B\ntls: 3", "tls: found 3; expected a folder of certificates"),
+        ("class: a.B\nallow_unencrypted: 2", "allow_unencrypted: found 2; expected true or false"),
+        ("class: nowhere.Cluster", "nowhere.Cluster, which cannot be imported"),
+        ("class: Cluster", "Cluster, which cannot be imported"),
+    ],
+)
+def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    with pytest.raises(SpecError, match=message):
+        cluster_class(read_cluster_file(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "said"),
+    [
+        (
+            LOCAL + "n_workers: 1, no_such: 1}",
+            r"mine\.yaml: options\.no_such",
+            "TypeError: .*unexpected keyword argument 'no_such'",
+        ),
+        (
+            LOCAL + "n_worker: 1}",
+            r"mine\.yaml: options\.n_worker",
+            "Did you mean 'n_workers'",
+        ),
+        (
+            LOCAL + "n_workers: 1, memory_limit: 4 GuB}",
+            r"mine\.yaml: options",
+            "ValueError: Could not interpret 'GuB' as a byte unit",
+        ),
+        pytest.param(
+            "class: dask_jobqueue.SLURMCluster\noptions: {cores: 1, memory: 4GiB, no_such: 1}",
+            r"mine\.yaml: options\.no_such",
+            "TypeError: .*unexpected keyword argument 'no_such'",
+            marks=JOBQUEUE,
+        ),
+        pytest.param(
+            "class: dask_jobqueue.SLURMCluster\noptions: {cores: 1}",
+            r"mine\.yaml: options",
+            "ValueError: You must specify how much cores and memory",
+            marks=JOBQUEUE,
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:unclosed cluster:ResourceWarning")
+def test_options_that_a_class_refuses_are_one_message(
+    tmp_path, monkeypatch, capfd, content, where, said
+):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(content)
+    pattern = rf"^{where}: found .* that [\w.]+ refuses \(.*{said}"
+    options = ConnectOptions(cluster_file=Path("mine.yaml"))
+    with pytest.raises(SpecError, match=pattern), options.connect():
+        pass
+    gc.collect()  # Dask warns of clusters that have half started when they are forgotten
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cluster_that_does_not_start_for_another_reason_is_no_mistake_of_the_file(
+    tmp_path, monkeypatch
+):
+    lines = ["class Mine:", "    def __init__(self):", "        raise OSError('no\\n  sbatch')"]
+    (tmp_path / "does_not_start.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    said = "Mine that did not start: OSError: no sbatch; .* Repeat the command"
+    with pytest.raises(ClusterError, match=said):
+        started(ClusterFile("mine.yaml", "does_not_start.Mine"))
+
+
+def test_a_cluster_class_leaves_the_handlers_of_signals(tmp_path, monkeypatch):
+    lines = "import signal", "signal.signal(signal.SIGINT, signal.SIG_IGN)", "class Mine: pass"
+    (tmp_path / "sets_a_handler.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.getsignal(signal.SIGINT)
+    found = cluster_class(ClusterFile("mine.yaml", "sets_a_handler.Mine", None, {}))
+    assert found.__name__ == "Mine"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+OPENSSL = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://127.0.0.1:1", "tcp://[::1]:1", "localhost:1", "tls://10.1.2.3:1", "inproc://x"],
+)
+def test_addresses_of_this_machine_and_encrypted_ones_are_taken(address):
+    check_encrypted(address, "here", "Do that")
+
+
+@pytest.mark.parametrize("address", ["tcp://10.1.2.3:8786", "10.1.2.3:8786", "ws://10.1.2.3:1"])
+def test_an_unencrypted_address_that_others_can_reach_is_refused(address):
+    with pytest.raises(UnfitClusterError, match=r"^here: found .*without encryption.* Do that\.$"):
+        check_encrypted(address, "here", "Do that")
+    assert UnfitClusterError.exit_code == 2
+
+
+def test_a_name_is_loopback_where_all_its_addresses_are(monkeypatch):
+    hosts = {"mine": ["127.0.0.1", "::1"], "ours": ["127.0.0.1", "10.1.2.3"]}
+    found = {host: [(0, 0, 0, "", (one, 0)) for one in of_host] for host, of_host in hosts.items()}
+    monkeypatch.setattr("socket.getaddrinfo", lambda host, _: found[host])
+    assert is_loopback("mine")
+    assert not is_loopback("ours")
+
+
+def test_a_remote_scheduler_is_joined_unencrypted_only_if_that_is_allowed():
+    with pytest.raises(UnfitClusterError, match=r"--scheduler: .*--allow-unencrypted"):
+        ConnectOptions("tcp://10.1.2.3:8786").check()
+    ConnectOptions("tcp://10.1.2.3:8786", allow_unencrypted=True).check()
+    ConnectOptions("tls://10.1.2.3:8786").check()
+
+
+@pytest.mark.skipif(is_loopback(get_ip()), reason="this machine has no address for others")
+def test_a_cluster_file_whose_scheduler_others_reach_says_so_or_is_refused(tmp_path):
+    path = tmp_path / "open.yaml"
+    path.write_text(
+        "class: distributed.LocalCluster\noptions: {n_workers: 0, processes: false, "
+        f"protocol: 'tcp://', host: {get_ip()}, dashboard_address: '127.0.0.1:0'}}\n"
+    )
+    options = ConnectOptions(cluster_file=path)
+    with pytest.raises(UnfitClusterError, match=r"allow_unencrypted: true"), options.connect():
+        pass
+    path.write_text(path.read_text() + "allow_unencrypted: true\n")
+    with options.connect() as client:
+        assert client.nthreads() == {}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls") / "mine"
+    made = subprocess.run([SCRIPT, folder], capture_output=True, text=True, check=True)
+    assert f"--tls {folder}" in made.stdout
+    return folder
+
+
+@OPENSSL
+def test_the_script_leaves_certificates_that_are_there(certificates):
+    again = subprocess.run([SCRIPT, certificates], capture_output=True, text=True, check=False)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    assert (certificates / "key.pem").stat().st_mode & 0o077 == 0
+
+
+@OPENSSL
+@pytest.mark.slow
+def test_a_sweep_is_run_over_tls_and_only_with_the_right_certificates(certificates, tmp_path):
+    with dask_cluster(certificates) as address:
+        assert address.startswith("tls://")
+        with pytest.raises(UnfitClusterError, match="no certificates for it"):
+            ConnectOptions(address).connect().__enter__()
+        others = make_certificates(tmp_path / "others")
+        with pytest.raises(ClusterError, match="certificate"):
+            ConnectOptions(address, tls=others).connect().__enter__()
+        with pytest.raises(ClusterError, match="found"):
+            ConnectOptions(address.replace("tls", "tcp")).connect().__enter__()
+        output = tmp_path / "small"
+        options = ConnectOptions(address, tls=certificates)
+        run_here(sweep_text({"uniform": [1.0]}), output, None, connect_options=options)
+        assert len(records(output)) == 2
+
+
+def test_an_unencrypted_address_beside_certificates_is_refused(tmp_path):
+    for name in ("ca", "cert", "key"):
+        (tmp_path / f"{name}.pem").write_text("")
+    with pytest.raises(UnfitClusterError, match="without encryption, beside certificates"):
+        ConnectOptions("tcp://127.0.0.1:1", tls=tmp_path).connect().__enter__()
+
+
+def test_a_folder_without_certificates_is_refused(tmp_path):
+    with pytest.raises(SpecError, match=r"ca\.pem: found a file that cannot be read .No such file"):
+        tls_settings(tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["~no-such-user/x", "a\0b", "x" * 5000])
+def test_a_folder_that_cannot_be_is_refused_as_one_that_is_not_there(folder):
+    with pytest.raises(SpecError, match=r"ca\.pem: found a file that cannot be read"):
+        tls_settings(Path(folder))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (
+            "nonsense",
+            "scheduler nonsense: found no host and port; expected an address such as tls://",
+        ),
+        (
+            "tcp://host:port",
+            "scheduler tcp://host:port: found no address that can be parsed .Port could",
+        ),
+        (
+            "ftp://host:8786",
+            "scheduler ftp://host:8786: found the unknown scheme 'ftp'; expected an",
+        ),
+        ("wss://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
+        ("tcp://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
+        ("tcp://a-name-of-no-host.invalid:8786", r"no answer within 0\.3 s: .*name"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_told(monkeypatch, address, said):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    with pytest.raises(ClusterError, match=said):
+        check_answers(address)
+
+
+def test_a_scheduler_that_is_about_to_start_is_waited_for():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def listen():
+        time.sleep(0.3)
+        with socket.create_server(("127.0.0.1", port)) as server:
+            connection, _ = server.accept()
+            connection.sendall(b"a greeting")
+            connection.close()
+
+    starting = threading.Thread(target=listen, daemon=True)
+    starting.start()
+    check_answers(f"tcp://127.0.0.1:{port}")
+    check_answers("inproc://is/not/tried:1")
+    starting.join()
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_program_that_is_no_scheduler_is_told(monkeypatch, closes):
+    """It accepts connections by the system, and says nothing; Dask would wait without end."""
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        if closes:
+            threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        with pytest.raises(ClusterError, match="a program that says nothing"):
+            check_answers(address)

@@ -17,7 +17,7 @@ from mkldist.run.progress import (
     LineProgress,
     NotebookProgress,
     Pace,
-    SilentProgress,
+    Progress,
     describe,
     duration,
     make_progress,
@@ -131,7 +131,7 @@ def test_slow_runs_are_counted_by_the_minute():
 
 
 def test_a_terminal_gets_bars_and_a_pipe_lines():
-    assert isinstance(make_progress(None), SilentProgress)
+    assert isinstance(make_progress(None), Progress)
     assert isinstance(make_progress(console(terminal=False)), LineProgress)
     target = console(terminal=True)
     with make_progress(target) as progress:

@@ -1,19 +1,35 @@
-"""Rounds of a sweep: a function of the file and of what is recorded, and of nothing else."""
+"""Rounds of a sweep, and what a search proposes: a function of the file and of the records."""
 
 from __future__ import annotations
 
 import itertools
+import math
+import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from mkldist.planning.model import Plan
 from mkldist.planning.resolved import resolve
-from mkldist.run.rounds import Rounds
-from mkldist.spec.model import SweepSpec
+from mkldist.results.schema import RunState
+from mkldist.run.rounds import (
+    STARTUP,
+    Rounds,
+    Study,
+    all_fresh,
+    drawn,
+    drawn_batch,
+    fresh,
+    proposed,
+    setting_key,
+    survivors,
+)
+from mkldist.solvers.grids import Space, Span
+from mkldist.spec.model import SearchSpec, SweepSpec
 
 SWEEP = """
 name = "s"
@@ -223,3 +239,272 @@ def test_without_a_loss_there_is_no_best():
     failed.read = lambda run_id: SimpleNamespace(scores={})
     assert not rounds.advance(failed)
     assert rounds.best() == {}
+
+
+GIVEN_SWEEP = """
+name = "s"
+datasets = [{ name = "two_moons", options = { n = 40 } }]
+splits = { repeats = 2 }
+[[banks]]
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.1, 1.0]
+[[methods]]
+name = "spicymkl"
+loss = "hinge"
+C = [0.5, 2]
+[[methods]]
+name = "level"
+C = { from = "spicymkl" }
+near = [0.8, 0.9]
+[[methods]]
+name = "uniform"
+"""
+
+
+class GivenStore:
+    """Made-up records: the sum of norms is told by C and split of the run."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, SimpleNamespace] = {}
+
+    def record(self, rounds: Rounds) -> None:
+        for run in rounds.plan.runs:
+            norms = (10 * run.split + run.params["C"]) / run.params["C"]
+            extra = {"norm_sum": norms}
+            self.records[run.id] = SimpleNamespace(state=RunState.COMPLETE, extra=extra, scores={})
+
+    def read(self, run_id: str) -> SimpleNamespace | None:
+        return self.records.get(run_id)
+
+
+@pytest.fixture
+def rounds() -> Rounds:
+    spec = SweepSpec.model_validate(tomllib.loads(GIVEN_SWEEP))
+    return Rounds(spec, resolve(spec, (), Path()), 1, None)
+
+
+def test_runs_begin_when_the_runs_that_give_their_c_are_recorded(rounds):
+    store, before = GivenStore(), {run.id for run in rounds.plan.runs}
+    assert {run.key for run in rounds.plan.runs} == {"spicymkl", "uniform"}
+    assert not rounds.advance(store)
+    store.record(rounds)
+    assert rounds.advance(store)
+    taken = [run for run in rounds.plan.runs if run.key == "level"]
+    found = sorted((run.split, run.at["source_C"], run.params["C"]) for run in taken)
+    assert found == sorted(2 * [(0, 0.5, 0.5), (0, 2.0, 2.0), (1, 0.5, 10.5), (1, 2.0, 12.0)])
+    assert sorted({run.params["near"] for run in taken}) == [0.8, 0.9]
+    assert before < {run.id for run in rounds.plan.runs}
+    store.record(rounds)
+    assert not rounds.advance(store)
+    assert not rounds.without_C
+
+
+def test_the_whole_work_is_known_before_any_record(rounds):
+    assert rounds.most_runs == len(rounds.most.runs) == 2 * (2 + 4 + 1)
+    assert rounds.later_banks == {bank.id for bank in rounds.plan.banks}
+
+
+def test_replaying_the_records_gives_the_same_runs(rounds):
+    store = GivenStore()
+    store.record(rounds)
+    rounds.replay(store)
+    ids = [run.id for run in rounds.plan.runs]
+    assert len(ids) == len({*ids}) == 14
+    rounds.replay(store)
+    assert ids == [run.id for run in rounds.plan.runs]
+
+
+@pytest.mark.parametrize("broken", [{"state": RunState.FAILED}, {"extra": {"norm_sum": 0.0}}])
+def test_a_run_that_gives_no_c_leaves_out_those_that_take_it(rounds, broken):
+    store = GivenStore()
+    store.record(rounds)
+    failed = next(run for run in rounds.plan.runs if run.key == "spicymkl")
+    vars(store.records[failed.id]).update(broken)
+    rounds.replay(store)
+    assert sum(run.key == "level" for run in rounds.plan.runs) == 6
+    assert rounds.without_C == [failed]
+    assert rounds.most_runs == len(rounds.plan.runs) == 12
+
+
+def test_c_is_rounded_to_six_digits(rounds):
+    store = GivenStore()
+    store.record(rounds)
+    for record in store.records.values():
+        record.extra["norm_sum"] = math.pi
+    rounds.replay(store)
+    given = {run.params["C"] for run in rounds.plan.runs if run.key == "level"}
+    assert given == {float(f"{math.pi / 0.5:.6g}"), float(f"{math.pi / 2:.6g}")}
+
+
+SPACE = Space({"C": Span(0.01, 100.0, log=True)}, {}, {})
+FEW = Space({"k": Span(1, 5, whole=True)}, {}, {})
+
+
+def study(space: Space = SPACE, **keys) -> Study:
+    return Study(space, SearchSpec(**keys), seed=0, ask=drawn_batch)
+
+
+def by_number(trial: int, rung: int) -> float:
+    return float(trial)
+
+
+def test_a_random_study_has_one_round():
+    one = study(kind="random", trials=7)
+    assert one.advance(by_number)
+    assert (len(one.trials), one.rungs) == (7, [list(range(7))])
+    assert not one.advance(by_number)
+
+
+def test_an_adaptive_study_has_batches():
+    one = study(kind="adaptive", trials=7, batch=3)
+    sizes = []
+    while one.advance(by_number):
+        sizes.append(len(one.trials))
+    assert sizes == [3, 6, 7]
+
+
+def test_a_study_ends_when_all_settings_are_tried():
+    one = study(FEW, kind="adaptive", trials=20, batch=4)
+    while one.advance(by_number):
+        pass
+    assert sorted(values["k"] for values in one.trials) == [1, 2, 3, 4, 5]
+
+
+def test_halving_keeps_the_best_of_each_rung():
+    one = study(kind="halving", trials=9)
+    calls = []
+
+    def loss(trial, rung):
+        calls.append((trial, rung))
+        return [8, 7, 6, 5, 4, 3, 2, 1, 0][trial] if rung == 0 else float(trial)
+
+    while one.advance(loss):
+        pass
+    assert one.rungs == [list(range(9)), [6, 7, 8], [6]]
+    assert calls == [(t, 0) for t in range(9)] + [(t, 1) for t in (6, 7, 8)]
+
+
+@pytest.mark.parametrize("kind", ["adaptive", "halving"])
+def test_failed_trials_lose(kind):
+    one = study(kind=kind, trials=4)
+    one.advance(by_number)
+    more = one.advance(lambda trial, rung: math.inf)
+    assert not more
+
+
+LOSSES = Space({"C": Span(0.0, 1.0)}, {"loss": ["a", "b", "c"]}, {})
+SIX = Space({"k": Span(1, 3, whole=True)}, {"loss": ["a", "b"]}, {})
+
+
+def test_a_draw_depends_on_seed_and_trial_alone():
+    one = [drawn(LOSSES, 0, trial) for trial in range(5)]
+    assert one == [drawn(LOSSES, 0, trial) for trial in range(5)]
+    assert one != [drawn(LOSSES, 1, trial) for trial in range(5)]
+    other = Space({"lam": Span(0.0, 1.0), "C": Span(0.0, 1.0)}, {}, {})
+    assert [values["C"] for values in one] == [drawn(other, 0, t)["C"] for t in range(5)]
+
+
+def test_draws_are_uniform_and_independent():
+    values = [drawn(LOSSES, 0, trial) for trial in range(3000)]
+    C = np.array([v["C"] for v in values])
+    assert abs(C.mean() - 0.5) < 0.02
+    assert abs(C.var() - 1 / 12) < 0.005
+    counts = np.unique([v["loss"] for v in values], return_counts=True)[1]
+    assert abs(counts / 3000 - 1 / 3).max() < 0.03
+    of_a = C[[v["loss"] == "a" for v in values]]
+    assert abs(of_a.mean() - 0.5) < 0.03
+
+
+def test_no_setting_is_tried_twice_and_a_small_space_ends():
+    found = list(all_fresh(SIX, 0, range(10), ()))
+    assert len(found) == 6
+    assert len({tuple(values.items()) for values in found}) == 6
+    assert fresh(SIX, 0, 7, {setting_key(values) for values in found}) is None
+
+
+def test_more_trials_begin_with_the_same_settings():
+    assert list(all_fresh(SIX, 3, range(5), ()))[:3] == list(all_fresh(SIX, 3, range(3), ()))
+
+
+def test_lists_are_settings_too_and_are_looked_up_by_hash():
+    lists = Space({}, {"widths": [[1.0], [2.0]], "start": [{"a": 1}, None]}, {})
+    found = list(all_fresh(lists, 0, range(9), ({"widths": [1.0], "start": None},)))
+    assert len(found) == 3
+    compared = 0
+
+    class Value(float):
+        __hash__ = float.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().__eq__(other)
+
+    many = Space({}, {"C": [Value(number) for number in range(300)]}, {})
+    assert len(list(all_fresh(many, 0, range(200), ()))) == 200
+    assert compared < 2000  # 200 * 199 / 2 and more where each is held to each
+
+
+WIDE = Space({"C": Span(1e-3, 1e3, log=True)}, {"loss": ["hinge", "squared"]}, {})
+TWELVE = Space({"k": Span(1, 12, whole=True)}, {}, {})
+
+
+def loss_of(values) -> float:
+    return abs(math.log10(values["C"]) - 1.5) + (values["loss"] == "squared")
+
+
+def searched(batch: int, n_trials: int, seed: int = 0):
+    before = []
+    while len(before) < n_trials:
+        before += [(values, loss_of(values)) for values in proposed(WIDE, seed, before, batch)]
+    return before
+
+
+def test_the_first_trials_are_random_and_need_no_optuna(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    found = proposed(WIDE, 0, [], 16)
+    assert found == list(all_fresh(WIDE, 0, range(16), ()))
+
+
+def test_proposals_are_a_function_of_what_was_found():
+    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
+    before = [(values, loss_of(values)) for values in all_fresh(WIDE, 0, range(STARTUP), ())]
+    one = proposed(WIDE, 0, before, 6)
+    assert one == proposed(WIDE, 0, before, 6)
+    assert one[:4] == proposed(WIDE, 0, before, 4)
+    assert one != proposed(WIDE, 1, before, 6)
+    turned = [(values, -loss) for values, loss in before]
+    assert one != proposed(WIDE, 0, turned, 6)
+    assert len({values["C"] for values in one}) == 6
+
+
+def test_later_trials_are_near_the_optimum():
+    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
+    better = []
+    for seed in range(5):
+        losses = [loss for _, loss in searched(5, 50, seed)]
+        better.append(np.median(losses[30:]) < np.median(losses[:STARTUP]))
+    assert all(better)
+
+
+def test_failed_trials_and_a_small_space_do_no_harm():
+    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
+    before = []
+    while batch := proposed(TWELVE, 0, before, 4):
+        before += [(v, math.inf if v["k"] % 2 else float(v["k"])) for v in batch]
+    assert sorted(values["k"] for values, _ in before) == list(range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("losses", "factor", "kept"),
+    [
+        ([0.3, 0.1, 0.2], 3, [1]),
+        ([0.3, 0.1, 0.2, 0.1], 3, [1, 3]),
+        ([0.2, 0.2, 0.2], 2, [0, 1]),
+        ([math.inf, 0.9, math.inf], 1, [1]),
+        ([math.inf, math.inf], 2, []),
+    ],
+)
+def test_the_best_go_on(losses, factor, kept):
+    assert survivors(dict(enumerate(losses)), factor) == kept

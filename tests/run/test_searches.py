@@ -1,35 +1,51 @@
-"""Searches end to end, for `sweep_notes`: results, kills, failures, warm starts, the test part."""
+"""Searches, given C and scaling studies end to end: results, kills, failures, warm starts."""
 
 from __future__ import annotations
 
 import os
 import signal
+import tomllib
+from dataclasses import replace
 from importlib.util import find_spec
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 import mkldist
+from mkldist.bank.store import GramStore
 from mkldist.core.metrics import METRICS
+from mkldist.data.snapshot import load_snapshot
+from mkldist.errors import InputError
+from mkldist.fit.select import choose, prepared_fit
 from mkldist.results.journal import Journal
+from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RunState
 from mkldist.results.status import sweep_status
-from mkldist.run.sweep import round_note
+from mkldist.results.tree import open_results
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import round_note, run_sweep
 from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.tasks import STATES
+from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import (
     end,
+    kill_after,
+    misbehaving_methods,
+    plan_of,
     record_times,
     records,
     run_here,
     run_process,
     start_process,
+    sweep_text,
     wait_until,
 )
-
-pytestmark = pytest.mark.slow
 
 SWEEP = """
 name = "searched"
@@ -76,6 +92,7 @@ def node_of(output: Path, method: str = "level") -> xr.Dataset:
     return mkldist.open_results(output)[f"moons/{method}"].to_dataset().load()
 
 
+@pytest.mark.slow
 def test_trials_are_ordinary_runs_with_their_settings_as_coordinates(tmp_path, scheduler):
     output = tmp_path / "out"
     outcome = run_here(text(RANDOM), output, scheduler)
@@ -98,6 +115,7 @@ def test_trials_are_ordinary_runs_with_their_settings_as_coordinates(tmp_path, s
         np.testing.assert_array_equal(at.test_error, node.test_error[:, trial])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", KINDS)
 def test_the_best_by_validation_is_selected_and_a_finished_search_does_nothing(
     tmp_path, scheduler, search
@@ -122,6 +140,7 @@ def test_the_best_by_validation_is_selected_and_a_finished_search_does_nothing(
     assert set(rows["C"]) == set(node.C.values.ravel()[~np.isnan(node.C.values.ravel())])
 
 
+@pytest.mark.slow
 def test_halving_fills_few_trials_of_the_later_rungs(tmp_path, scheduler):
     output = tmp_path / "out"
     run_here(text(HALVING), output, scheduler)
@@ -144,6 +163,7 @@ def test_halving_fills_few_trials_of_the_later_rungs(tmp_path, scheduler):
     np.testing.assert_array_equal(chosen.validation_error, least)
 
 
+@pytest.mark.slow
 def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
     output = tmp_path / "out"
     search = HALVING + '\nresource = "training-size"\nrungs = 2\nfactor = 3'
@@ -162,6 +182,7 @@ def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
         assert float(at.test_error[place["split"]]) == record.scores["test_error"]
 
 
+@pytest.mark.slow
 def test_a_rung_starts_from_the_solutions_of_the_last(tmp_path, scheduler, monkeypatch):
     # In this process, whose states a test can take away.
     monkeypatch.setattr("mkldist.run.sweep.is_small", lambda *_: True)
@@ -212,6 +233,7 @@ def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("search", "until"),
     [
@@ -240,6 +262,7 @@ def test_a_killed_search_resumes_with_the_same_proposals_and_repeats_nothing(
         np.testing.assert_array_equal(node_of(output, "slow")[name], node_of(whole, "slow")[name])
 
 
+@pytest.mark.slow
 def test_labels_of_the_test_part_decide_nothing(tmp_path, scheduler):
     draw = np.random.default_rng(5)
     x, y = draw.normal(size=(60, 3)), np.where(np.arange(60) % 2, 1.0, -1.0)
@@ -258,6 +281,7 @@ def test_labels_of_the_test_part_decide_nothing(tmp_path, scheduler):
     np.testing.assert_allclose(one.test_error, 1 - other.test_error)
 
 
+@pytest.mark.slow
 def test_trials_share_the_passes_over_a_bank(tmp_path, scheduler, monkeypatch):
     passes = []
     plain = SweepLoop._note_cache
@@ -279,6 +303,7 @@ def test_trials_share_the_passes_over_a_bank(tmp_path, scheduler, monkeypatch):
     assert found[8] < 2 * found[1]
 
 
+@pytest.mark.slow
 def test_failed_trials_are_recorded_and_the_search_goes_on(tmp_path, scheduler):
     output = tmp_path / "out"
     toml = text(HALVING, method="raising")  # raises where C is above 5
@@ -296,6 +321,7 @@ def test_failed_trials_are_recorded_and_the_search_goes_on(tmp_path, scheduler):
     assert again.failed == again.computed == outcome.failed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [HALVING, HALVING + '\nresource = "training-size"'])
 def test_banks_that_are_not_kept_are_built_once_and_deleted(
     tmp_path, scheduler, search, monkeypatch
@@ -317,6 +343,7 @@ def test_banks_that_are_not_kept_are_built_once_and_deleted(
     assert not list((output / "banks").rglob("c"))
 
 
+@pytest.mark.slow
 def test_the_progress_tells_the_best_so_far(tmp_path):
     output = tmp_path / "searched"
     code, said = run_process(text(HALVING), output)
@@ -331,6 +358,7 @@ def test_the_progress_tells_the_best_so_far(tmp_path):
     assert f"moons/level: validation error {error:.2f} %, C = " in said
 
 
+@pytest.mark.slow
 def test_a_note_spans_the_settings_of_all_splits():
     from types import SimpleNamespace
 
@@ -350,6 +378,7 @@ def test_a_note_spans_the_settings_of_all_splits():
     ]
 
 
+@pytest.mark.slow
 def test_records_of_a_search_are_found_by_ids_alone(tmp_path, scheduler):
     output = tmp_path / "out"
     outcome = run_here(text(RANDOM), output, scheduler)
@@ -359,3 +388,300 @@ def test_records_of_a_search_are_found_by_ids_alone(tmp_path, scheduler):
     again = run_here(text(RANDOM), output, scheduler)
     assert (again.computed, again.skipped) == (1, 11)
     assert store.read(gone) is not None
+
+
+SPICY = sweep_text({"spicymkl": [10.0, 2.5]}, execution="isolated")
+TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
+    'loss = "hinge"\n'
+    '[[methods]]\nname = "level"\nC = { from = "spicymkl" }\n'
+    '[[methods]]\nname = "silp"\nC = { from = "spicymkl" }\ntol = [1e-4, 1e-6]\n'
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    output, said = tmp_path_factory.mktemp("given") / "small", StringIO()
+    outcome = run_here(TEXT, output, None, console=lambda: Console(file=said, width=200))
+    assert outcome.computed == len(outcome.plan.runs) == 2 * (2 + 2 + 4)
+    assert not outcome.failed
+    assert "16 of 16 runs" in said.getvalue()  # of both rounds
+    return output
+
+
+def test_both_methods_solve_one_problem(folder):
+    with open_results(folder) as tree:
+        moons = tree["two_moons"]
+        spicy = moons["spicymkl"].to_dataset().load().rename(C="strength")
+        level = moons["level"].to_dataset().load().rename(source_C="strength")
+    norms = spicy.norm_sum
+    np.testing.assert_allclose(level.C, norms * spicy.strength, rtol=1e-5)
+    losses = spicy.objective - norms / spicy.strength
+    np.testing.assert_allclose(level.objective, level.C * losses + norms**2 / 2, rtol=1e-4)
+    np.testing.assert_allclose(level.kernel_weights, spicy.kernel_weights, atol=1e-2)
+    np.testing.assert_allclose(level.decision_values, spicy.decision_values, atol=1e-2)
+
+
+def test_every_setting_of_a_method_runs_at_every_c(folder):
+    with open_results(folder) as tree:
+        silp = tree["two_moons/silp"].to_dataset()
+        assert silp.objective.dims == ("split", "source_C", "tol")
+        np.testing.assert_array_equal(silp.C[..., 0], tree["two_moons/level"].C)
+        assert "C" not in silp.attrs["settings"]
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_goes_on(folder):
+    kept = records(folder)
+    gone = [i for i, record in kept.items() if record.key == "level"][:1]
+    gone += [i for i, record in kept.items() if record.key == "spicymkl"][:1]
+    Journal(folder / "records.journal").remove(gone)
+    outcome = run_here(TEXT, folder, None)
+    assert outcome.computed == 2
+    assert records(folder).keys() == kept.keys()
+
+
+def test_a_model_needs_one_c(folder):
+    with pytest.raises(InputError, match=r"whose C comes from spicymkl on each split.*--set C="):
+        prepared_fit(folder, choose(folder, method="level"))
+    _, run = prepared_fit(folder, choose(folder, method="level", settings={"C": 7.0}))
+    assert run.params["C"] == 7.0
+
+
+def test_solutions_without_kernels_give_no_c(tmp_path):
+    text = TEXT.replace("[10.0, 2.5]", "[1e-6]").replace("isolated", "shared")
+    said = StringIO()
+    outcome = run_here(
+        text, tmp_path / "small", None, console=lambda: Console(file=said, width=200)
+    )
+    assert outcome.computed == len(outcome.plan.runs) == 2
+    assert "small: at most 8 runs to do" in said.getvalue()
+    left_out = "2 runs of spicymkl failed or found no kernel, and so gave no C"
+    assert said.getvalue().count(left_out) == 1
+    assert "2 of 2 runs" in said.getvalue()
+    assert sweep_status(tmp_path / "small").most_runs == 2
+    with open_results(tmp_path / "small") as tree:
+        assert list(tree["two_moons"].children) == ["spicymkl"]
+
+
+METHODS = {"uniform": [10.0], "level": [10.0]}
+PLAIN = sweep_text(METHODS, execution="isolated").replace(
+    '["all", "each"]', '["all", "each", {count = 5}]'
+)
+BANKS = ("[[banks.kernels]]", 'name = "grid"\nn_kernels = [4, 8, 16]\n[[banks.kernels]]')
+SPLITS = ("repeats = 2", "repeats = 2\nn_train = [10, 30]")
+SECONDS = 0.4  # that a run of the misbehaving method `slow` takes at least
+STUDY = PLAIN.replace(*BANKS).replace(*SPLITS)
+
+
+def in_this_process(text: str, output: Path):
+    return run_sweep(
+        SweepSpec.model_validate(tomllib.loads(text)),
+        origin=output.parent / "sweep.toml",
+        output=output,
+        connect_options=ConnectOptions(in_this_process=True),
+    )
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("study") / "out"
+    outcome = in_this_process(STUDY, output)
+    assert outcome.computed == 3 * 2 * 2 * 2
+    assert not outcome.failed
+    return output
+
+
+def test_every_size_has_its_node_with_the_names_of_the_sweep_file(study):
+    with open_results(study) as tree:
+        nodes = {node.path: node.attrs for node in method_nodes(tree)}
+        assert set(nodes) == {
+            f"/two_moons-{n}/grid-{m}/{method}"
+            for n in (10, 30) for m in (4, 8, 16) for method in METHODS
+        }  # fmt: skip
+        assert all(a["dataset_series"] == "two_moons" for a in nodes.values())
+        assert all(a["bank_series"] == "grid" for a in nodes.values())
+        node = tree["two_moons-30/grid-8/level"]
+        assert node.n_train.values.tolist() == [30, 30]
+        assert int(node.n_kernels) == 8
+
+
+@pytest.mark.slow
+def test_sizes_lie_side_by_side_in_either_order(study):
+    with open_results(study) as tree:
+        joined = mkldist.concat(mkldist.concat(tree, "n_kernels"), "n_train")
+        other = mkldist.concat(mkldist.concat(tree, "n_train"), "n_kernels")
+        assert {node.path for node in method_nodes(joined)} == {
+            "/two_moons/level", "/two_moons/uniform",
+        }  # fmt: skip
+        level = joined["two_moons/level"].to_dataset()
+        assert level.n_kernels.values.tolist() == [4, 8, 16]
+        assert level.n_train.values.tolist() == [10, 30]
+        assert level.attrs["bank"] == "grid"
+        for n in (10, 30):
+            for m in (4, 8, 16):
+                own = tree[f"two_moons-{n}/grid-{m}/level"].to_dataset()
+                there = level.sel(n_train=n, n_kernels=m)
+                np.testing.assert_array_equal(there.objective, own.objective)
+                weights = there.kernel_weights.sel(kernel=own.kernel)
+                np.testing.assert_array_equal(weights, own.kernel_weights)
+                np.testing.assert_array_equal(level.width.sel(kernel=own.kernel), own.width)
+        again = other["two_moons/level"].to_dataset()
+        np.testing.assert_array_equal(
+            again.objective.transpose(*level.objective.dims), level.objective
+        )
+
+
+def test_several_series_keep_their_names(study):
+    with open_results(study) as tree:
+        renamed = tree.copy()
+        for node in method_nodes(renamed):
+            if node.parent.name == "grid-16":
+                node.attrs["bank_series"] = "grid-16"
+        joined = mkldist.concat(renamed, "n_kernels")
+        assert set(joined["two_moons-10"].children) == {"grid", "grid-16"}
+        assert joined["two_moons-10/grid/level"].n_kernels.values.tolist() == [4, 8]
+
+
+def test_larger_sizes_hold_the_smaller_ones_and_have_the_same_test_part(study):
+    with open_results(study) as tree:
+        names = [tree[f"two_moons-10/grid-{m}"].kernel.values.tolist() for m in (4, 8, 16)]
+    assert names[0] == names[2][:4]
+    assert names[1] == names[2][:8]
+    found = {}
+    for path in (study / "snapshots").iterdir():
+        dataset, splits = load_snapshot(path)
+        found[dataset.name] = splits
+    for small, large in zip(found["two_moons-10"], found["two_moons-30"], strict=True):
+        assert set(small.train) < set(large.train)
+        np.testing.assert_array_equal(small.test, large.test)
+
+
+def test_the_data_of_all_sizes_are_stored_once(study):
+    files = list((study / "snapshots").rglob("x-*.npy"))
+    assert len(files) == 2
+    assert len({file.stat().st_ino for file in files}) == 1
+
+
+def test_one_size_is_that_of_the_list_and_keeps_the_name(study, tmp_path):
+    text = STUDY.replace("n_kernels = [4, 8, 16]", "n_kernels = 8")
+    text = text.replace("n_train = [10, 30]", "n_train = 30")
+    alone = {run.id for run in plan_of(text).runs}
+    assert alone < {run.id for run in plan_of(STUDY).runs}
+    assert {run.bank_label for run in plan_of(text).runs} == {"grid"}
+    with open_results(study) as tree:
+        assert alone == {
+            run_id
+            for method in METHODS
+            for run_id in tree[f"two_moons-30/grid-8/{method}"].run_id.values.ravel()
+        }
+
+
+@pytest.mark.slow
+def test_a_study_goes_on_after_a_kill(study, tmp_path):
+    output = tmp_path / "out"
+    before = kill_after(5, STUDY, output)
+    outcome = in_this_process(STUDY, output)
+    assert outcome.skipped >= 5
+    assert outcome.skipped + outcome.computed == 24
+    assert before.items() <= record_times(output).items()
+    assert {i: r.objective for i, r in records(output).items()} == {
+        i: pytest.approx(r.objective) for i, r in records(study).items()
+    }
+
+
+@pytest.mark.slow
+def test_a_search_halves_the_training_parts_of_each_size(tmp_path, scheduler):
+    text = PLAIN.replace(*SPLITS).replace("C = [10.0]", "C = {low = 1.0, high = 100.0}")
+    text += (
+        "\n[selection]\nfolds = 2\n[search]\nkind = \"halving\"\n"
+        "resource = \"training-size\"\ntrials = 2\nfirst = 0.5\nfactor = 2\nrungs = 2\n"
+    )  # fmt: skip
+    outcome = run_here(text, tmp_path / "out", scheduler)
+    assert not outcome.failed
+    sizes = {run.dataset for run in outcome.plan.runs}
+    assert sizes == {"two_moons-10", "two_moons-30"}
+    with open_results(tmp_path / "out") as tree:
+        assert tree["two_moons-10/level"].training_fraction.values.tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("[4, 8, 16]", "[4, 800]", r"banks\.grid\.n_kernels: found 800; expected at most 32"),
+        ("[10, 30]", "[10, 90]", r"two_moons': n_train: found 90; expected at most 40"),
+        ("[10, 30]", "[1, 30]", r"no point of class.*Raise n_train"),
+    ],
+)
+def test_sizes_that_there_are_not_are_refused(right, wrong, message):
+    with pytest.raises(InputError, match=message):
+        plan_of(STUDY.replace(right, wrong))
+
+
+@pytest.mark.slow
+def test_isolated_runs_do_not_overlap_though_more_workers_are_asked_for(tmp_path):
+    text = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated").replace(*SPLITS)
+    output = tmp_path / "out"
+    with misbehaving_methods():
+        outcome = run_sweep(
+            SweepSpec.model_validate(tomllib.loads(text)),
+            origin=tmp_path / "sweep.toml",
+            output=output,
+            connect_options=ConnectOptions(n_workers=2),
+        )
+    assert outcome.computed == 12
+    walls = {i: record.times["wall_seconds"] for i, record in records(output).items()}
+    ends = {name.split(".")[0]: end / 1e9 for name, end in record_times(output).items()}
+    spans = sorted((ends[i] - walls[i], ends[i]) for i in walls)
+    assert all(wall >= SECONDS for wall in walls.values())
+    assert not sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
+
+
+def test_runs_tell_what_passes_cost_and_nodes_what_banks_cost(study):
+    """Compare with the passes of `uniform`, which reads everything, and with the bank's store."""
+    with open_results(study) as tree:
+        for n in (10, 30):
+            node = tree[f"two_moons-{n}/grid-16/uniform"].to_dataset()
+            assert (node.pass_bytes == node.passes * node.bank_bytes).all()
+            assert (node.pass_bytes == node.bytes_read).all()
+            assert (node.pass_cpu_seconds > 0).all()
+            for split in (0, 1):
+                [bank] = [
+                    bank for bank in plan_of(STUDY).banks
+                    if (bank.dataset, bank.spec.label, bank.split)
+                    == (f"two_moons-{n}", "grid-16", split)
+                ]  # fmt: skip
+                store = GramStore.open(study.parent / "banks", bank.id)
+                spent = store.build_time()
+                assert spent is not None
+                assert node.build_seconds[split] == spent.seconds > 0
+                assert node.build_cpu_seconds[split] == spent.cpu_seconds > 0
+                assert node.bank_bytes[split] == store.n_kernels * store.layout.n_entries * 8
+
+
+@pytest.mark.slow
+def test_records_without_the_new_times_read_as_missing(study, tmp_path):
+    output = tmp_path / "out"
+    copytree(study, output)
+    store, gone = Journal(output / "records.journal"), ("build_seconds", "pass_cpu_seconds")
+    for record in records(output).values():
+        times = {name: seconds for name, seconds in record.times.items() if name not in gone}
+        store.append([replace(record, times=times)])
+    assert in_this_process(STUDY, output).computed == 0
+    with open_results(output) as tree:
+        for node in method_nodes(tree):
+            assert np.isnan(node.build_seconds).all()
+            assert np.isnan(node.pass_cpu_seconds).all()
+            assert (node.build_cpu_seconds > 0).all()
+
+
+@pytest.mark.slow
+def test_banks_that_passes_compute_cost_no_time_to_build(tmp_path):
+    text = STUDY.replace('backend = "auto"', 'backend = "recompute"')
+    in_this_process(text.replace("n_kernels = [4, 8, 16]", "n_kernels = [4]"), tmp_path / "out")
+    with open_results(tmp_path / "out") as tree:
+        for node in method_nodes(tree):
+            assert node.attrs["bank"] == "grid-4"
+            assert (node.build_seconds == 0).all()
+            assert (node.bytes_read == 0).all()
+            if node.name == "uniform":
+                assert (node.pass_bytes == node.passes * node.bank_bytes).all()

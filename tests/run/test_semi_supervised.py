@@ -1,17 +1,33 @@
-"""Sweeps with few labels, for `bank_refs`: rows that methods see, and Laplacians built."""
+"""Sweeps with few labels: rows that methods see, and graph Laplacians, built once and checked."""
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 import mkldist
-from mkldist.errors import SpecError
+from mkldist.bank.byte_store import LAPLACIANS, open_bytes
+from mkldist.bank.store import list_banks
+from mkldist.errors import DataError, SpecError
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.journal import Journal
-from mkldist.run import bank_refs as laplacian_cache
-from mkldist.run.bank_refs import cached_inputs, laplacian
+from mkldist.run import bank_refs
+from mkldist.run.bank_refs import (
+    cached_inputs,
+    cached_laplacian,
+    checked_laplacians,
+    laplacian,
+    laplacian_id,
+    remove_damaged_laplacians,
+)
 from mkldist.spec.datasets import GraphSpec
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
@@ -21,7 +37,7 @@ UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_kept():
     """Have every sweep of this process read its own files."""
     cached_inputs.cache_clear()
@@ -37,10 +53,11 @@ def built(monkeypatch):
         sizes.append(len(points))
         return graph_laplacian(points, spec)
 
-    monkeypatch.setattr(laplacian_cache, "graph_laplacian", counted)
+    monkeypatch.setattr(bank_refs, "graph_laplacian", counted)
     return sizes
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("fit", ["train", "all"])
 @pytest.mark.parametrize("features", ["preprocessed", "raw"])
 def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
@@ -71,6 +88,7 @@ def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
         np.testing.assert_allclose(record.objective, solution.objective, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
     done = do(text(), tmp_path)
     for (_, number, _), record in done.records.items():
@@ -87,6 +105,7 @@ def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
     assert all("unlabelled_balanced_error" in r.scores for r in done.records.values())
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_without_test_points_there_are_no_scores_of_them(tmp_path):
     splits = 'kind = "semi-supervised"\nlabelled = 8'
     done = do(text(splits=splits), tmp_path)
@@ -97,6 +116,7 @@ def test_without_test_points_there_are_no_scores_of_them(tmp_path):
         assert len(record.decision_values) == 70 - 8
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("normalisation", ['"none"', '["centre", "variance"]'])
 def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_features(
     tmp_path, normalisation
@@ -114,6 +134,7 @@ def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_featu
         assert record.scores["unlabelled_error"] == record.scores["test_error"]
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
     draw = np.random.default_rng(5)
     x, y = draw.normal(size=(50, 3)), np.where(np.arange(50) % 2, 1.0, -1.0)
@@ -138,6 +159,7 @@ def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
             assert turned.scores[score] == pytest.approx(1 - record.scores[score])
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
     draw = np.random.default_rng(6)
     x, y = draw.normal(size=(60, 3)), np.where(np.arange(60) % 2, 1.0, -1.0)
@@ -154,6 +176,7 @@ def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
     np.testing.assert_allclose(*values, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     second = '[[banks]]\nname = "two"\nnormalisation = "none"\n[[banks.kernels]]\n'
     second += 'function = "gaussian"\nwidths = [0.2, 2.0]\n'
@@ -168,6 +191,7 @@ def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     assert built == [56] * 4
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -181,6 +205,7 @@ def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_what_is_recorded_is_not_done_again(tmp_path, built):
     done = do(text(), tmp_path)
     store = Journal(tmp_path / "records.journal")
@@ -199,6 +224,7 @@ def test_what_is_recorded_is_not_done_again(tmp_path, built):
         np.testing.assert_array_equal(again.records[place].decision_values, record.decision_values)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.slow
 def test_a_killed_sweep_keeps_its_laplacians_and_repeats_no_run(tmp_path):
     output = tmp_path / "out" / "few"
@@ -223,6 +249,7 @@ def ids(done):
     return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
     before = ids(do(text(), tmp_path))
     after = ids(do(text(graph="[graph]\nneighbours = 6"), tmp_path))
@@ -234,6 +261,7 @@ def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
     assert all((raw[place] == before[place]) == (place[0] in ("uniform", "rls")) for place in raw)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_data_set_has_splits_and_a_graph_of_its_own(tmp_path):
     source = 'source = "two_moons"\nsplits = { kind = "semi-supervised", labelled = 6 }\n'
     source += "graph = { neighbours = 3 }"
@@ -243,6 +271,7 @@ def test_a_data_set_has_splits_and_a_graph_of_its_own(tmp_path):
     assert len(done.splits[0].train) == 6
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_methods_for_few_labels_run_where_all_points_have_one(tmp_path):
     done = do(text(splits="train_fraction = 0.5"), tmp_path)
     for record in done.records.values():
@@ -251,6 +280,7 @@ def test_methods_for_few_labels_run_where_all_points_have_one(tmp_path):
         assert len(record.train_rows) == 35
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -272,6 +302,7 @@ def test_graphs_that_there_are_not(tmp_path, changes, said):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_zero_is_a_class_only_if_the_sweep_says_so(tmp_path):
     draw = np.random.default_rng(2)
     source = save_npz(tmp_path / "data.npz", x=draw.normal(size=(30, 2)), y=np.arange(30) % 3 - 1)
@@ -286,6 +317,7 @@ def test_zero_is_a_class_only_if_the_sweep_says_so(tmp_path):
     assert [run.n_jobs for run in do(supervised, tmp_path).plan.runs] == [3]
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_there_are_no_graphs_over_gram_matrices(tmp_path):
     draw = np.random.default_rng(1)
     factor = draw.normal(size=(2, 20, 4))
@@ -294,3 +326,181 @@ def test_there_are_no_graphs_over_gram_matrices(tmp_path):
     kernels = '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.3, 1.0, 3.0]'
     with pytest.raises(SpecError, match="holds Gram matrices; expected features"):
         do(toml.replace(kernels, 'family = "precomputed"'), tmp_path)
+
+
+SPEC = GraphSpec(neighbours=3, weights="heat")
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[GraphSpec]:
+    """Every Laplacian that was computed."""
+    calls: list[GraphSpec] = []
+
+    def counting(points: Any, spec: GraphSpec) -> sparse.csr_array:
+        calls.append(spec)
+        return graph_laplacian(points, spec)
+
+    monkeypatch.setattr(bank_refs, "graph_laplacian", counting)
+    return calls
+
+
+def only_file(folder: Path) -> Path:
+    (file,) = (folder / LAPLACIANS).glob("*.npz")
+    return file
+
+
+def same(found: sparse.csr_array, x: Any, spec: GraphSpec = SPEC) -> None:
+    expected = graph_laplacian(x, spec)
+    assert isinstance(found, sparse.csr_array)
+    assert_array_equal(found.toarray(), expected.toarray())
+    assert found.nnz == expected.nnz
+
+
+def test_built_once(x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]) -> None:
+    for points in (x, x.copy(), np.asfortranarray(x), x.tolist()):
+        same(cached_laplacian(points, SPEC, tmp_path / "new" / "folder"), x)
+    assert len(computed) == 1
+    assert list((tmp_path / "new" / "folder" / ".partial").iterdir()) == []
+
+
+def test_their_folder_among_banks_is_none(x: np.ndarray, tmp_path: Path) -> None:
+    cached_laplacian(x, SPEC, tmp_path)
+    (tmp_path / "bank").mkdir()
+    assert list_banks(tmp_path) == ["bank"]
+
+
+def test_sparse_points_by_any_representation(tmp_path: Path, computed: list[GraphSpec]) -> None:
+    rng = np.random.default_rng(1)
+    x = sparse.csr_array(rng.normal(size=(30, 50)) * (rng.uniform(size=(30, 50)) < 0.2))
+    entries = x.tocoo()
+    halves = (np.tile(entries.data / 2, 2), (np.tile(entries.row, 2), np.tile(entries.col, 2)))
+    twice = sparse.coo_array(halves, shape=x.shape)
+    for points in (x, sparse.csc_matrix(x), sparse.coo_array(x), twice):
+        same(cached_laplacian(points, SPEC, tmp_path), x)
+    assert len(computed) == 1
+
+
+def test_whatever_matters_has_a_file_of_its_own(x: np.ndarray, tmp_path: Path) -> None:
+    specs = [
+        SPEC,
+        SPEC.model_copy(update={"distance": "cosine"}),
+        SPEC.model_copy(update={"neighbours": 4}),
+        SPEC.model_copy(update={"weights": "binary"}),
+        SPEC.model_copy(update={"width": 0.5}),
+        SPEC.model_copy(update={"laplacian": "normalised"}),
+        SPEC.model_copy(update={"power": 2}),
+        GraphSpec(kind="epsilon", epsilon=0.5),
+        GraphSpec(kind="epsilon", epsilon=0.6),
+    ]
+    other = x.copy()
+    other[0, 0] = np.nextafter(other[0, 0], 1)
+    pairs = list(itertools.product((x, other, x[:-1], sparse.csr_array(x)), specs))
+    for points, spec in pairs:
+        same(cached_laplacian(points, spec, tmp_path), points, spec)
+    assert len(list((tmp_path / LAPLACIANS).glob("*.npz"))) == len(pairs)
+    assert len({laplacian_id(points, spec) for points, spec in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "footer", "other"])
+def test_damaged_files_are_computed_again(
+    x: np.ndarray, tmp_path: Path, computed: list[GraphSpec], damage: str
+) -> None:
+    cached_laplacian(x, SPEC, tmp_path)
+    file = only_file(tmp_path)
+    sound = file.read_bytes()
+    if damage == "other":
+        other = cached_laplacian(x[:20], SPEC, tmp_path / "other")
+        assert other.shape == (20, 20)
+        file.write_bytes(only_file(tmp_path / "other").read_bytes())
+    else:
+        middle = len(sound) // 2
+        bad = {
+            "flip": sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :],
+            "cut": sound[:middle],
+            "empty": b"",
+            "footer": sound[:-1] + bytes([sound[-1] ^ 128]),
+        }
+        file.write_bytes(bad[damage])
+    before = len(computed)
+    same(cached_laplacian(x, SPEC, tmp_path), x)
+    same(cached_laplacian(x, SPEC, tmp_path), x)
+    assert len(computed) == before + 1
+    assert file.read_bytes() == sound
+
+
+@pytest.mark.parametrize("place", ["memory://laplacians-to-check", "here"])
+def test_damaged_files_are_named_and_removed(x: np.ndarray, tmp_path: Path, place: str) -> None:
+    folder = place if "://" in place else str(tmp_path / place)
+    assert checked_laplacians(folder) == {}
+    for points in (x, x[:20]):
+        cached_laplacian(points, SPEC, folder)
+    names = [f"{laplacian_id(points, SPEC)}.npz" for points in (x, x[:20])]
+    assert checked_laplacians(folder) == dict.fromkeys(names, True)
+    blobs = open_bytes(folder, LAPLACIANS)
+    content = blobs.get(names[0])
+    assert content is not None
+    blobs.put(names[0], [content[:100], bytes([content[100] ^ 1]), content[101:]])
+    assert checked_laplacians(folder) == {names[0]: False, names[1]: True}
+    assert remove_damaged_laplacians(folder) == 1
+    assert checked_laplacians(folder) == {names[1]: True}
+    assert remove_damaged_laplacians(folder) == 0
+
+
+def test_a_folder_that_cannot_be_written_costs_the_computation(
+    x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for _ in range(2):
+        same(cached_laplacian(x, SPEC, tmp_path / "file"), x)
+    assert len(computed) == 2
+
+
+def test_a_folder_in_the_place_of_the_file(x: np.ndarray, tmp_path: Path) -> None:
+    (tmp_path / LAPLACIANS / f"{laplacian_id(x, SPEC)}.npz").mkdir(parents=True)
+    same(cached_laplacian(x, SPEC, tmp_path), x)
+
+
+def test_behind_a_url(x: np.ndarray, computed: list[GraphSpec]) -> None:
+    for _ in range(2):
+        same(cached_laplacian(x, SPEC, "memory://laplacian-cache-test"), x)
+    assert len(computed) == 1
+
+
+def test_what_cannot_be_computed_leaves_nothing(x: np.ndarray, tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        cached_laplacian(x, GraphSpec(neighbours=40), tmp_path)
+    with pytest.raises(DataError):
+        cached_laplacian([[np.nan]], SPEC, tmp_path / "nan")
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def _build(folder: str, log: str) -> None:
+    x = np.random.default_rng(0).normal(size=(40, 3))
+
+    def logging(points: Any, spec: GraphSpec) -> sparse.csr_array:
+        with Path(log).open("a") as file:
+            file.write("computed\n")
+        return graph_laplacian(points, spec)
+
+    bank_refs.graph_laplacian = logging  # type: ignore[assignment]
+    same(cached_laplacian(x, SPEC, folder), x)
+
+
+@pytest.mark.slow
+def test_of_many_processes_one_computes(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    log = tmp_path / "log"
+    processes = [
+        context.Process(target=_build, args=(str(tmp_path / "shared"), str(log))) for _ in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert log.read_text() == "computed\n"

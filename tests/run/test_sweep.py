@@ -1,10 +1,12 @@
-"""Whole sweeps against scikit-learn on kernels made by hand, and their `outcome`."""
+"""Whole sweeps against scikit-learn on kernels made by hand; paths; small work; the time."""
 
 from __future__ import annotations
 
 import io
+import math
 import time
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +15,48 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.random_splits import repeated_folds
 from mkldist.data.snapshot import load_snapshot
+from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
 from mkldist.fit.api import solve
+from mkldist.fit.problem import Subproblem, TrainingView, chains_of
+from mkldist.planning.costs import factor_rounds
+from mkldist.planning.model import RunPlan
 from mkldist.results.folder import WORK_NOTE
+from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
-from mkldist.spec.model import SweepSpec
+from mkldist.run import sweep
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import dashboard_line
+from mkldist.run.sweep_setup import (
+    RECOMPUTED_BYTES_A_SECOND,
+    SECONDS_OF_A_SOLVER,
+    SECONDS_OF_PROCESSES,
+    WallTime,
+    bank_seconds,
+    build_seconds,
+    certificate_bytes,
+    expected_seconds,
+    is_small,
+    parse_wall_time,
+    planned,
+    scored_rows,
+    split_coordinates,
+)
+from mkldist.spec.datasets import SplitsSpec
+from mkldist.spec.load import load_sweep, sweep_file
+from mkldist.spec.model import SelectionSpec, SweepSpec
 from tests.run import damage
-from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
+from tests.run.sweeps import (
+    misbehaving_methods,
+    plan_of,
+    record_times,
+    records,
+    run_here,
+    sweep_text,
+)
 from tests.variants import quick
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)
@@ -296,3 +332,271 @@ def test_a_sweep_says_what_was_damaged_and_is_made_anew(tmp_path):
     assert again.computed == 0
     assert again.mended == ("the layout of the results was damaged, and is made anew",)
     assert damage.sweep(output).mended == ()
+
+
+C = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0]
+STRENGTHS = [3.0, 10.0, 30.0, 100.0]  # of the paper: 1 / lambda
+MANY = [round(0.1 * 1.15**k, 4) for k in range(20)]
+
+
+def text_of(execution: str, methods: dict[str, list[float]], **changes: str) -> str:
+    text = sweep_text(methods, execution=execution, fit="all", **changes)
+    return text.replace("[0.1, 0.3, 1.0, 3.0]", str(MANY))
+
+
+def passes_of(record) -> float:
+    return record.counters["passes"] + record.extra.get("partial_passes", 0.0)
+
+
+@pytest.mark.slow
+def test_a_path_agrees_with_separate_runs_in_fewer_passes(tmp_path, scheduler):
+    methods = {"spicymkl": STRENGTHS, "level": C, "uniform": [1.0, 10.0]}
+    found = {}
+    for execution in ("shared", "path"):
+        output = tmp_path / execution / "small"
+        outcome = run_here(text_of(execution, methods), output, scheduler)
+        assert outcome.counts[RunState.COMPLETE] == outcome.computed == 2 * 12
+        found[execution] = {(r.method, r.params["C"], r.split): r for r in records(output).values()}
+    shared, path = found["shared"], found["path"]
+    assert not {r.id for r in shared.values()} & {r.id for r in path.values()}
+    assert shared.keys() == path.keys()
+    for place, record in path.items():
+        other, slack = shared[place], 1e-9 * abs(record.objective)
+        assert record.dual_objective <= other.objective + slack
+        assert other.dual_objective <= record.objective + slack
+        assert record.objective - record.dual_objective <= 0.01 * abs(record.objective)
+    for method, first in (("level", C[0]), ("spicymkl", STRENGTHS[0])):
+        further = [place for place in path if place[0] == method and place[1] != first]
+        warm = sum(passes_of(path[place]) for place in further)
+        assert warm < 0.6 * sum(passes_of(shared[place]) for place in further)
+        assert warm <= 3 * len(further)
+
+
+def test_a_path_goes_on_from_what_is_recorded(tmp_path, scheduler):
+    output, text = tmp_path / "out" / "small", text_of("path", {"level": C})
+    run_here(text, output, scheduler)
+    before, times = records(output), record_times(output)
+    gone = {r.id for r in before.values() if r.split == 0 and r.params["C"] in (10.0, 30.0, 300.0)}
+    store = Journal(output / "records.journal")
+    for run_id in gone:
+        store.remove([run_id])
+    outcome = run_here(text, output, scheduler)
+    after = records(output)
+    assert outcome.computed == len(gone) == 3
+    assert outcome.skipped == len(before) - 3
+    again = {name for name, written in record_times(output).items() if written != times[name]}
+    assert {name.split(".")[0] for name in again} == gone
+    for run_id, record in after.items():
+        assert record.objective == pytest.approx(before[run_id].objective, rel=0.01)
+
+
+@pytest.mark.parametrize("weights", ["shared", "own"])
+def test_classes_have_paths_of_their_own(tmp_path, scheduler, weights):
+    text = text_of("path", {"level": [1.0, 10.0]}, repeats="1")
+    text = text.replace('name = "two_moons"\noptions = { n = 80, noise = 0.3 }', 'name = "iris"')
+    shared = 'kernel_weights = "shared"' if weights == "shared" else ""
+    output = tmp_path / "out" / "small"
+    outcome = run_here(f"{text}\n{shared}", output, scheduler)
+    assert outcome.counts[RunState.COMPLETE] == 2
+    passes = {r.params["C"]: passes_of(r) for r in records(output).values()}
+    assert passes[10.0] <= passes[1.0]
+
+
+WHOLE = TrainingView(0)
+FOLD = TrainingView(0, selection=SelectionSpec(folds=2), fold=1)
+
+
+def run(C: float, tol: float = 0.01, *, on_path: bool = True) -> RunPlan:
+    params = {"C": C, "tol": tol}
+    return RunPlan(f"{C}-{tol}", "d", "b", "b", 0, "level", "level", params, on_path=on_path)
+
+
+def links(runs: list[RunPlan], *views: TrainingView, classes=(None,)) -> list[list[float]]:
+    """Return the values of C in each chain."""
+    subproblems = [[Subproblem(r, view, c) for view in views for c in classes] for r in runs]
+    return [[s.run.params["C"] for s in chain] for chain in chains_of(subproblems)]
+
+
+def test_runs_without_a_path_are_chains_by_themselves():
+    assert links([run(C, on_path=False) for C in (3.0, 1.0)], WHOLE) == [[3.0], [1.0]]
+
+
+def test_a_path_begins_with_the_strongest_regularisation():
+    assert links([run(C) for C in (3.0, 1.0, 2.0)], WHOLE) == [[1.0, 2.0, 3.0]]
+
+
+def test_folds_classes_and_other_parameters_have_chains_of_their_own():
+    runs = [run(C, tol) for tol in (0.1, 0.2) for C in (2.0, 1.0)]
+    assert links(runs, WHOLE, FOLD, classes=(0, 1, 2)) == [[1.0, 2.0]] * (2 * 2 * 3)
+
+
+MANY_WIDTHS = '{ start = 0.1, stop = 10, num = 5000, scale = "log" }'
+BYTES_BUILT_A_SECOND = 4e8  # as the text of a plan says
+
+
+@pytest.mark.parametrize(
+    ("changes", "small"),
+    [
+        ({}, True),
+        ({"execution": "path"}, True),
+        ({"execution": "isolated"}, False),
+        ({"repeats": 100}, False),
+    ],
+)
+def test_what_small_sweeps_are(changes, small):
+    plan = plan_of(sweep_text({"level": [1.0, 10.0, 100.0]}, **changes))
+    assert is_small(plan, plan.batches) is small
+
+
+def test_the_quickstart_is_not_small_but_the_rest_of_it_may_be():
+    file = sweep_file(Path("quickstart"))
+    spec = load_sweep(file, (), None)
+    plan, _ = planned(spec, file, (), ConnectOptions(n_workers=1))
+    assert not is_small(plan, plan.batches)
+    last = min(plan.batches, key=lambda batch: len(batch.runs))
+    assert expected_seconds(plan, [last]) < expected_seconds(plan, plan.batches)
+
+
+def test_a_bank_that_takes_long_to_build_is_no_small_work():
+    """A run that looks at no kernel still waits for its bank."""
+    text = sweep_text({}, repeats=1) + '[[methods]]\nname = "majority"'
+    few = plan_of(text)
+    many = plan_of(text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 400"))
+    [bank] = many.banks
+    assert bank.stored
+    assert bank.n_bytes / BYTES_BUILT_A_SECOND > SECONDS_OF_PROCESSES
+    assert is_small(few, few.batches)
+    assert not is_small(many, many.batches)
+
+
+def test_each_round_of_a_solution_on_factors_takes_a_pass_over_the_kernels():
+    [bank] = plan_of(sweep_text({"level": [1.0]}, repeats=1, backend="factors")).banks
+    n = bank.n_points
+    assert certificate_bytes(bank) == 8 * bank.n_kernels * n * (n + 1) / 2
+    one, two = bank_seconds(bank, 5.0, 1), bank_seconds(bank, 5.0, 2)
+    of_pass = certificate_bytes(bank) / RECOMPUTED_BYTES_A_SECOND
+    assert two - one == pytest.approx(SECONDS_OF_A_SOLVER + factor_rounds(bank).usual * of_pass)
+    assert 0.0 < build_seconds(bank) < of_pass * 100
+
+
+def test_methods_from_elsewhere_get_processes():
+    with misbehaving_methods():
+        plan = plan_of(sweep_text({"killing": [1.0]}))
+        assert not is_small(plan, plan.batches)
+
+
+def test_what_the_user_chooses_is_no_default():
+    assert ConnectOptions().are_default
+    for chosen in (
+        ConnectOptions(n_workers=1),
+        ConnectOptions(threads_per_worker=2),
+        ConnectOptions("tcp://host:1"),
+        ConnectOptions(cluster_file=Path("cluster.yaml")),
+    ):
+        assert not chosen.are_default
+
+
+TEXT = sweep_text({"uniform": [1.0, 10.0], "level": [100.0]}, execution="isolated")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("90m", 5400.0), ("2h", 7200.0), ("1.5 hours", 5400.0), (None, math.inf)]
+)
+def test_words_are_seconds(words, seconds):
+    assert parse_wall_time(words) == seconds
+
+
+@pytest.mark.parametrize("words", ["soon", "", "0s", "-2h", "inf h", "2 fortnights", "1e400h"])
+def test_other_words_are_refused(words):
+    with pytest.raises(SpecError, match=r"^wall_time: found .*; expected a time such as '90m'"):
+        parse_wall_time(words)
+
+
+def test_a_time_ends_when_it_is_over(monkeypatch):
+    WallTime().check()
+    own = WallTime.from_now("2h")
+    own.check()
+    over = time.monotonic() + 7200.0
+    monkeypatch.setattr("mkldist.run.sweep_setup.time.monotonic", lambda: over)
+    with pytest.raises(OutOfTimeError, match=r"^wall_time: found 2h to be over$"):
+        own.check()
+
+
+def test_a_sweep_ends_at_its_time_and_the_same_call_resumes(tmp_path, monkeypatch):
+    output = tmp_path / "small"
+    text = TEXT.replace("[[datasets]]", 'wall_time = "2h"\n[[datasets]]', 1)
+
+    def over_after_a_record(own: WallTime) -> None:
+        if records(output):
+            raise OutOfTimeError("wall_time", f"{own.words} to be over")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WallTime, "check", over_after_a_record)
+        with pytest.raises(OutOfTimeError) as caught:
+            run_here(text, output, None, resume_command="mkldist sweep small.toml")
+    said = str(caught.value)
+    assert said.startswith("wall_time: found 2h to be over. ")
+    assert said.endswith("of 6 runs are recorded; resume with: mkldist sweep small.toml.")
+    assert caught.value.exit_code == EXIT_OUT_OF_TIME
+    recorded = len(records(output))
+    assert 1 <= recorded <= 6
+    outcome = run_here(text, output, None)
+    assert outcome.skipped == recorded
+    assert outcome.computed == 6 - recorded
+
+
+LINK = "http://127.0.0.1:8787/status"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_address_is_shown(own):
+    assert dashboard_line(LINK, own=own) == f"dashboard: {LINK}"
+
+
+def test_without_bokeh_the_line_says_what_installs_it(monkeypatch):
+    monkeypatch.setattr(sweep, "find_spec", lambda name: None)
+    assert "pip install 'mkldist[dashboard]'" in dashboard_line(LINK, own=True)
+    assert LINK in dashboard_line(LINK, own=False)  # that scheduler has packages of its own
+
+
+def test_the_folds_of_a_repetition_divide_the_rows():
+    tests = list(repeated_folds(3, 2, 0, 10))
+    splits = tuple(Split(np.setdiff1d(np.arange(10), test), test) for test in tests)
+    found = split_coordinates(SplitsSpec(kind="kfold", folds=3, repeats=2), splits)
+    for repeat in (0, 1):
+        own = [
+            split.test for split, of in zip(splits, found["repeat"], strict=True) if of == repeat
+        ]
+        assert sorted(np.concatenate(own)) == list(range(10))
+    assert found["fold"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert (found["n_train"] + found["n_test"]).tolist() == [10] * 6
+    assert found["n_test"].tolist() == [len(test) for test in tests]
+    assert found["n_unlabelled"].tolist() == [0] * 6
+
+
+def test_other_splits_are_repetitions_and_times_are_folds():
+    split = Split(np.arange(4), np.arange(4, 6), np.arange(6, 9))
+    found = split_coordinates(SplitsSpec(repeats=3), (split,) * 3)
+    assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 1, 2], [0, 0, 0])
+    assert found["n_unlabelled"].tolist() == [3, 3, 3]
+    by_group = SplitsSpec(kind="leave-one-group-out", groups="site")
+    found = split_coordinates(by_group, (split,) * 3)
+    assert found["repeat"].tolist() == [0, 0, 0]
+    assert found["fold"].tolist() == [0, 1, 2]
+    found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3)
+    assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
+
+
+def test_rows_that_score_are_counted_once_and_a_constant_is_scored():
+    y = np.array([1.0, -1.0, -1.0, -1.0, 1.0, -1.0])
+    dataset = Dataset(
+        name="d", x=np.zeros((6, 1)), y=y, classes=("no", "yes"), feature_names=("a",)
+    )
+    splits = [
+        Split(np.array([0, 1, 2]), np.array([3, 4, 5])),
+        Split(np.array([1, 2, 4]), np.array([0, 3, 5])),
+    ]
+    found = scored_rows(dataset, splits, "error")
+    assert (found["n_new"].tolist(), found["n_rarest"].tolist()) == ([3, 1], [1, 1])
+    assert found["constant_score"].tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert scored_rows(dataset, splits, "balanced_error")["constant_score"].tolist() == [0.5, 0.5]

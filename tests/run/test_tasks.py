@@ -1,26 +1,36 @@
-"""Tasks and each `batch`, done without a cluster: damage, passing faults, memory, processors."""
+"""Tasks done without a cluster: damage, passing faults, memory; locks and cached states."""
 
 from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
+import sys
+import threading
 import tomllib
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from filelock import FileLock, Timeout
 
+import mkldist
 from mkldist.bank import readers
 from mkldist.bank.cache import NodeFolders
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
+from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.schema import RunState
 from mkldist.run import tasks
+from mkldist.run.cluster import ConnectOptions
 from mkldist.run.record_queue import RecordSender, unpacked
 from mkldist.run.sweep_setup import bank_refs
 from mkldist.run.tasks import (
@@ -28,14 +38,26 @@ from mkldist.run.tasks import (
     BatchSettings,
     BatchTask,
     BuildTask,
+    StateCache,
     build,
+    bytes_of,
+    exclusive_machine_lock,
+    machine_lock_file,
     solve_batch,
 )
 from mkldist.run.work_queue import BuildItem
 from mkldist.solvers.base import KeptArrays
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import damage
-from tests.run.sweeps import sweep_text
+from tests.run.sweeps import (
+    end,
+    many_kernels,
+    misbehaving_methods,
+    record_times,
+    records,
+    start_process,
+    sweep_text,
+)
 
 ON_A_GRAPH = """
 name = "graph"
@@ -325,3 +347,230 @@ def test_solvers_on_a_graph_share_the_factors_of_their_kernels(tmp_path, monkeyp
     assert made.count("factor") == made.count("system") == task.ref.plan.n_kernels
     # A root has weights of its own; both methods have two of these in common.
     assert made.count("root") == 4 * task.ref.plan.n_kernels
+
+
+HOLDER = """
+from mkldist.run.tasks import exclusive_machine_lock
+
+with exclusive_machine_lock(lambda: print("waits", flush=True)) as is_alone:
+    print("has it" if is_alone else "no locks", flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def holder() -> Iterator[subprocess.Popen[str]]:
+    """Another process, which has the turn."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "has it\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("end", ["ends", "is killed"])
+def test_a_process_waits_until_the_one_that_has_the_turn_ends(holder, end):
+    waits, got = threading.Event(), list[bool]()
+
+    def take() -> None:
+        with tasks.exclusive_machine_lock(waits.set) as is_alone:
+            got.append(is_alone)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert waits.wait(60)
+    assert got == []
+    assert holder.poll() is None
+    if end == "ends":
+        holder.communicate("\n")
+    else:
+        holder.kill()
+    thread.join(60)
+    assert got == [True]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_turn_that_nobody_has_is_not_waited_for():
+    for _ in range(2):
+        with tasks.exclusive_machine_lock(lambda: pytest.fail("it waits")) as is_alone:
+            assert is_alone
+            with pytest.raises(Timeout), FileLock(machine_lock_file(), timeout=0.0):
+                pass
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_error_within_a_turn_comes_out_of_it():
+    with (
+        pytest.raises(OSError, match="of the task"),
+        tasks.exclusive_machine_lock(lambda: None) as is_alone,
+    ):
+        raise OSError("of the task" if is_alone else "no locks")
+
+
+@pytest.mark.usefixtures("cache")
+def test_machines_that_share_a_cache_have_turns_of_their_own(monkeypatch):
+    files = set()
+    for number in range(2):
+        monkeypatch.setattr(tasks, "machine_id", lambda n=number: f"machine{n}")
+        files.add(machine_lock_file())
+    assert len(files) == 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
+    """It may be an OSError, as that of a connection that is closed, and says nothing of locks."""
+
+    def fail() -> None:
+        raise ConnectionResetError("of the announcement")
+
+    with (
+        pytest.raises(ConnectionResetError, match="of the announcement"),
+        tasks.exclusive_machine_lock(fail),
+    ):
+        pytest.fail("it has the turn")
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("refusal", ["no locks", "no folder"])
+def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, refusal):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    if refusal == "no locks":
+        monkeypatch.setattr(FileLock, "acquire", refuse)
+    else:
+        cache.write_text("a file")
+    with tasks.exclusive_machine_lock(lambda: pytest.fail("it waits")) as is_alone:
+        assert not is_alone
+
+
+@dataclass
+class Inner:
+    values: np.ndarray
+
+
+@dataclass
+class State:
+    weights: np.ndarray
+    points: list[Inner]
+    bias: float = 0.0
+
+
+def state(n: int) -> State:
+    return State(np.zeros(n), [Inner(np.zeros(n)), Inner(np.zeros(2 * n))])
+
+
+def test_bytes_are_those_of_all_arrays_within():
+    assert bytes_of(state(10)) == 8 * 40
+    assert bytes_of(None) == bytes_of(1.5) == bytes_of("text") == 0
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.has_path])
+@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+def test_the_arrays_of_every_method_count(name, acceleration):
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(12, 20, 6))
+    grams, y = x @ x.transpose(0, 2, 1), np.where(np.arange(20) % 2, 1.0, -1.0)
+    solution = mkldist.solve(name, grams, y, acceleration=acceleration, tol=0.1)
+    if solution.state is not None:
+        assert bytes_of(solution.state) >= 8 * 20
+
+
+def test_a_state_is_taken_once():
+    kept, one = StateCache(10_000), state(10)
+    kept.keep("one", one)
+    assert kept.take("other") is None
+    assert kept.take("one") is one
+    assert kept.take("one") is None
+
+
+def test_those_kept_first_make_room():
+    kept = StateCache(3 * 320)
+    for name in "abcd":
+        kept.keep(name, state(10))
+    assert kept.take("a") is None
+    assert all(kept.take(name) is not None for name in "bcd")
+    for _ in range(5):  # of one name, the last counts alone
+        kept.keep("b", state(10))
+    kept.keep("c", state(10))
+    assert kept.take("b") is not None
+    kept.keep("large", state(1000))
+    assert kept.take("large") is None
+    assert kept.take("c") is None
+
+
+TEXT = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated")
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.slow
+def test_runs_of_two_isolated_sweeps_do_not_overlap(tmp_path):
+    outputs = [tmp_path / "one", tmp_path / "two"]
+    with ExitStack() as stack:
+        processes = []
+        for output in outputs:
+            processes.append(stack.enter_context(start_process(TEXT, output)))
+            stack.callback(end, processes[-1])
+        for process in processes:
+            said, _ = process.communicate(timeout=600)
+            assert process.returncode == 0, said
+    spans = []
+    for number, output in enumerate(outputs):
+        ends = {name.split(".")[0]: at / 1e9 for name, at in record_times(output).items()}
+        walls = {run: one.times["wall_seconds"] for run, one in records(output).items()}
+        spans += [(ends[run] - walls[run], ends[run], number) for run in walls]
+    assert len(spans) == 12
+    spans.sort()
+    assert not sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.slow
+def test_a_sweep_that_waits_for_its_turn_says_so_and_then_does_its_runs(tmp_path):
+    output = tmp_path / "out"
+    with ExitStack() as turn, start_process(TEXT, output) as process:
+        assert turn.enter_context(exclusive_machine_lock(lambda: None))
+        try:
+            assert process.stdout is not None
+            said = next(line for line in process.stdout if "waiting for another" in line)
+            assert not record_times(output)
+            turn.close()
+            process.communicate(timeout=600)
+        finally:
+            end(process)
+    assert "waiting for another isolated run on its machine: " in said
+    assert "0 of 6 runs" in said
+    assert process.returncode == 0
+    assert len(record_times(output)) == 6
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.slow
+def test_isolated_sweeps_on_the_same_workers_end_though_one_has_a_sharded_bank(tmp_path):
+    """A worker whose thread waits for its turn does no work on its shard."""
+    sharded = many_kernels({"slow": [1.0, 2.0, 3.0]}, backend="sharded", execution="isolated")
+    with (
+        misbehaving_methods(),
+        ConnectOptions(n_workers=2).connect() as client,
+        ExitStack() as ends,
+    ):
+        address = client.scheduler_info()["address"]
+        processes = []
+        for name, text in {"sharded": sharded, "memory": TEXT}.items():
+            processes.append(start_process(text, tmp_path / name, "--scheduler", address))
+            ends.callback(end, ends.enter_context(processes[-1]))
+        for process in processes:
+            said, _ = process.communicate(timeout=300)
+            assert process.returncode == 0, said
+    assert [len(record_times(tmp_path / name)) for name in ("sharded", "memory")] == [6, 6]

@@ -1,21 +1,33 @@
-"""Check of the output folder of a sweep: kinds of files, and what is no damage."""
+"""One flipped bit in any file of a sweep: `repair`, the sweep's command, and `verify`."""
 
 from __future__ import annotations
 
+import errno
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
+import xarray as xr
 
+from mkldist.core.checksums import checked_json
 from mkldist.data.given import GivenData, is_sound
-from mkldist.errors import StoreError
-from mkldist.results.folder import claimed, note_banks
+from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
+from mkldist.results.folder import claimed, note_banks, read_manifest
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
-from mkldist.run.bank_refs import cached_laplacian
-from mkldist.run.verify import verify
+from mkldist.run.bank_refs import cached_laplacian, laplacian
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import run_sweep
+from mkldist.run.verify import repair, verify
 from mkldist.spec.datasets import GraphSpec
+from mkldist.spec.model import SweepSpec
 from tests.models.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
-from tests.run import damage
+from tests.run import damage, few_labels
+from tests.variants import quick
 
 PLAN = made_up_plan(n_splits=1)
 
@@ -108,3 +120,281 @@ def test_a_folder_of_no_sweep_is_refused(tmp_path):
         verify(tmp_path)
     with pytest.raises(StoreError, match="no such folder"):
         verify(tmp_path / "absent")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the output folder of a finished sweep."""
+    folder = tmp_path_factory.mktemp("repair")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MKLDIST_CACHE", str(folder / "cache"))
+        damage.sweep(folder / "small")
+        yield folder / "small"
+
+
+def damaged_kinds(output: Path) -> set[str]:
+    return {one.kind for one in verify(output) if one.damaged}
+
+
+def assert_equal(found: dict[str, xr.Dataset], expected: dict[str, xr.Dataset]) -> None:
+    assert found.keys() == expected.keys()
+    for path, data in expected.items():
+        xr.testing.assert_equal(found[path], data)
+
+
+@pytest.mark.parametrize("kind", quick(["records", "banks", "manifest", "layout", "snapshots"]))
+def test_a_flipped_bit_is_found_and_repaired(made, kind):
+    rng = np.random.default_rng(len(kind))
+    expected = damage.values_of(made)
+    assert damaged_kinds(made) == set()
+    files = damage.kinds(made)[kind]
+    for path in rng.choice(np.array(files, object), size=min(3, len(files)), replace=False):
+        before = {file: file.read_bytes() for file in files}
+        damage.flip(path, rng)
+        assert damaged_kinds(made) == {kind}, path
+        said = repair(made, {kind})
+        assert [line.partition(":")[0] for line in said] == [kind]
+        assert damaged_kinds(made) == set(), path
+        if kind in ("records", "banks"):  # what is removed, the sweep makes again
+            for file, whole in before.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(whole)
+        assert_equal(damage.values_of(made), expected)
+
+
+@pytest.mark.parametrize("kind", ["gone", "loop"])
+def test_a_manifest_that_is_gone_is_made_anew_with_what_the_layout_says(made, kind):
+    manifest = made / "sweep.json"
+    whole = manifest.read_bytes()
+    spec = read_manifest(made).spec
+    manifest.unlink()
+    if kind == "loop":
+        manifest.symlink_to(manifest)
+    assert damaged_kinds(made) == {"manifest"}
+    assert repair(made, {"manifest"}) == ["manifest: made anew for sweep 'small'"]
+    assert damaged_kinds(made) == set()
+    assert read_manifest(made).spec == spec
+    assert damage.sweep(made).computed == 0
+    assert manifest.read_bytes() == whole
+
+
+def test_a_folder_in_the_place_of_the_layout_is_repaired(made):
+    expected = damage.values_of(made)
+    layout = made / "tree.layout"
+    layout.unlink()
+    layout.mkdir()
+    assert damaged_kinds(made) == {"layout"}
+    assert repair(made, {"layout"}) == ["layout: made anew from the sweep"]
+    assert damaged_kinds(made) == set()
+    assert_equal(damage.values_of(made), expected)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no names of open files here")
+def test_a_device_that_fails_ends_a_sweep_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    fsync = os.fsync
+
+    def fail(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").resolve() == tmp_path / "small/records.journal":
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match=r"small/records\.journal: found a device that fails"):
+        damage.sweep(tmp_path / "small")
+
+
+def description(made: Path) -> Path:
+    """Return the file that describes a bank."""
+    return next(made.parent.glob("banks/*/zarr.json"))
+
+
+def test_a_damaged_description_is_written_again_and_its_bank_stays(made):
+    path = description(made)
+    before = {file: file.read_bytes() for file in damage.files_below(made.parent / "banks")}
+    damage.flip(path, np.random.default_rng(1))
+    assert damaged_kinds(made) == {"banks"}
+    [said] = repair(made, {"banks"})
+    assert said.endswith("written again")
+    assert damaged_kinds(made) == set()
+    after = {file: file.read_bytes() for file in damage.files_below(made.parent / "banks")}
+    assert after == before
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+@pytest.mark.parametrize("by", ["sweep", "repair"])
+def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind, by):
+    note = made / "banks.json"
+    whole = note.read_bytes()
+    note.unlink()
+    if kind == "text":
+        note.write_text("{")
+    elif kind == "folder":
+        note.mkdir()
+    else:
+        note.symlink_to(note)
+    assert [one.damaged for one in verify(made) if one.damaged] == [(str(note),)]
+    if by == "repair":
+        assert repair(made, {"banks"}) == ["banks: their note made anew"]
+    else:
+        outcome = damage.sweep(made)
+        assert outcome.computed == 0
+        assert outcome.mended == ("the note of stored Gram matrices was damaged, and is made anew",)
+    assert damaged_kinds(made) == set()
+    assert note.read_bytes() == whole
+
+
+def test_a_bank_whose_sweep_cannot_be_read_stays_and_it_is_said_why(made):
+    manifest = made / "sweep.json"
+    whole_manifest = manifest.read_bytes()
+    manifest.write_bytes(checked_json({"format": 2, "sweep": "small"}))
+    path = description(made)
+    whole = damage.flip(path, np.random.default_rng(1))
+    with pytest.raises(StoreError, match="no sweep file"):
+        repair(made, {"banks"})
+    assert damaged_kinds(made) == {"banks"}
+    path.write_bytes(whole)
+    manifest.write_bytes(whole_manifest)
+    assert damaged_kinds(made) == set()
+
+
+def test_a_damaged_mark_is_found_and_its_block_is_missing_after_a_repair(made):
+    [mark, *_] = [file for file in damage.kinds(made)["banks"] if "/complete/" in str(file)]
+    whole = damage.flip(mark, np.random.default_rng(0))
+    [found] = [one.damaged for one in verify(made) if one.damaged]
+    assert found == (f"{mark.parents[2]}, block 0",)
+    assert "1 block marked as missing" in repair(made, {"banks"})[0]
+    assert damaged_kinds(made) == set()
+    assert not mark.exists()
+    mark.write_bytes(whole)
+
+
+def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
+    """Its banks are in memory, so that the note of banks has nothing but their folder."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    lapsvm = '[[methods]]\nname = "lapsvm"\n'
+    output = tmp_path / "few"
+
+    def sweep(method: str) -> None:
+        spec = SweepSpec.model_validate(tomllib.loads(few_labels.text(lapsvm + method)))
+        outcome = run_sweep(
+            spec,
+            origin=tmp_path / "few.toml",
+            output=output,
+            connect_options=ConnectOptions(),
+        )
+        assert outcome.failed == 0
+
+    sweep("")
+    [first, *_] = files = sorted((tmp_path / "banks" / "laplacians").glob("*.npz"))
+    assert damaged_kinds(output) == set()
+    whole = damage.flip(first, np.random.default_rng(0))
+    assert damaged_kinds(output) == {"laplacians"}
+    [said] = repair(output, {"laplacians"})
+    assert said == "laplacians: 1 removed; a sweep that needs them computes them"
+    assert damaged_kinds(output) == set()
+    assert not first.exists()
+    laplacian.cache_clear()  # as in another process
+    sweep("gamma_i = 0.5\n")
+    assert first.read_bytes() == whole
+    assert all(file.exists() for file in files)
+
+
+@pytest.mark.parametrize("kind", quick(["banks", "manifest", "layout", "snapshots"]))
+def test_the_sweep_mends_what_it_uses(made, kind):
+    rng = np.random.default_rng(7)
+    expected = damage.values_of(made)
+    files = damage.kinds(made)[kind]
+    for path in rng.choice(np.array(files, object), size=min(2, len(files)), replace=False):
+        whole = damage.flip(path, rng)
+        outcome = damage.sweep(made)
+        assert (outcome.computed, outcome.failed) == (0, 0)
+        assert_equal(damage.values_of(made), expected)
+        if kind in ("manifest", "layout"):
+            assert damaged_kinds(made) == set()
+        else:
+            path.write_bytes(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_after_a_flipped_bit_equal_those_without(tmp_path, monkeypatch, seed):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(seed)
+    clean, output = tmp_path / "clean" / "small", tmp_path / "out" / "small"
+    for path in (clean, output):
+        path.parent.mkdir()
+        damage.sweep(path)
+    for files in damage.kinds(output).values():
+        damage.flip(files[rng.integers(len(files))], rng)
+    for path in (clean, output):
+        assert damage.sweep(path, more=True).failed == 0
+    assert_equal(damage.values_of(output, timed=False), damage.values_of(clean, timed=False))
+
+
+def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    expected = damage.values_of(output, timed=False)
+    store = Journal(output / "records.journal")
+    n_runs = len(store.states())
+    damage.flip(damage.kinds(output)["records"][0], np.random.default_rng(0))
+    repair(output, damaged_kinds(output))
+    assert len(store.states()) == n_runs - 1
+    assert damage.sweep(output).computed == 1
+    assert_equal(damage.values_of(output, timed=False), expected)
+
+
+def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    expected = damage.values_of(output, timed=False)
+    [record] = damage.kinds(output)["records"]
+    n_lost = len(Journal(record).states())
+    record.unlink()
+    record.mkdir()
+    assert "records" in damaged_kinds(output)
+    with pytest.raises(UnreadableError, match=f"verify {output} --repair"):
+        damage.sweep(output)
+    [said] = repair(output, {"records"})
+    assert said.startswith(f"records: moved to {record}.moved; repeat")
+    assert damage.sweep(output).computed == n_lost
+    assert_equal(damage.values_of(output, timed=False), expected)
+
+
+@pytest.mark.slow
+def test_options_of_the_call_are_kept_or_said_to_be_lost(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output, rng = tmp_path / "small", np.random.default_rng(0)
+    damage.sweep(output)
+    expected = damage.values_of(output)
+    file = tmp_path / "small.toml"
+    file.write_text(damage.text(more=True))  # as if the call had had fewer values by --set
+    manifest, layout = output / "sweep.json", output / "tree.layout"
+    damage.flip(layout, rng)
+    assert len(repair(output, {"layout"})) == 1
+    assert_equal(damage.values_of(output), expected)
+    manifest.write_bytes(checked_json({"format": 2, "sweep": "small", "file": str(file)}))
+    damage.flip(layout, rng)
+    said = repair(output, {"layout"})
+    assert said[0].startswith(f"sweep: as {file} is now")
+    assert damage.values_of(output)["/two_moons/uniform"].sizes["C"] == 3
+
+
+def test_a_repair_without_the_sweep_file_or_beside_a_sweep_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    layout = output / "tree.layout"
+    whole = damage.flip(layout, np.random.default_rng(0))
+    with claimed(output, "small"), pytest.raises(InputError, match="another mkldist process"):
+        repair(output, {"layout"})
+    manifest = output / "sweep.json"
+    manifest.write_bytes(b"")  # no file, no specification, and no tree that has it
+    with pytest.raises(StoreError, match="no sweep file"):
+        repair(output, {"manifest", "layout"})
+    assert read_manifest(output).sweep == "small"
+    layout.write_bytes(whole)
+    assert damaged_kinds(output) == set()

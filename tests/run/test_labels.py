@@ -1,0 +1,833 @@
+"""Many classes, real values, inner folds and scores, against solving by hand and scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+import mkldist
+from mkldist.data.snapshot import load_snapshot
+from mkldist.errors import DataError, InputError, SpecError
+from mkldist.fit.score import failed_record
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.methods.registry import METHODS, MODULES
+from mkldist.planning.model import RunPlan
+from mkldist.planning.planner import make_plan
+from mkldist.planning.resolved import resolve
+from mkldist.results.export import export
+from mkldist.results.journal import Journal
+from mkldist.results.rows import weight_rows
+from mkldist.results.schema import RunState
+from mkldist.results.tree import open_results
+from mkldist.run.bank_refs import cached_inputs, laplacian
+from mkldist.spec.datasets import GraphSpec
+from mkldist.spec.model import SweepSpec
+from tests.run.few_labels import WIDTHS as FEW_WIDTHS
+from tests.run.few_labels import do, grams, save_npz, text, zscored
+from tests.run.sweeps import kill_after, record_times, records, run_here, run_process
+from tests.variants import quick
+
+LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
+SHARED = '[[methods]]\nname = "level"\nlabel = "shared"\nkernel_weights = "shared"\nC = 20.0\n'
+UNIFORM = '[[methods]]\nname = "uniform"\nC = 20.0\n'
+MAJORITY = '[[methods]]\nname = "majority"\n'
+
+
+def iris(methods: str, **changes: str) -> str:
+    settings = {"source": 'source = "iris"', "splits": "repeats = 2", "graph": ""} | changes
+    return text(methods, **settings)
+
+
+def solved_by_hand(done, split, fitted, C, shared):
+    """Return decision values of each class at the test rows, (k, t), and kernel weights."""
+    kernels = grams(zscored(done.dataset.x, fitted))
+    traces = kernels[:, split.train, split.train].sum(axis=1)[:, None, None]
+    own = kernels[:, split.train[:, None], split.train] / traces
+    across = kernels[:, split.test[:, None], split.train] / traces
+    y = np.where(done.dataset.y[split.train][:, None] == np.arange(3), 1.0, -1.0)
+    if shared:
+        solution = mkldist.solve("level", own, y, C=C, tol=1e-8)
+        return solution.decision_function(across).T, solution.kernel_weights, [solution]
+    solutions = [mkldist.solve("level", own, column, C=C, tol=1e-8) for column in y.T]
+    values = np.array([one.decision_function(across) for one in solutions])
+    return values, np.array([one.kernel_weights for one in solutions]), solutions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_a_run_is_one_solver_for_each_class(tmp_path, fit):
+    done = do(iris(LEVEL + SHARED, fit=fit), tmp_path)
+    assert done.dataset.multiclass == ("setosa", "versicolor", "virginica")
+    assert len(done.records) == 2 * 3
+    for (key, number, _), record in done.records.items():
+        split, C = done.splits[number], record.params["C"]
+        fitted = split.train if fit == "train" else np.arange(150)
+        values, weights, solutions = solved_by_hand(done, split, fitted, C, key == "shared")
+        np.testing.assert_allclose(record.decision_values, values, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(record.kernel_weights, weights, atol=1e-3)
+        objective = sum(one.objective for one in solutions)
+        assert record.objective == pytest.approx(objective, rel=1e-7)
+        assert record.gap <= 1e-8
+        of_classes = record.of_classes
+        if key == "level":
+            own = [one.objective for one in solutions]
+            np.testing.assert_allclose(of_classes["class_objective"], own, rtol=1e-7)
+        numbers = done.dataset.y[split.test].astype(int)
+        predicted = record.decision_values.argmax(axis=0)
+        assert record.scores["test_error"] == pytest.approx((predicted != numbers).mean())
+        recalls = metrics.recall_score(numbers, predicted, average=None)
+        np.testing.assert_allclose(of_classes["class_error"], 1 - recalls)
+        balanced = 1 - metrics.balanced_accuracy_score(numbers, predicted)
+        assert record.scores["balanced_error"] == pytest.approx(balanced)
+        aucs = [metrics.roc_auc_score(numbers == c, v)
+                for c, v in enumerate(record.decision_values)]  # fmt: skip
+        assert record.scores["auc"] == pytest.approx(np.mean(aucs))
+        found = metrics.confusion_matrix(numbers, predicted)
+        np.testing.assert_array_equal(of_classes["confusion"], found)
+        journal = Journal(tmp_path / "again.journal")
+        journal.append([record])
+        again = journal.read(record.id)
+        np.testing.assert_array_equal(again.of_classes["confusion"], found)
+        assert again.kernel_weights.shape == record.kernel_weights.shape
+
+
+@pytest.mark.slow
+def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
+    x, y = (part[:400] for part in load_digits(return_X_y=True))
+    train = np.concatenate([np.flatnonzero(y == digit)[:8] for digit in range(10)])
+    source = save_npz(tmp_path / "data.npz", x=x, y=y, train=train, test=np.arange(300, 400))
+    method = '[[methods]]\nname = "level"\nC = 20.0\ntol = 1e-4\nacceleration = "none"\n'
+    settings = {"splits": 'kind = "predefined"', "fit": "all"}
+    together = do(iris(method, source=source, **settings), tmp_path)
+    alone = []
+    for digit in range(10):
+        folder = tmp_path / f"{digit}"
+        folder.mkdir()
+        one = do(iris(method, source=f"{source}\npositive = {digit}", **settings), folder)
+        alone.append(one.passes)
+        [record], [whole] = one.records.values(), together.records.values()
+        objectives = whole.of_classes["class_objective"]
+        assert record.objective == pytest.approx(objectives[digit], rel=1e-9)
+    assert min(alone) > 5
+    # Two of the passes fit the traces, and no round of any solver is made for it alone.
+    assert together.passes <= max(alone) + 2
+    assert together.passes < sum(alone) / 5
+
+
+@pytest.mark.slow
+def test_isolated_execution_does_the_same(tmp_path):
+    one = do(iris(LEVEL), tmp_path)
+    other = do('execution = "isolated"\n' + iris(LEVEL), tmp_path)
+    assert set(one.records) == set(other.records)
+    for place, record in one.records.items():
+        np.testing.assert_array_equal(record.decision_values, other.records[place].decision_values)
+    assert other.passes > one.passes
+
+
+def test_ties_go_to_the_larger_class(tmp_path):
+    source = f'file = "{tmp_path / "data.npz"}"'
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [6, 20, 8, 6])
+    np.savez(tmp_path / "data.npz", x=rng.normal(size=(40, 2)), y=y)
+    for record in do(iris(MAJORITY, source=source), tmp_path).records.values():
+        assert record.scores["test_error"] == pytest.approx(0.5)
+        assert (record.of_classes["confusion"].sum(axis=0) > 0).tolist() == [False, True] + 2 * [
+            False
+        ]
+
+
+def test_unlabelled_points_of_many_classes(tmp_path):
+    few = 'kind = "semi-supervised"\nlabelled_per_class = 4\ntest_fraction = 0.2'
+    methods = UNIFORM + '[[methods]]\nname = "lapsvm"\ngamma_a = 0.01\ngamma_i = 0.1\n'
+    done = do(iris(methods, splits=few, graph="[graph]\nneighbours = 5"), tmp_path)
+    [split] = done.splits
+    for record in done.records.values():
+        values = record.decision_values
+        assert values.shape == (3, len(split.test) + len(split.unlabelled))
+        numbers = done.dataset.y[split.unlabelled]
+        wrong = values[:, len(split.test) :].argmax(axis=0) != numbers
+        assert record.scores["unlabelled_error"] == pytest.approx(wrong.mean())
+        confusion = record.of_classes["unlabelled_confusion"]
+        assert confusion.sum() == len(split.unlabelled)
+        assert record.of_classes["unlabelled_class_error"] == pytest.approx(
+            1 - np.diagonal(confusion) / confusion.sum(axis=1)
+        )
+
+
+def test_what_one_class_raises_names_it(tmp_path, monkeypatch):
+    method = METHODS["uniform"]
+
+    def refusing(problem, params):
+        if (problem.y > 0).sum() > 20:
+            raise ArithmeticError("no such machine")
+        return (yield from method.solve(problem, params))
+
+    monkeypatch.setitem(METHODS, "uniform", type(method)(**vars(method) | {"solve": refusing}))
+    source = f'file = "{tmp_path / "data.npz"}"'
+    y = np.repeat(["a", "b", "c"], [10, 50, 10])
+    np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).normal(size=(70, 2)), y=y)
+    with pytest.raises(AssertionError, match="class 'b': ArithmeticError: no such machine"):
+        do(iris(UNIFORM, source=source, splits=""), tmp_path)
+
+
+def ids(done):
+    return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
+
+
+def test_shared_weights_are_part_of_what_a_run_is(tmp_path):
+    own = ids(do(iris(LEVEL), tmp_path))
+    shared = ids(do(iris(LEVEL + 'kernel_weights = "shared"\n'), tmp_path))
+    assert own.keys() == shared.keys()
+    assert not set(own.values()) & set(shared.values())
+
+
+def test_sharing_weights_takes_more_than_two_classes(tmp_path):
+    toml = iris(LEVEL + SHARED, source='source = "iris"\nclasses = ["setosa", "virginica"]')
+    said = r"methods\.shared\.kernel_weights: .* no data set has more than two classes"
+    with pytest.raises(SpecError, match=said):
+        resolve(SweepSpec.model_validate(tomllib.loads(toml)), (), tmp_path)
+    toml += '[[datasets]]\nname = "three"\nsource = "iris"\n'
+    spec = SweepSpec.model_validate(tomllib.loads(toml))
+    resolved = resolve(spec, (), tmp_path)
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
+    runs = {(run.dataset, run.key, run.params["C"]): run for run in plan.runs}
+    assert runs["three", "shared", 20.0].shared_weights
+    assert not runs["moons", "shared", 20.0].shared_weights
+
+
+def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
+    with pytest.raises(SpecError) as caught:
+        do(iris('[[methods]]\nname = "gmkl"\nkernel_weights = "shared"\n'), tmp_path)
+    said = str(caught.value)
+    for word in ("methods.gmkl.kernel_weights", "for gmkl", "level", "per-class"):
+        assert word in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
+    toml = iris(LEVEL + "trace = true\n" + SHARED + "trace = true\n")
+    output = tmp_path / "out"
+    outcome = run_here(toml, output, scheduler)
+    assert outcome.failed == 0
+    tree = mkldist.open_results(output)
+    level, shared = tree["moons/level"], tree["moons/shared"]
+    assert level.kernel_weights.dims == ("split", "C", "class_name", "kernel")
+    assert shared.kernel_weights.dims == ("split", "C", "kernel")
+    assert level.class_name.values.tolist() == ["setosa", "versicolor", "virginica"]
+    confusion = level.confusion.sel(class_name="virginica", C=20.0).sum("predicted")
+    assert confusion.values.tolist() == [25.0, 25.0]
+    for record in records(output).values():
+        node = tree[f"moons/{record.key}"].to_dataset().isel(split=record.split)
+        node = node.sel(C=record.params["C"])
+        if record.key == "level":
+            np.testing.assert_array_equal(
+                node.class_objective, record.of_classes["class_objective"]
+            )
+        np.testing.assert_array_equal(node.kernel_weights, record.kernel_weights)
+        np.testing.assert_array_equal(node.confusion, record.of_classes["confusion"])
+        values = node.decision_values.isel(sample=record.test_rows)
+        np.testing.assert_array_equal(values, record.decision_values)
+        rows = node.coefficients.isel(sample=record.train_rows)
+        np.testing.assert_array_equal(rows, record.coefficients)
+    traces = tree["moons/level/convergence"]
+    assert traces.objective.dims == ("split", "C", "class_name", "iteration")
+    assert tree["moons/shared/convergence"].objective.dims == ("split", "C", "iteration")
+    # Upper bounds fall, so that the least is the last.
+    least = traces.objective.min("iteration")
+    np.testing.assert_array_equal(least, level.class_objective)
+    known = {"", *level.kernel.values.tolist()}
+    assert set(traces.largest_kernels.values.ravel()) <= known
+    export(output, "netcdf", tmp_path / "all.nc")
+    export(output, "csv", tmp_path / "all.csv")
+    rows = weight_rows(tree)
+    own, of_all = rows[rows["method"] == "level"], rows[rows["method"] == "shared"]
+    assert set(own["class_name"]) == {"setosa", "versicolor", "virginica"}
+    assert of_all["class_name"].isna().all()
+    assert own["weight"].sum() == pytest.approx(2 * 2 * 3)
+    assert of_all["weight"].sum() == pytest.approx(2)
+
+
+@pytest.mark.slow
+def test_every_method_learns_each_class_against_the_rest(tmp_path):
+    rows = np.random.default_rng(3).permutation(150)
+    x, y = load_iris(return_X_y=True)
+    source = save_npz(
+        tmp_path / "data.npz", x=x, y=y, train=rows[:24], unlabelled=rows[24:60], test=rows[60:]
+    )
+    settings = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
+    names = list(MODULES)
+    methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in names)
+    together = do(iris(methods, source=source, **settings), tmp_path)
+    assert len(together.records) == len(names)
+    for number in range(3):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        alone = do(iris(methods, source=f"{source}\npositive = {number}", **settings), folder)
+        for (name, *place), record in together.records.items():
+            assert record.state is RunState.COMPLETE, name
+            single = alone.records[name, *place]
+            found = record.of_classes["class_objective"][number]
+            assert found == pytest.approx(single.objective, rel=1e-9), name
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_of_many_classes_ends_as_one_that_was_not(tmp_path):
+    slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
+    toml = iris(LEVEL + SHARED + slow, normalisation='"cosine"')
+    toml = toml.replace("tol =", 'execution = "isolated"\ntol =')
+    killed, whole = tmp_path / "killed" / "few", tmp_path / "whole" / "few"
+    for output in (killed, whole):
+        output.parent.mkdir()
+    before = kill_after(3, toml, killed)
+    assert 3 <= len(before) < 14
+    for output in (killed, whole):
+        code, said = run_process(toml, output)
+        assert code == 0, said
+    after = record_times(killed)
+    assert len(after) == 14
+    assert {name: after[name] for name in before} == before
+    found, expected = records(killed), records(whole)
+    assert set(found) == set(expected)
+    for run_id, record in expected.items():
+        again = found[run_id]
+        assert again.state is record.state is RunState.COMPLETE
+        np.testing.assert_array_equal(again.kernel_weights, record.kernel_weights)
+        np.testing.assert_array_equal(again.decision_values, record.decision_values)
+        for name, values in record.of_classes.items():
+            np.testing.assert_array_equal(again.of_classes[name], values)
+
+
+WIDTHS = (0.5, 2.0)
+EPSILON = 0.1
+SWEEP = """
+name = "values"
+tol = 1e-8
+[[datasets]]
+name = "friedman1"
+options = { n = 60, d = 5 }
+[preprocessing]
+fit = "FIT"
+target = "TARGET"
+[splits]
+repeats = 2
+train_fraction = 0.7
+[[banks]]
+normalisation = "NORMALISATION"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5, 2.0]
+features = ["all", "each"]
+[outputs]
+predictions = true
+coefficients = true
+[[methods]]
+name = "spicymkl"
+label = "uniform_svr"
+loss = "epsilon"
+regularizer = "uniform"
+C = [0.1, 1.0]
+trace = true
+"""
+
+
+def sweep(fit: str = "train", target: str = "zscore", normalisation: str = "trace") -> str:
+    text = SWEEP.replace("FIT", fit).replace("TARGET", target)
+    return text.replace("NORMALISATION", normalisation)
+
+
+def hand_made_kernel(x, split, fit, normalisation):
+    """Return the sum of the normalised kernels, (n, n) and (n_test, n)."""
+    scaler = StandardScaler().fit(x[split.train] if fit == "train" else x)
+    train, test = scaler.transform(x[split.train]), scaler.transform(x[split.test])
+    both = np.concatenate([train, test])
+    total = np.zeros((len(both), len(train)))
+    for columns in (list(range(5)), *([j] for j in range(5))):
+        for width in WIDTHS:
+            K = rbf_kernel(both[:, columns], train[:, columns], gamma=1 / (2 * width**2))
+            if normalisation == "centre":
+                K = K - K.mean(axis=1, keepdims=True)
+                K = K - K[: len(train)].mean(axis=0)
+            total += K / (np.trace(K[: len(train)]) if normalisation == "trace" else 1.0)
+    return total[: len(train)], total[len(train) :]
+
+
+@pytest.mark.parametrize(
+    ("fit", "target", "normalisation"),
+    quick([("train", "zscore", "trace"), ("all", "none", "none"), ("all", "zscore", "centre")]),
+)
+def test_uniform_weights_give_the_support_vector_regression_of_scikit_learn(
+    tmp_path, scheduler, fit, target, normalisation
+):
+    output = tmp_path / "out" / "values"
+    outcome = run_here(sweep(fit, target, normalisation), output, scheduler)
+    assert outcome.counts[RunState.COMPLETE] == 4
+    [snapshot] = (output / "snapshots").iterdir()
+    data, splits = load_snapshot(snapshot)
+    assert data.task == "regression"
+    for record in records(output).values():
+        split = splits[record.split]
+        train, test = hand_made_kernel(data.x, split, fit, normalisation)
+        y, wanted = data.y[split.train], data.y[split.test]
+        centre, spread = (y.mean(), y.std()) if target == "zscore" else (0.0, 1.0)
+        machine = SVR(C=record.params["C"], epsilon=EPSILON, kernel="precomputed", tol=1e-9)
+        machine.fit(train, (y - centre) / spread)
+        expected = centre + spread * machine.predict(test)
+        np.testing.assert_allclose(record.decision_values, expected, atol=2e-3 * y.std())
+        assert record.scores == {
+            "rmse": pytest.approx(math.sqrt(np.mean((record.decision_values - wanted) ** 2))),
+            "mae": pytest.approx(np.mean(np.abs(record.decision_values - wanted))),
+            "r2": pytest.approx(metrics.r2_score(wanted, record.decision_values)),
+        }
+        by_hand = record.kernel_weights[0] * (test @ record.coefficients) + record.bias
+        np.testing.assert_allclose(by_hand, record.decision_values, atol=1e-8)
+    check_tree(output, splits)
+
+
+def check_tree(output, splits):
+    with open_results(output) as tree:
+        node = tree["friedman1/uniform_svr"]
+        assert (node.state == "complete").all()
+        assert "test_error" not in node.ds
+        for record in records(output).values():
+            found = node.ds.sel(split=record.split, C=record.params["C"])
+            assert found.rmse.item() == record.scores["rmse"]
+            train = splits[record.split].train
+            np.testing.assert_array_equal(found.coefficients.sel(sample=train), record.coefficients)
+            trace = node["convergence"].ds.sel(split=record.split, C=record.params["C"])
+            n = len(record.trace["gap"])
+            assert n > 0
+            for name in ("gap", "objective", "dual_objective", "seconds", "largest_weights"):
+                np.testing.assert_array_equal(
+                    trace[name].values[:n, ...], record.trace[name], err_msg=name
+                )
+            assert trace.gap[n:].isnull().all()
+            assert trace.gap.values[n - 1] == pytest.approx(record.gap, abs=1e-12)
+
+
+def test_traces_come_whole_out_of_a_sweep_that_is_resumed(tmp_path, scheduler):
+    output = tmp_path / "out" / "values"
+    run_here(sweep(), output, scheduler)
+    before = record_times(output)
+    changed = sweep().replace("C = [0.1, 1.0]", "C = [0.01, 0.1, 1.0]")
+    outcome = run_here(changed, output, scheduler)
+    assert (outcome.computed, outcome.skipped) == (2, 4)
+    assert {k: v for k, v in record_times(output).items() if k in before} == before
+    [snapshot] = (output / "snapshots").iterdir()
+    check_tree(output, load_snapshot(snapshot)[1])
+
+
+def test_targets_in_other_units_are_other_runs_on_the_same_banks(tmp_path, scheduler):
+    output = tmp_path / "out" / "values"
+    first = run_here(sweep(), output, scheduler)
+    second = run_here(sweep(target="none"), output, scheduler)
+    assert (second.computed, second.skipped) == (4, 0)
+    assert {bank.id for bank in first.plan.banks} == {bank.id for bank in second.plan.banks}
+
+
+MIXED = """
+name = "mixed"
+[[datasets]]
+name = "friedman1"
+options = { n = 40, d = 5 }
+[[datasets]]
+name = "two_moons"
+options = { n = 40 }
+[preprocessing]
+target = "zscore"
+[[banks]]
+family = "do2009"
+[[methods]]
+name = "spicymkl"
+loss = "squared"
+"""
+
+
+def test_classes_and_values_in_one_sweep(tmp_path, scheduler):
+    output = tmp_path / "out" / "mixed"
+    outcome = run_here(MIXED, output, scheduler)
+    assert outcome.counts[RunState.COMPLETE] == 2
+    with open_results(output) as tree:
+        assert tree["friedman1/spicymkl"].r2.item() > 0.3
+        assert tree["two_moons/spicymkl"].test_error.item() < 0.3
+        assert "rmse" not in tree["two_moons/spicymkl"].ds
+
+
+def test_precomputed_matrices_of_real_values(tmp_path, scheduler):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 3))
+    y = 100 + 30 * x[:, 0] * x[:, 1] + rng.normal(size=40)
+    np.savez(tmp_path / "mine.npz", grams=[(1 + x @ x.T) ** k for k in (1, 2)], y=y)
+    text = """
+        name = "given"
+        datasets = [{ name = "mine", grams = "mine.npz", task = "regression" }]
+        splits = { kind = "kfold", folds = 3 }
+        banks = [{ family = "precomputed" }]
+        methods = [{ name = "spicymkl", loss = "squared", C = 100.0 }]
+    """
+    run_here(text, tmp_path / "given", scheduler)
+    with open_results(tmp_path / "given") as tree:
+        assert (tree["mine/spicymkl"].r2 > 0.9).all()
+
+
+def test_methods_of_classes_are_refused_before_anything_is_done(tmp_path):
+    for name, said in (
+        ("level", "level with loss hinge, which learns two classes"),
+        ("spicymkl", "spicymkl with loss logistic, which learns two classes"),
+    ):
+        text = MIXED.replace('name = "spicymkl"\nloss = "squared"', f'name = "{name}"')
+        with pytest.raises(SpecError, match=said) as caught:
+            run_here(text, tmp_path / "out", None)
+        assert "data set 'friedman1' is one of regression" in str(caught.value)
+        assert "remove the method or the data set" in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+    assert 'loss = "squared" or "epsilon"' in str(caught.value)
+
+
+def test_one_loss_of_a_list_that_cannot_is_named(tmp_path):
+    text = MIXED.replace('"squared"', '["squared", "hinge"]')
+    with pytest.raises(SpecError, match="loss hinge"):
+        run_here(text, tmp_path / "out", None)
+
+
+TWO_C = '[[methods]]\nname = "uniform"\nC = [1.0, 10.0]\n'
+LAPSVM = '[[methods]]\nname = "lapsvm"\ngamma_a = 0.01\ngamma_i = [0.0, 0.1]\n'
+SELECTION = "[selection]\nfolds = 3\nrepeats = 2"
+SEED = 4
+
+
+@pytest.fixture
+def nothing_kept():
+    """Have every sweep of this process read its own files."""
+    cached_inputs.cache_clear()
+    laplacian.cache_clear()
+
+
+def folded(methods: str, selection: str = SELECTION, **changes: str) -> str:
+    settings = {"splits": "train_fraction = 0.6", "graph": ""} | changes
+    settings["graph"] += f"\n{selection}"
+    return f"seed = {SEED}\n" + text(methods, **settings)
+
+
+def unit_traces(kernels, rows):
+    return kernels / kernels[:, rows, rows].sum(axis=1)[:, None, None]
+
+
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.parametrize("source", ['source = "two_moons"', 'source = "iris"'])
+def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
+    done = do(folded(TWO_C, source=source), tmp_path)
+    [split] = done.splits
+    kernels = grams(zscored(done.dataset.x, split.train))
+    y, train = done.dataset.y, split.train
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=SEED)
+    for record in done.records.values():
+        wrong = []
+        for inner, held_out in folds.split(train[:, None], y[train]):
+            rows, others = train[inner], train[held_out]
+            mean = unit_traces(kernels, rows).mean(axis=0)
+            machine = SVC(C=record.params["C"], kernel="precomputed", tol=1e-9)
+            values = []
+            for label in np.unique(y)[1:] if len(np.unique(y)) == 2 else np.unique(y):
+                machine.fit(mean[rows[:, None], rows], np.where(y[rows] == label, 1, -1))
+                values.append(machine.decision_function(mean[others[:, None], rows]))
+            if len(values) == 1:
+                wrong.append((values[0] >= 0) != (y[others] > 0))
+            else:
+                wrong.append(np.argmax(values, axis=0) != y[others])
+        expected = np.concatenate(wrong).mean()
+        assert record.scores["validation_error"] == pytest.approx(expected, abs=1e-12)
+        assert record.times["validation_seconds"] > 0
+
+
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.parametrize("target", ["none", "zscore"])
+def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
+    methods = (
+        '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 10.0\n'
+    )
+    toml = folded(methods, source='source = "friedman1"\noptions = { n = 60, d = 5 }')
+    toml = toml.replace('fit = "train"', f'fit = "train"\ntarget = "{target}"')
+    done = do(toml, tmp_path)
+    [split], [record] = done.splits, done.records.values()
+    kernels = grams(zscored(done.dataset.x, split.train))
+    y, train = done.dataset.y, split.train
+    folds = RepeatedKFold(n_splits=3, n_repeats=2, random_state=SEED)
+    errors = []
+    for inner, held_out in folds.split(train):
+        rows, others = train[inner], train[held_out]
+        own = unit_traces(kernels, rows)
+        centre, spread = (y[rows].mean(), y[rows].std()) if target == "zscore" else (0.0, 1.0)
+        solution = mkldist.solve(
+            "spicymkl", own[:, rows[:, None], rows], (y[rows] - centre) / spread, tol=1e-8, C=10.0,
+            loss="squared", regularizer="uniform",
+        )  # fmt: skip
+        values = solution.decision_function(own[:, others[:, None], rows])
+        errors.append(centre + spread * values - y[others])
+    expected = np.sqrt(np.mean(np.concatenate(errors) ** 2))
+    assert record.scores["validation_rmse"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_held_out_points_are_unlabelled_to_semi_supervised_methods(tmp_path):
+    few = 'kind = "semi-supervised"\nlabelled_per_class = 6\ntest_fraction = 0.2'
+    graph = "[graph]\nneighbours = 5"
+    done = do(folded(LAPSVM, splits=few, graph=graph), tmp_path)
+    [split] = done.splits
+    points = zscored(done.dataset.x, split.known)
+    known, y = split.known, done.dataset.y
+    own = unit_traces(grams(points), known)[:, known[:, None], known]
+    smooth = graph_laplacian(points[known], GraphSpec(neighbours=5))
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=SEED)
+    for record in done.records.values():
+        wrong = []
+        for inner, held_out in folds.split(split.train[:, None], y[split.train]):
+            labels = np.where(np.isin(known, split.train[inner]), y[known], 0.0)
+            said = {name: record.params[name] for name in ("gamma_a", "gamma_i")}
+            solution = mkldist.solve("lapsvm", own, labels, laplacian=smooth, tol=1e-8, **said)
+            others = np.isin(known, split.train[held_out])
+            values = solution.decision_function(own)[others]
+            wrong.append((values >= 0) != (y[known][others] > 0))
+        assert record.scores["validation_error"] == pytest.approx(np.concatenate(wrong).mean())
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_labels_of_test_and_unlabelled_points_select_nothing(tmp_path):
+    draw = np.random.default_rng(5)
+    x, y = draw.normal(size=(50, 3)), np.where(np.arange(50) % 2, 1.0, -1.0)
+    rows = {"idx_labs": np.arange(12), "idx_unls": np.arange(12, 40), "idx_test": np.arange(40, 50)}
+    found = []
+    for name, labels in (("one", y), ("other", np.where(np.arange(50) < 12, y, -y))):
+        (tmp_path / name).mkdir()
+        source = save_npz(tmp_path / name / "data.npz", x=x, y=labels, **rows)
+        toml = folded(TWO_C + LAPSVM, source=source, splits='kind = "predefined"',
+                      graph="[graph]\nneighbours = 5")  # fmt: skip
+        found.append(do(toml, tmp_path / name).records)
+    assert len(found[0]) == 4
+    for place, record in found[0].items():
+        turned = found[1][place].scores
+        assert turned["validation_error"] == record.scores["validation_error"]
+        assert turned["unlabelled_error"] == pytest.approx(1 - record.scores["unlabelled_error"])
+
+
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.slow
+def test_folds_share_the_passes_of_their_bank(tmp_path):
+    method = '[[methods]]\nname = "level"\nC = 10.0\ntol = 1e-4\nacceleration = "none"\n'
+    (tmp_path / "without").mkdir()
+    without = do(folded(method, selection=""), tmp_path / "without")
+    within = do(folded(method), tmp_path)
+    assert [run.n_jobs for run in within.plan.runs] == [1 + 3 * 2]
+    assert without.passes > 5
+    assert within.passes <= 2 * without.passes
+    assert within.plan.estimated_passes <= without.plan.estimated_passes + 1
+    isolated = do('execution = "isolated"\n' + folded(method), tmp_path)
+    assert isolated.passes > 3 * within.passes
+    assert isolated.plan.estimated_passes > 6 * within.plan.estimated_passes
+    [one], [other] = within.records.values(), isolated.records.values()
+    assert one.scores == other.scores
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_selection_is_part_of_what_a_run_is(tmp_path):
+    def ids(toml):
+        return [run.id for run in do(toml, tmp_path).plan.runs]
+
+    without = ids(folded(TWO_C, selection=""))
+    within = ids(folded(TWO_C))
+    assert not set(without) & set(within)
+    assert within == ids(folded(TWO_C))
+    assert not set(within) & set(ids(folded(TWO_C, selection="[selection]\nfolds = 4")))
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
+    few = 'kind = "semi-supervised"\nlabelled_per_class = 2'
+    done = do(folded(TWO_C, selection="[selection]", splits=few), tmp_path)
+    assert {run.n_jobs for run in done.plan.runs} == {1 + 2}
+    assert all(0 <= r.scores["validation_error"] <= 1 for r in done.records.values())
+    one = 'kind = "semi-supervised"\nlabelled_per_class = 1'
+    with pytest.raises(DataError) as caught:
+        do(folded(TWO_C, splits=one), tmp_path)
+    for word in ("selection on data set 'moons', split 0", "1 of class", "at least two", "remove"):
+        assert word in str(caught.value)
+    with pytest.raises(DataError, match=r"folds = 3; expected at most 2, the training points of"):
+        do(
+            folded(TWO_C, selection="[selection]\nfolds = 3", splits=few),
+            tmp_path,
+        )
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_what_an_inner_fold_raises_names_it(tmp_path, monkeypatch):
+    method = METHODS["uniform"]
+
+    def refusing(problem, params):
+        if problem.n_points < 45:
+            raise ArithmeticError("too few points")
+        return (yield from method.solve(problem, params))
+
+    monkeypatch.setitem(METHODS, "uniform", type(method)(**vars(method) | {"solve": refusing}))
+    with pytest.raises(AssertionError, match=r"inner fold 0 \(from 0\): ArithmeticError: too few"):
+        do(folded(TWO_C, splits="train_fraction = 0.65"), tmp_path)
+
+
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.slow
+def test_selected_settings_are_those_of_least_validation_error(tmp_path, scheduler):
+    methods = '[[methods]]\nname = "level"\nC = [0.001, 1.0, 1000.0]\ntrace = true\n'
+    methods += '[[methods]]\nname = "majority"\n'
+    toml = folded(methods, splits="repeats = 3")
+    outcome = run_here(toml, tmp_path / "out", scheduler)
+    assert outcome.failed == 0
+    tree = mkldist.open_results(tmp_path / "out")
+    chosen = mkldist.selected(tree)
+    level, whole = chosen["moons/level"], tree["moons/level"]
+    assert level.test_error.dims == ("split",)
+    for split in range(3):
+        errors = whole.validation_error.isel(split=split)
+        C = whole.C.values[int(np.argmin(errors.values))]
+        assert level.C.values[split] == C
+        wanted = whole.sel(C=C).isel(split=split)
+        for name in ("test_error", "objective", "run_id", "validation_error"):
+            assert level[name].values[split] == wanted[name].values
+        weights = level.kernel_weights.isel(split=split)
+        np.testing.assert_array_equal(weights, wanted.kernel_weights)
+        trace = chosen["moons/level/convergence"].objective.isel(split=split)
+        np.testing.assert_array_equal(
+            trace, tree["moons/level/convergence"].objective.sel(C=C).isel(split=split)
+        )
+    assert (chosen["moons/majority"].test_error == tree["moons/majority"].test_error).all()
+    ties = tree.copy(deep=True)
+    ties["moons/level"]["validation_error"] = whole.validation_error.load() * 0
+    assert (whole.C[0] == mkldist.selected(ties)["moons/level"].C).all()
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_without_selection_there_is_nothing_to_select_by(tmp_path, scheduler):
+    toml = folded('[[methods]]\nname = "majority"\n', selection="")
+    run_here(toml, tmp_path / "out", scheduler)
+    with pytest.raises(InputError, match=r"without inner folds"):
+        mkldist.selected(mkldist.open_results(tmp_path / "out"))
+
+
+RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
+C_10 = '[[methods]]\nname = "uniform"\nC = 10.0\n'
+RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 100.0\n'
+
+
+def broken() -> Exception:
+    try:
+        raise ZeroDivisionError("of two kernels")
+    except ZeroDivisionError as error:
+        return error
+
+
+def test_an_error_is_recorded_with_its_traceback():
+    record = failed_record(RUN, broken(), 7, "class 'a', inner fold 1 (from 0)")
+    assert (record.state, record.n_kernels, record.split) == (RunState.FAILED, 7, 2)
+    assert record.error == "class 'a', inner fold 1 (from 0): ZeroDivisionError: of two kernels"
+    assert "in broken" in record.provenance["traceback"]
+    assert record.provenance.keys() > {"traceback"}
+
+
+def test_words_in_place_of_an_error_have_no_traceback():
+    record = failed_record(RUN, "its worker died", 7)
+    assert record.error == "its worker died"
+    assert "traceback" not in record.provenance
+
+
+def test_scores_of_two_classes_are_those_of_scikit_learn(tmp_path):
+    done = do(text(C_10), tmp_path)
+    assert len(done.records) == len(done.splits) == 2
+    for record in done.records.values():
+        split = done.splits[record.split]
+        assert record.test_rows.tolist() == [*split.test, *split.unlabelled]
+        ends = {"test": slice(len(split.test)), "unlabelled": slice(len(split.test), None)}
+        for part, where in ends.items():
+            y, values = done.dataset.y[record.test_rows[where]], record.decision_values[where]
+            predicted = np.where(values >= 0, 1.0, -1.0)
+            expected = {
+                "error": 1 - metrics.accuracy_score(y, predicted),
+                "balanced_error": 1 - metrics.balanced_accuracy_score(y, predicted),
+                "auc": metrics.roc_auc_score(y, values),
+            }
+            names = {"error": f"{part}_error"}
+            if part == "unlabelled":
+                names |= {name: f"unlabelled_{name}" for name in ("balanced_error", "auc")}
+            for name, value in expected.items():
+                assert record.scores[names.get(name, name)] == pytest.approx(value)
+
+
+def test_scores_of_values_are_in_the_users_units(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, (60, 2))
+    y = 5000.0 + 300.0 * np.sin(x[:, 0]) + rng.normal(0.0, 5.0, 60)
+    source = save_npz(tmp_path / "d.npz", x=x, y=y) + '\ntask = "regression"'
+    done = do(text(RIDGE, source=source, splits="train_fraction = 0.5"), tmp_path)
+    [record] = done.records.values()
+    found, true = record.decision_values, done.dataset.y[record.test_rows]
+    rmse = metrics.root_mean_squared_error(true, found)
+    assert record.scores["rmse"] == pytest.approx(rmse)
+    assert rmse < 0.5 * true.std()
+
+
+LOGISTIC = '[[methods]]\nname = "spicymkl"\nC = 100.0\n'
+
+
+def test_log_loss_is_that_of_logistic_regression_and_of_no_other(tmp_path):
+    done = do(text(C_10 + LOGISTIC), tmp_path)
+    for record in done.records.values():
+        split = done.splits[record.split]
+        values = record.decision_values[: len(split.test)]
+        names = {name for name in record.scores if "log_loss" in name or "brier" in name}
+        if record.method == "uniform":
+            assert not names
+            continue
+        assert names == {"log_loss", "unlabelled_log_loss", "brier", "unlabelled_brier"}
+        probabilities = 1.0 / (1.0 + np.exp(-values))
+        expected = metrics.log_loss(done.dataset.y[split.test], probabilities)
+        assert record.scores["log_loss"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("splits", ["train_fraction = 0.5\nrepeats = 2", None])
+def test_the_error_on_training_rows_is_that_of_the_decision_function(tmp_path, splits):
+    """With unlabelled rows the bank is asked for the values, without them the solver has them."""
+    changes = {} if splits is None else {"splits": splits}
+    methods = C_10.replace("10.0", "[0.01, 10.0]") + LOGISTIC + MAJORITY
+    done = do(text(methods, **changes), tmp_path)
+    errors = set()
+    for record in done.records.values():
+        if record.method == "spicymkl" and splits:
+            assert "train_error" not in record.scores
+            continue
+        split = done.splits[record.split]
+        x = done.dataset.x[split.train]
+        x = (x - done.dataset.x[split.known].mean(axis=0)) / done.dataset.x[split.known].std(axis=0)
+        values = np.full(len(x), record.bias)
+        for kernel, weight in zip(record.kernels, record.weights, strict=True):
+            gram = rbf_kernel(x, gamma=0.5 / FEW_WIDTHS[kernel] ** 2)
+            values += weight * gram @ record.coefficients / len(x)
+        wrong = (values >= 0) != (done.dataset.y[split.train] > 0)
+        assert record.scores["train_error"] == pytest.approx(wrong.mean())
+        errors.add(round(wrong.mean(), 3))
+    assert len(errors) > 1
+
+
+def test_scores_of_classes_are_recorded_for_two(tmp_path):
+    done = do(text(C_10), tmp_path)
+    for record in done.records.values():
+        split = done.splits[record.split]
+        y, values = done.dataset.y[split.test], record.decision_values[: len(split.test)]
+        expected = metrics.confusion_matrix(y, np.where(values >= 0, 1.0, -1.0))
+        np.testing.assert_array_equal(record.of_classes["confusion"], expected)
+        assert record.of_classes["unlabelled_confusion"].sum() == len(split.unlabelled)
