@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,18 +95,21 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
 
 
 def test_a_program_that_says_something_else_is_no_scheduler():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        connections = []
+    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as connections:
 
         def greet():
-            while True:
-                connections.append(server.accept()[0])
-                connections[-1].sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+            with suppress(OSError):  # the end
+                while True:
+                    connection = connections.enter_context(server.accept()[0])
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
 
-        threading.Thread(target=greet, daemon=True).start()
+        greeting = threading.Thread(target=greet)
+        greeting.start()
         options = ConnectOptions(f"tcp://127.0.0.1:{server.getsockname()[1]}")
         with pytest.raises(ClusterError, match="a program that does not speak as schedulers do"):
             options.connect().__enter__()
+        server.shutdown(socket.SHUT_RDWR)
+        greeting.join()
 
 
 def test_a_cluster_file_starts_its_class(tmp_path):
